@@ -73,7 +73,10 @@ async function main(): Promise<void> {
     { name: "expressions", argv: [process.execPath, "scripts/slow-expressions.ts"] },
     { name: "reference", argv: [process.execPath, "scripts/reference.ts", "--check"] },
     { name: "notices", argv: [process.execPath, "scripts/notices.ts", "--check"] },
-    { name: "rules", argv: [process.execPath, "test", "--only-failures", "test/unit/architecture.test.ts"] },
+    {
+      name: "rules",
+      argv: [process.execPath, "test", "--only-failures", "test/unit/backend/vm/qemu/architecture.test.ts"],
+    },
   ];
   const results = await Promise.all(
     checks.map(async (check) => {

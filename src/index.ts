@@ -2,38 +2,38 @@
  * The library: a cluster as an object, for tests and scripts. Only this file handles the caller's input and its process; the code behind it receives
  * everything as parameters.
  */
-import type { Backend } from "./backend/contract.ts";
-import type { BackendSettings, ClusterBackend } from "./cluster/library/cluster-backend.ts";
+
 import { cloudKind } from "./backend/cloud/cloud-kind.ts";
 import { type CloudBackendOptions, type CloudOptions, readCloudOptions } from "./backend/cloud/options.ts";
 import { containerKind } from "./backend/container/container-kind.ts";
-import type { EngineName } from "./backend/container/engine/engine-kind.ts";
 import {
   type ContainerBackendOptions,
   type ContainerOptions,
   readContainerOptions,
 } from "./backend/container/options.ts";
-import { readVmOptions, type VmBackendOptions, type VmOptions } from "./backend/vm/options.ts";
+import type { EngineName } from "./backend/container/engine/engine-kind.ts";
+import type { Backend } from "./backend/contract.ts";
+import { type VmBackendOptions, type VmOptions, readVmOptions } from "./backend/vm/options.ts";
 import { vmKind } from "./backend/vm/vm-kind.ts";
-import type { RuntimeOptions } from "./cluster/library/library-runtime.ts";
-import { splitRuntimeOptions } from "./cluster/library/library-runtime.ts";
+import type { BackendSettings, ClusterBackend } from "./library/open-cluster.ts";
+import { type RuntimeOptions, splitRuntimeOptions } from "./library/runtime.ts";
 
 export type { Backend, ClusterBackend, CloudBackendOptions, ContainerBackendOptions, RuntimeOptions, VmBackendOptions };
-export type { ClusterNode, NodeFetch, NodeFetchResult } from "./cluster/library/cluster-node.ts";
-export { Cluster } from "./cluster/library/cluster.ts";
-export type { Cancellation, EnterpriseWaitOptions, LogsOptions, WaitOptions } from "./cluster/library/call-options.ts";
-export type { ExportOptions } from "./cluster/library/hand-over.ts";
-export type { Installation } from "./cluster/library/install-from-path.ts";
-export type { NodeCommand, NodeCommandResult } from "./cluster/library/node-command.ts";
-export type { ClusterRequest, CopyClusterRequest, NewClusterRequest } from "./cluster/library/open-cluster.ts";
+export type { ClusterNode, NodeFetch, NodeFetchResult } from "./library/cluster-node.ts";
+export { Cluster } from "./library/cluster.ts";
+export type { Cancellation, EnterpriseWaitOptions, LogsOptions, WaitOptions } from "./library/call-options.ts";
+export type { ExportOptions } from "./library/hand-over.ts";
+export type { Installation } from "./library/install-from-path.ts";
+export type { NodeCommand, NodeCommandResult } from "./library/cluster-node.ts";
+export type { ClusterRequest, CopyClusterRequest, NewClusterRequest } from "./library/open-cluster.ts";
 export type { Role, Variant } from "./model/cluster-record.ts";
 export type { SnapshotRecord } from "./backend/contract.ts";
-export type { SavedLogs } from "./cluster/logs/save-logs.ts";
+export type { SavedLogs } from "./cluster/logs.ts";
 export type { MasterSync } from "./cluster/sync-checkout.ts";
 export { ClusterError } from "./errors.ts";
 export type { ErrorId } from "./errors.ts";
 export type { Configuration } from "./platform/configuration/configuration.ts";
-export type { CopyToMaster } from "./platform/configuration/copy-to-master.ts";
+export type { CopyToMaster } from "./platform/configuration/install-configuration.ts";
 
 /** Clusters on EC2 instances in one region. They end two hours after their launch, whatever happens to the program. */
 export class CloudBackend implements ClusterBackend<CloudOptions> {

@@ -1,10 +1,10 @@
 /** The files of a release. */
+
 import { copyFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Program } from "../../src/cli/command.ts";
-import { sha256OfFile } from "../../src/system/files/file-hash.ts";
-import type { Entry } from "./archive.ts";
-import { writeTarGz, writeTarXz } from "./archive.ts";
+import { sha256OfFile } from "../../src/system/files/byte-source.ts";
+import { type Entry, writeTarGz, writeTarXz } from "./archive.ts";
 import { billOfMaterials } from "./components.ts";
 import { documents, licenseDocuments } from "./documents.ts";
 import type { PlatformBuild } from "./executables.ts";

@@ -3,8 +3,15 @@
  * `Backend` and `Creation`; what it lacks is absent. It knows nothing about the platform that runs on its machines.
  */
 import type { Check } from "../model/check.ts";
-import type { ClusterName, ClusterRecord, Counts, NodeRecord, Variant, WebScheme } from "../model/cluster-record.ts";
-import type { NodeTraits } from "../model/node-traits.ts";
+import type {
+  ClusterName,
+  ClusterRecord,
+  Counts,
+  NodeRecord,
+  NodeTraits,
+  Variant,
+  WebScheme,
+} from "../model/cluster-record.ts";
 import type { BackendOption, OptionSchema, PlaceValues, SchemaValues } from "../model/option-schema.ts";
 import type { Runtime } from "../system/runtime.ts";
 

@@ -1,7 +1,6 @@
-import { messageOf } from "../errors.ts";
 import { readFileSync } from "node:fs";
-import { Interrupted } from "./context.ts";
-import type { ProcessLike } from "./process-like.ts";
+import { messageOf } from "../errors.ts";
+import { Interrupted, type ProcessLike } from "./context.ts";
 
 type SignalName = Interrupted["signalName"];
 

@@ -1,24 +1,21 @@
-import { ClusterError, quoted, messageOf } from "../errors.ts";
-import { version } from "../version.ts";
-import { disableCoreDumps } from "../system/processes/core-dumps.ts";
+import { ClusterError, messageOf, quoted } from "../errors.ts";
 import { Masker } from "../system/masker.ts";
 import { shownText } from "../system/printable.ts";
+import { disableCoreDumps } from "../system/processes/core-dumps.ts";
+import { version } from "../version.ts";
 import type { Command, Program } from "./command.ts";
+import type { ProcessLike } from "./context.ts";
+import { type ErrorReport, reportError } from "./error-report.ts";
 import { helpOption, licensesOption, versionOption } from "./help/describe.ts";
-import { reportError } from "./error-report.ts";
-import type { ErrorReport } from "./error-report.ts";
-import { flagNames } from "./options/flag-names.ts";
 import { commandHelp } from "./help/help.ts";
 import { helpWidth } from "./help/prepared-help.ts";
-import { nearest } from "./options/nearest.ts";
+import { flagNames } from "./options/flag-names.ts";
 import type { Invocation } from "./options/option.ts";
 import { parseCommandLine } from "./options/parse.ts";
-import { Problems } from "./options/problems.ts";
-import type { ProcessLike } from "./process-like.ts";
-import { openSession } from "./session.ts";
-import type { Session } from "./session.ts";
-import { Terminal } from "./terminal.ts";
+import { Problems, nearest } from "./options/problems.ts";
 import { readWords } from "./options/words.ts";
+import { type Session, openSession } from "./session.ts";
+import { Terminal } from "./terminal.ts";
 
 /** These variables make any Bun executable run other code or behave as Bun itself, so no child may inherit them. */
 const scrubbed = ["BUN_OPTIONS", "BUN_BE_BUN"];

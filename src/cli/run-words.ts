@@ -1,8 +1,8 @@
 import type { Program } from "./command.ts";
-import { completeWord } from "./completion/completion-script.ts";
+import { completeWord } from "./completion-script.ts";
 import { programHelp } from "./help/help.ts";
 import { helpWidth } from "./help/prepared-help.ts";
-import type { ProcessLike } from "./process-like.ts";
+import type { ProcessLike } from "./context.ts";
 
 /** What runs a program's words needs of the process. `print` writes text and a newline, without touching the process's streams. */
 interface Host {
@@ -24,7 +24,7 @@ export async function runWords(program: Program, argv: readonly string[], { host
 
 /** Answers a key press in a shell, so a user is waiting. */
 async function answerShell(program: Program, argv: readonly string[], { host, print }: Host): Promise<void> {
-  const { completionOffer } = await import("./completion/completion-offer.ts");
+  const { completionOffer } = await import("./completion.ts");
   const { lines, command } = completionOffer(program, argv);
   print(lines.join("\n"));
   if (command === undefined) return;

@@ -1,18 +1,15 @@
-import { systemClock } from "../system/runtime.ts";
 import type { Masker } from "../system/masker.ts";
-import { answers } from "./terminal/answers.ts";
-import { isColoured, isLive, loadColours, noColours } from "./terminal/colours.ts";
-import type { Colours } from "./terminal/colours.ts";
+import { systemClock } from "../system/runtime.ts";
 import type { Program } from "./command.ts";
-import type { Context } from "./context.ts";
-import { flagNames } from "./options/flag-names.ts";
+import type { Context, ProcessLike } from "./context.ts";
 import { Interrupts } from "./interrupts.ts";
 import { LogFile } from "./log-file.ts";
+import { flagNames } from "./options/flag-names.ts";
 import type { Invocation } from "./options/option.ts";
-import { OutputWriter } from "./terminal/output-writer.ts";
-import type { ProcessLike } from "./process-like.ts";
-import { TerminalProgress } from "./terminal/terminal-progress.ts";
 import type { Terminal } from "./terminal.ts";
+import { answers } from "./terminal/answers.ts";
+import { type Colours, OutputWriter, isColoured, isLive, loadColours, noColours } from "./terminal/output-writer.ts";
+import { TerminalProgress } from "./terminal/terminal-progress.ts";
 
 /** One run of one command: its context, and the data needed after the run. */
 export interface Session {

@@ -1,7 +1,7 @@
 import { isatty } from "node:tty";
 import { printable } from "../system/printable.ts";
 import type { Screen } from "./terminal/live-area.ts";
-import type { ProcessLike } from "./process-like.ts";
+import type { ProcessLike } from "./context.ts";
 
 type StreamName = "stdin" | "stdout" | "stderr";
 

@@ -21,18 +21,18 @@ import {
   startInstallation,
 } from "../platform/install/steps.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
-import { creationFiles, endCreation } from "../system/files/creation-folder.ts";
+import { creationFiles, endCreation } from "../store/creation-folder.ts";
 import { retry } from "../system/retry.ts";
 import type { Runtime } from "../system/runtime.ts";
-import { type Task, type TaskGroup, withTasks } from "../system/task-group.ts";
+import { type Task, type TaskGroup, withTasks } from "../system/concurrency.ts";
 import { timeLimit, whileWaitingFor } from "../system/time-limit.ts";
-import { openConnections } from "./connections/cluster-connections.ts";
+import { openConnections } from "./connections.ts";
 import { type CreateRequest, creationTooSlow } from "./create/create-request.ts";
 import { firstLogin } from "./create/first-login.ts";
 import { lockFolder, removeLeftovers } from "./create/lock-folder.ts";
 import { type CreationPlace, planMachines } from "./create/plan-machines.ts";
 import { StartingMachines } from "./create/starting-machines.ts";
-import { saveFailureLogs } from "./logs/save-failure-logs.ts";
+import { saveFailureLogs } from "./logs.ts";
 
 /**
  * Creates a cluster's machines and starts the installation on them. After a failure or an abort only logs in the cluster's folder remain, unless

@@ -1,10 +1,10 @@
 import type { Backend } from "../backend/contract.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";
-import { mapConcurrently } from "../system/map-concurrently.ts";
+import { mapConcurrently } from "../system/concurrency.ts";
 import { findCluster } from "./find-cluster.ts";
 import type { ClusterName, ClusterRecord } from "../model/cluster-record.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
-import { endCreation } from "../system/files/creation-folder.ts";
+import { endCreation } from "../store/creation-folder.ts";
 
 const atOnce = 4;
 

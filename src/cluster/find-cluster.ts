@@ -1,7 +1,7 @@
 import type { Backend, OtherPlaces } from "../backend/contract.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
-import { assertOwnFolder } from "../system/files/creation-folder.ts";
+import { assertOwnFolder } from "../store/creation-folder.ts";
 
 /**
  * Finds the cluster with this id. Throws `cluster-not-found`, which names the other places that have one or could not be queried, and

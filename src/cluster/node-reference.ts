@@ -1,7 +1,7 @@
 import { isIPv4 } from "node:net";
 import { ClusterError } from "../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference, roles } from "../model/cluster-record.ts";
 import { outside } from "../outside-text.ts";
-import { nodeReference, roles, type ClusterRecord, type NodeRecord } from "../model/cluster-record.ts";
 
 const byRole = new RegExp(`^(?:${roles.join("|")})_(?:0|[1-9][0-9]{0,3})$`);
 

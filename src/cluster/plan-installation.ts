@@ -10,7 +10,7 @@ import type { InstallPlan } from "../platform/install/install-plan.ts";
 import type { InstallationRequest } from "./create/create-request.ts";
 import { resolveLicense } from "../platform/configuration/license.ts";
 import { accepted } from "../system/checked.ts";
-import { freeSpaceProblem } from "../system/files/free-space.ts";
+import { freeSpaceProblem } from "../system/files/private-file.ts";
 import { urlSecrets } from "../system/mask-url.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";
 import type { Variant } from "../model/cluster-record.ts";

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { ClusterError, hasErrorId } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { eitherSignal } from "../ssh/either-signal.ts";
-import { stateFolder } from "../system/files/state-folder.ts";
-import { once } from "../system/once.ts";
-import { orAborted } from "../system/or-aborted.ts";
+import { stateFolder } from "../store/state-folder.ts";
+import { once } from "../system/concurrency.ts";
+import { orAborted } from "../system/time-limit.ts";
 import type { Clock, Runtime } from "../system/runtime.ts";
-import { findLastRecord, keepLastRecord } from "./connections/last-record.ts";
+import { findLastRecord, keepLastRecord } from "../store/last-record.ts";
 import { type NodeRun, type RunRequest, type RunRuntime, runOnNode, startOnNode } from "./run-on-node.ts";
 
 export interface RunOnCluster {

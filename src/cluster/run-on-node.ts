@@ -1,33 +1,30 @@
 import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
-import type { Runtime } from "../system/runtime.ts";
 import { ClusterError } from "../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
 import type { Checkout } from "../platform/checkout/checkout.ts";
-import type { Layout } from "../platform/layout.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
-import { loginVariables, testEnvironment } from "../platform/test-environment.ts";
-import type { Login } from "../platform/test-environment.ts";
+import type { Layout } from "../platform/layouts/layout.ts";
+import { type Login, loginVariables, testEnvironment } from "../platform/test-environment.ts";
+import { firstToAnswer } from "../ssh/connection/connection-pool.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
-import { firstToAnswer } from "../ssh/connection/first-to-answer.ts";
-import { type Session, type SessionEnd, startSession } from "../ssh/session/session.ts";
-import { findSsh, type SessionRequest } from "../ssh/session/ssh-process.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session/session-script.ts";
-import { creationFiles } from "../system/files/creation-folder.ts";
-import { errorCode } from "../system/error-code.ts";
-import { writePrivateFile } from "../system/files/private-file.ts";
-import { systemTemporaryFolder } from "../system/files/temporary-folder.ts";
-import type { FetchSource } from "./fetch/fetch-file.ts";
-import { fetchFiles } from "./fetch/fetch-files.ts";
-import type { FetchRequest } from "./fetch/fetch-request.ts";
-import { openConnections, withAdvice } from "./connections/cluster-connections.ts";
-import { clusterMasterConnection } from "./connections/cluster-master-connection.ts";
-import { openMaskedConnections } from "./connections/masked-connections.ts";
-import { findNode } from "./node-reference.ts";
-import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
-import { nodeReference } from "../model/cluster-record.ts";
-import { sshConfig } from "./connections/cluster-key.ts";
-import { syncCheckout } from "./sync-checkout.ts";
+import { type Session, type SessionEnd, startSession } from "../ssh/session/session.ts";
+import { type SessionRequest, findSsh } from "../ssh/session/ssh-process.ts";
+import { creationFiles } from "../store/creation-folder.ts";
+import { errorCode, systemTemporaryFolder, writePrivateFile } from "../system/files/private-file.ts";
 import { readOwnText } from "../system/files/read-text.ts";
+import type { Runtime } from "../system/runtime.ts";
+import {
+  clusterMasterConnection,
+  openConnections,
+  openMaskedConnections,
+  sshConfig,
+  withAdvice,
+} from "./connections.ts";
+import { type FetchRequest, type FetchSource, fetchFiles } from "./fetch.ts";
+import { findNode } from "./node-reference.ts";
+import { syncCheckout } from "./sync-checkout.ts";
 
 export interface RunRequest {
   /** A single word is a shell line; several words are run exactly as they are. */

@@ -3,13 +3,12 @@ import { ClusterError } from "../errors.ts";
 import { type ClusterRecord, nodeReference } from "../model/cluster-record.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
+import { mapConcurrently } from "../system/concurrency.ts";
 import { retry } from "../system/retry.ts";
-import { mapConcurrently } from "../system/map-concurrently.ts";
 import type { Runtime } from "../system/runtime.ts";
-import { clusterKey } from "./connections/cluster-key.ts";
-import { openConnections } from "./connections/cluster-connections.ts";
-import { findCluster } from "./find-cluster.ts";
 import { ruleOf, waits } from "../system/waits.ts";
+import { clusterKey, openConnections } from "./connections.ts";
+import { findCluster } from "./find-cluster.ts";
 
 const loginsAtOnce = 20;
 

@@ -1,14 +1,12 @@
-import type { Runtime } from "../system/runtime.ts";
 import { ClusterError } from "../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
+import { type SyncReport, syncCheckoutToNode } from "../platform/checkout/checkout-sync.ts";
 import type { Checkout } from "../platform/checkout/checkout.ts";
-import { syncCheckoutToNode } from "../platform/checkout/checkout-sync.ts";
-import type { SyncReport } from "../platform/checkout/checkout-sync.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
-import { mapConcurrently } from "../system/map-concurrently.ts";
-import { createFileSums } from "../system/files/file-hash.ts";
-import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
-import { nodeReference } from "../model/cluster-record.ts";
+import { mapConcurrently } from "../system/concurrency.ts";
+import { createFileSums } from "../system/files/byte-source.ts";
+import type { Runtime } from "../system/runtime.ts";
 
 export interface MasterSync extends SyncReport {
   /** Such as `master_0`. */

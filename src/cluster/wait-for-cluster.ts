@@ -1,13 +1,13 @@
 import type { Backend } from "../backend/contract.ts";
 import { ClusterError } from "../errors.ts";
-import { timeLimit } from "../system/time-limit.ts";
+import type { ClusterRecord, Variant } from "../model/cluster-record.ts";
+import { type Configuration, superuserOf } from "../platform/configuration/configuration.ts";
+import { keepLastRecord } from "../store/last-record.ts";
+import { type Checked, problem } from "../system/checked.ts";
 import type { Runtime } from "../system/runtime.ts";
-import { assertKeyIsHere } from "./connections/cluster-key.ts";
-import { keepLastRecord } from "./connections/last-record.ts";
+import { timeLimit } from "../system/time-limit.ts";
+import { assertKeyIsHere, openMaskedConnections } from "./connections.ts";
 import { findCluster } from "./find-cluster.ts";
-import { openMaskedConnections } from "./connections/masked-connections.ts";
-import type { SuperuserLogin } from "./superuser-login.ts";
-import type { ClusterRecord } from "../model/cluster-record.ts";
 
 export interface WaitRequest {
   readonly clusterId: string;
@@ -28,7 +28,7 @@ export async function waitForCluster(
   using limit = timeLimit(request.deadlineMs - runtime.clock.now(), waitTooSlow(request.clusterId));
   const cluster = await findCluster(backend, request.clusterId, AbortSignal.any([signal, limit.signal]));
   await assertKeyIsHere(cluster);
-  const { waitUntilReady } = await import("../platform/readiness.ts");
+  const { waitUntilReady } = await import("../platform/readiness/readiness.ts");
   await using connections = openMaskedConnections(cluster, runtime);
   await waitUntilReady(
     {
@@ -53,4 +53,28 @@ export function waitTooSlow(clusterId: string): ClusterError {
     hint: "Allow more time with `timeout`, or see the log for what was slow.",
     facts: { cluster: clusterId },
   });
+}
+
+export interface SuperuserLogin {
+  readonly username: string;
+  /** Secret. */
+  readonly password: string;
+}
+
+/**
+ * Returns the login of the superuser that the extra configuration creates; undefined for the open source variant, which has none. It is a problem if
+ * the configuration holds a password hash and the password was not given.
+ */
+export function superuserLogin(
+  variant: Variant,
+  extraConfiguration: Configuration,
+  given: string | undefined,
+): Checked<SuperuserLogin | undefined> {
+  if (variant === "oss") return { value: undefined };
+  const superuser = superuserOf(extraConfiguration);
+  const password = given ?? superuser.password;
+  if (password !== undefined) return { value: { username: superuser.username, password } };
+  return problem(
+    "`wait`: `extraConfig` contains only the hash of the superuser's password; pass the password with `superuserPassword`",
+  );
 }

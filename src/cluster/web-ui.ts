@@ -1,13 +1,12 @@
-import type { Runtime } from "../system/runtime.ts";
 import { ClusterError } from "../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
 import { layoutOf } from "../platform/layouts/find-layout.ts";
 import { askNode } from "../platform/readiness/ask-nodes.ts";
-import type { NodeReport } from "../platform/readiness/node-report.ts";
-import { openMaskedConnections } from "./connections/masked-connections.ts";
-import { assertKeyIsHere } from "./connections/cluster-key.ts";
-import { type ClusterRecord, nodeReference, type NodeRecord } from "../model/cluster-record.ts";
+import type { NodeReport } from "../platform/readiness/node-question.ts";
 import { createKnownHosts } from "../ssh/known-hosts.ts";
-import { creationFiles } from "../system/files/creation-folder.ts";
+import { creationFiles } from "../store/creation-folder.ts";
+import type { Runtime } from "../system/runtime.ts";
+import { assertKeyIsHere, openMaskedConnections } from "./connections.ts";
 
 export interface WebUi {
   readonly url: string;

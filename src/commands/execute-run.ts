@@ -1,5 +1,5 @@
 import type { Context } from "../cli/context.ts";
-import type { FetchRequest } from "../cluster/fetch/fetch-request.ts";
+import type { FetchRequest } from "../cluster/fetch.ts";
 import { findCluster } from "../cluster/find-cluster.ts";
 import { runOnCluster } from "../cluster/run-on-cluster.ts";
 import type { RunRequest } from "../cluster/run-on-node.ts";

@@ -1,8 +1,7 @@
 import { defineCommand } from "../cli/command.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
-import { clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
-import type { ClusterView, NodeView } from "./cluster-view.ts";
+import { type ClusterView, type NodeView, clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { placeOptions } from "./backend-options.ts";
 import { clusterId } from "./options.ts";
@@ -23,7 +22,7 @@ export const inspectCommand = (kind: BackendKind) =>
     ],
     run: async (input, context) => {
       const { findCluster } = await import("../cluster/find-cluster.ts");
-      const { sshConfig } = await import("../cluster/connections/cluster-key.ts");
+      const { sshConfig } = await import("../cluster/connections.ts");
       const backend = await kind.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       const facts = await inspectFacts(cluster, context.clock.now());
@@ -41,7 +40,7 @@ interface Facts extends ClusterView {
 }
 
 async function inspectFacts(cluster: ClusterRecord, nowMs: number): Promise<Facts> {
-  const { clusterKey } = await import("../cluster/connections/cluster-key.ts");
+  const { clusterKey } = await import("../cluster/connections.ts");
   const { expectedWebUrl } = await import("../cluster/web-ui.ts");
   const url = expectedWebUrl(cluster);
   return {

@@ -26,7 +26,7 @@ export const logsCommand = (kind: BackendKind) =>
     examples: [{ words: "logs --output-dir ./logs", summary: "Collect the logs for a bug report" }],
     run: async (input, context) => {
       const { findCluster } = await import("../cluster/find-cluster.ts");
-      const { saveLogs } = await import("../cluster/logs/save-logs.ts");
+      const { saveLogs } = await import("../cluster/logs.ts");
       const backend = await kind.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       const saved = await saveLogs(backend, { cluster, folder: input.outputDir }, context, context.signal);

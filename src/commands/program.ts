@@ -1,16 +1,15 @@
 import type { Program } from "../cli/command.ts";
-import { completionCommand } from "../cli/completion/completion-command.ts";
+import { completionCommand } from "../cli/completion-command.ts";
 import { programName } from "./backend-options.ts";
 import { createCommand } from "./create/create.ts";
 import { destroyCommand } from "./destroy.ts";
-import { doctorCommand } from "./doctor.ts";
+import { doctorCommand } from "./doctor/doctor.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { admitCommand } from "./hand-over/admit.ts";
 import { exportCommand } from "./hand-over/export.ts";
 import { importCommand } from "./hand-over/import.ts";
 import { inspectCommand } from "./inspect.ts";
 import { listCommand } from "./list.ts";
-import { readLicenses } from "./read-licenses.ts";
 import { logsCommand } from "./logs.ts";
 import { runCommand } from "./run.ts";
 import { snapshotCommand } from "./snapshot.ts";
@@ -50,4 +49,11 @@ function missingCommands({ hasLifetime, parts }: BackendKind): ReadonlyMap<strin
       : []),
     ...(parts.admission === undefined ? ["export", "import", "admit"].map((name) => [name, handOver] as const) : []),
   ]);
+}
+
+/** The licenses of this program and everything it contains, written by scripts/notices.ts. */
+async function readLicenses(): Promise<string> {
+  // As a file of its own: text within the code is stored three times.
+  const { default: path } = await import("./third-party-notices.txt", { with: { type: "file" } });
+  return await Bun.file(path).text();
 }

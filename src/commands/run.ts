@@ -2,7 +2,7 @@ import { defineCommand } from "../cli/command.ts";
 import { BadValue, flag, type Invocation, option, restArgument } from "../cli/options/option.ts";
 import type { Problems } from "../cli/options/problems.ts";
 import { anyText, text, value, verbose } from "../cli/options/value-types.ts";
-import type { FetchRequest } from "../cluster/fetch/fetch-request.ts";
+import type { FetchRequest } from "../cluster/fetch.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { placeOptions } from "./backend-options.ts";
 import { checkout, clusterId, node } from "./options.ts";
@@ -101,7 +101,7 @@ function checkFetches(fetches: readonly FetchRequest[], problems: Problems): voi
 }
 
 async function readFetchRequest(given: string, { cwd }: Invocation): Promise<FetchRequest> {
-  const { parseFetchRequest } = await import("../cluster/fetch/fetch-request.ts");
+  const { parseFetchRequest } = await import("../cluster/fetch.ts");
   const outcome = await parseFetchRequest(given, cwd);
   if (outcome.problems === undefined) return outcome.value;
   throw new BadValue(outcome.problems.join("; "));

@@ -38,8 +38,8 @@ export const syncCommand = (kind: BackendKind) =>
       const given = input.checkout ?? (await checkoutHere(context.cwd, context.signal));
       const [{ findCluster }, { assertKeyIsHere }, { openMaskedConnections }, { syncCheckout }] = await Promise.all([
         import("../cluster/find-cluster.ts"),
-        import("../cluster/connections/cluster-key.ts"),
-        import("../cluster/connections/masked-connections.ts"),
+        import("../cluster/connections.ts"),
+        import("../cluster/connections.ts"),
         import("../cluster/sync-checkout.ts"),
       ]);
       const startMs = context.clock.now();

@@ -17,8 +17,8 @@ export const webCommand = (kind: BackendKind) =>
       const [{ findCluster }, { findWebUi }, { openBrowser }, { isForDesktop }] = await Promise.all([
         import("../cluster/find-cluster.ts"),
         import("../cluster/web-ui.ts"),
-        import("../system/processes/browser.ts"),
-        import("../system/processes/child-environment.ts"),
+        import("../system/processes/run-program.ts"),
+        import("../system/processes/run-program.ts"),
       ]);
       const backend = await kind.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);

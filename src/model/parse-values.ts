@@ -1,4 +1,4 @@
-import { type Counts, type Role, roles, type Variant, variants, type WebScheme } from "./cluster-record.ts";
+import { type Counts, type Role, type Variant, type WebScheme, roles, variants } from "./cluster-record.ts";
 
 /**
  * Parsers for the values of a cluster record. They read every text that comes from outside: tags, labels, API answers, files of older versions. Each
@@ -96,4 +96,14 @@ function wholeNumber(
 function pairOf(text: string): readonly [name: string, value: number] {
   const [name = "", value = ""] = text.split("=");
   return [name, Number(value)];
+}
+
+/** What is wrong with a snapshot's name as one sentence, or `undefined`. */
+export const snapshotNameProblem = (given: string): string | undefined =>
+  parseSnapshotName(given) === undefined
+    ? "a snapshot's name has 1 to 63 lower-case letters, digits, _, . and -, and begins with a letter or digit"
+    : undefined;
+
+export function parseSnapshotName(found: unknown): string | undefined {
+  return typeof found === "string" && /^[a-z0-9][a-z0-9_.-]{0,62}$/.test(found) ? found : undefined;
 }

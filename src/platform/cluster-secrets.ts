@@ -4,7 +4,7 @@ import { shellText } from "../ssh/shell-text.ts";
 import secretsFile from "./cluster-secrets.sh" with { type: "text" };
 import { parseConfiguration } from "./configuration/configuration-file.ts";
 import { configurationSecrets } from "./configuration/configuration.ts";
-import { frameFunction, parseFrames } from "./framed-output.ts";
+import { frameFunction, parseFrames } from "./node-logs.ts";
 import { installPaths } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";
 

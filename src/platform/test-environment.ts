@@ -1,5 +1,5 @@
 import type { ClusterRecord, NodeRecord, Role } from "../model/cluster-record.ts";
-import type { Layout } from "./layout.ts";
+import type { Layout } from "./layouts/layout.ts";
 
 /** The environment that a test runner finds on a node. */
 export interface TestEnvironment {

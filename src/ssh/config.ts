@@ -1,5 +1,5 @@
 import { ClusterError } from "../errors.ts";
-import { type Destination, targetOf } from "./connection/destination.ts";
+import { type Destination, targetOf } from "./connection/connection.ts";
 
 export interface SshConfigFiles {
   /** Absolute paths. */

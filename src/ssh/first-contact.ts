@@ -1,16 +1,15 @@
 import { ClusterError, messageOf } from "../errors.ts";
-import type { Clock, Progress } from "../system/runtime.ts";
-import { retry } from "../system/retry.ts";
-import { hostKeyChanged } from "./connection/connection-errors.ts";
-import type { Connection } from "./connection/connection.ts";
-import { replaceHostKeyScript } from "./host-key-location.ts";
-import type { HostKeyLocation } from "./host-key-location.ts";
-import type { KnownHosts } from "./known-hosts.ts";
-import { openConnection } from "./connection/open-connection.ts";
-import { type Destination, targetOf } from "./connection/destination.ts";
-import { readPublicKey } from "./connection/wire.ts";
 import { outsideReason } from "../system/printable.ts";
+import { retry } from "../system/retry.ts";
+import type { Clock, Progress } from "../system/runtime.ts";
 import { waits } from "../system/waits.ts";
+import { hostKeyChanged } from "./connection/connection-errors.ts";
+import { type Connection, type Destination, targetOf } from "./connection/connection.ts";
+import { openConnection } from "./connection/open-connection.ts";
+import { readPublicKey } from "./keys.ts";
+import type { KnownHosts } from "./known-hosts.ts";
+import replaceHostKeyFile from "./replace-host-key.sh" with { type: "text" };
+import { shellText } from "./shell-text.ts";
 
 export interface FirstContact {
   readonly destination: Destination;
@@ -195,3 +194,19 @@ function replacementFailed({ destination }: FirstContact, stderr: string, transi
     facts: { node: name },
   });
 }
+
+/** Where a node's sshd keeps its host keys, and how to make it read them again. */
+export interface HostKeyLocation {
+  readonly folder: string;
+  /** A shell line, run as root. It must not end open sessions. */
+  readonly reload: string;
+}
+
+/** Correct for all supported distributions: Debian and Ubuntu call the unit ssh, the others sshd. */
+export const systemHostKeyLocation: HostKeyLocation = {
+  folder: "/etc/ssh",
+  reload: "systemctl reload ssh.service 2>/dev/null || systemctl reload sshd.service",
+};
+
+/** Its arguments are the folder and the reload line. */
+const replaceHostKeyScript = shellText(replaceHostKeyFile);

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { ClusterError, messageOf } from "../errors.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
-import { readPublicKey } from "./connection/wire.ts";
+import { readPublicKey } from "./keys.ts";
 import { readOwnText } from "../system/files/read-text.ts";
 
 /** The known_hosts file of one cluster, with ed25519 keys only. `~/.ssh/known_hosts` is never touched. */

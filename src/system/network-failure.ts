@@ -1,4 +1,4 @@
-import { errorCode } from "./error-code.ts";
+import { errorCode } from "./files/private-file.ts";
 
 export interface NetworkFailure {
   readonly code: string;

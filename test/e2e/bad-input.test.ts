@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const create = ["create", "--variant", "oss", "artifact.sh"];
 
-// Shows R22, R38, R76.
+// Shows R24, R28, R29, R43, R58.
 test.each<[string, readonly string[], string]>([
   ["an unknown command", ["crate"], "create"],
   ["an unknown option", [...create, "--master", "3"], "--masters"],
@@ -108,7 +108,7 @@ test("all problems of one command line are reported together", async () => {
   expect(ran.status).toBe(2);
 });
 
-// Shows R17, R75.
+// Shows R22, R59.
 test.each<[string, readonly string[], number, string]>([
   ["another variant", ["create", "--variant", "enterprise", "artifact.sh"], 1, "variant-mismatch"],
   ["an artifact that is no script", ["create", "--variant", "oss", "page.html"], 1, "artifact-invalid"],

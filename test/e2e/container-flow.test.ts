@@ -177,6 +177,7 @@ test("a container that was killed is told of at once by wait, run and list, and 
   expect(await Bun.file(join(containers().folder, "logs", "agent_0.console.txt")).exists()).toBe(true);
 });
 
+// Shows R40.
 test("destroy removes everything, and a second time there is no such cluster", async () => {
   const destroyed = await containers().run(["destroy", "-c", id()]);
   expect({ status: destroyed.status, stdout: destroyed.stdout }).toEqual({ status: 0, stdout: `${id()}\n` });

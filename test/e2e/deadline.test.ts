@@ -6,7 +6,7 @@ import { startTestCloud } from "./support/test-cloud.ts";
 const twoHoursMs = 2 * 60 * 60 * 1000;
 const untilDeadlineMs = 60_000;
 
-// Shows R35, R80.
+// Shows R39.
 test("machines power off at the deadline that the cloud's clock set, and are terminated", async () => {
   await using cloud = await startTestCloud("container");
   const artifact = await buildArtifact("oss", cloud.folder);

@@ -90,7 +90,7 @@ test("all messages begin in one column, and remedies stand below them", async ()
   expect(lines.filter((line) => line.startsWith(" ")).every((line) => line.slice(column).startsWith("→ "))).toBe(true);
 });
 
-// Shows R52.
+// Shows R60.
 test("-v: source, account, region, the end of the credentials and times", async () => {
   const { stdout } = await doctor(["-v"]);
   expect(stdout).toMatch(
@@ -117,7 +117,7 @@ test("JSON without -v: name, status, message, and a remedy where one is needed",
   expect(Object.keys(byName.get("ec2:RunInstances")!)).toEqual(["name", "status", "message", "remedy"]);
 });
 
-// Shows R15.
+// Shows R10.
 test.each<[string, Readonly<Record<string, string>>, readonly string[], string]>([
   ["no ssh on the PATH", { PATH: "/nowhere" }, [], "ssh"],
   ["a state folder that cannot be made", { XDG_STATE_HOME: "/proc/nowhere" }, [], "state folder"],
@@ -135,7 +135,7 @@ test.each<[string, Readonly<Record<string, string>>, readonly string[], string]>
   expect(stdout + stderr).not.toContain(secret());
 });
 
-// Shows R102.
+// Shows R105.
 test("a clock that is an hour off", async () => {
   await cloud().control("clock", { skewMs: 3_600_000 });
   const { status, failed } = await checks({});

@@ -25,7 +25,7 @@ afterAll(async () => {
 const createWords = () =>
   `create --variant enterprise --linux-distribution debian-12 --public-agents 0 -vvv ${state.artifact}`.split(" ");
 
-// Shows R48, R77.
+// Shows R53, R54.
 test("without a license the artifact's own words are shown, and nothing is left", async () => {
   const refused = await cloud().run(createWords());
   expect(refused.stderr).toMatch(
@@ -37,7 +37,7 @@ test("without a license the artifact's own words are shown, and nothing is left"
   expect(await cloud().machines()).toEqual([]);
 }, 300_000);
 
-// Shows R49.
+// Shows R55.
 test("with a license from the environment it is created, and the license is printed nowhere", async () => {
   const environment = { CLUSTER_LICENSE_KEY_PATH: join(cloud().folder, "license.txt") };
   const words = ["--security-mode", "strict", "--extra-config", join(cloud().folder, "security.yaml")];
@@ -60,7 +60,7 @@ test("wait checks TLS against the cluster's CA and logs in", async () => {
   expect(await cloud().run(["wait", "--timeout", "5m", "-vv"])).toMatchObject({ status: 0, stdout: "" });
 }, 400_000);
 
-// Shows R33.
+// Shows R72.
 test("a job runs, and the web UI speaks https", async () => {
   expect((await cloud().run(["run", "srun", "-N1", "echo", "ran"])).stdout).toBe("ran\n");
   expect((await cloud().inspect("default")).webUi).toStartWith("https://");
@@ -71,7 +71,7 @@ test("a job runs, and the web UI speaks https", async () => {
   }
 });
 
-// Shows R22, R44.
+// Shows R29, R49.
 test("--security-mode won over --extra-config, and the license is the file's without its newline, for root alone", async () => {
   const installer = "/var/lib/cluster-e2e/installer";
   const line = `cat /opt/cluster/etc/bootstrap-config.json; stat -c '%a %U' ${installer}/genconf/config.yaml ${installer}`;

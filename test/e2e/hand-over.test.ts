@@ -28,7 +28,7 @@ afterAll(async () => {
   await state.cloud?.[Symbol.asyncDispose]();
 }, 120_000);
 
-// Shows R133.
+// Shows R95.
 test("create appends what it has made to the step's summary, first the cluster, then that it is ready", async () => {
   const words = "create --variant oss --linux-distribution debian-12 --agents 0 --public-agents 0 --wait --summary";
   const created = await cloud().run([...words.split(" "), state.artifact!], {
@@ -45,7 +45,7 @@ test("create appends what it has made to the step's summary, first the cluster, 
   expect(text).toMatch(/^\| Phases \| `.*Boot \d+\.\d s.*` \|$/m);
 }, 900_000);
 
-// Shows R130.
+// Shows R115.
 test("another computer imports the cluster, and then syncs a checkout and runs its tests", async () => {
   expect((await cloud().run(["export", "--output-file", exported()])).status).toBe(0);
   expect((await stat(exported())).mode & 0o777).toBe(0o600);
@@ -66,7 +66,7 @@ test("another computer imports the cluster, and then syncs a checkout and runs i
   });
 }, 120_000);
 
-// Shows R131.
+// Shows R117.
 test("run brings files and folders back after the command, whose exit status stays its own", async () => {
   const here = join(cloud().folder, "fetched");
   const line =

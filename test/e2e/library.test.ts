@@ -26,7 +26,7 @@ afterAll(async () => {
   await state.cloud?.[Symbol.asyncDispose]();
 }, 120_000);
 
-// Shows R65.
+// Shows R78.
 test("the example runs a job under Bun and leaves nothing", async () => {
   const ran = await run([process.execPath, example, state.artifact!]);
   expect(ran.stderr).toContain("master_0: Start installation: done");
@@ -34,7 +34,7 @@ test("the example runs a job under Bun and leaves nothing", async () => {
   await expectNothingLeft();
 }, 500_000);
 
-// Shows R85.
+// Shows R18.
 test.skipIf(node === undefined)(
   "a consumer type-checks against the built library, and runs a job under Node",
   async () => {

@@ -43,7 +43,7 @@ test("create prints the id on stdout, and what it did and what comes next on std
   expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: "default\n" });
 }, 300_000);
 
-// Shows R16.
+// Shows R21.
 test("the same id again is refused, and the cluster there is unharmed", async () => {
   const before = await cloud().machines();
   const again = await cloud().run(createWords());
@@ -58,7 +58,7 @@ test("wait returns when the platform is ready", async () => {
   expect(waited).toMatchObject({ status: 0, stdout: "" });
 }, 500_000);
 
-// Shows R3, R55.
+// Shows R3, R63.
 test("a job runs across the agents", async () => {
   const ran = await cloud().run(["run", "srun", "-N2", "hostname"]);
   expect(ran.status).toBe(0);
@@ -68,7 +68,7 @@ test("a job runs across the agents", async () => {
   expect(names.toSorted()).toEqual(agents.map(({ stdout }) => stdout.trim()).toSorted());
 });
 
-// Shows R59.
+// Shows R68.
 test("one word is a shell line, several words are exactly these arguments", async () => {
   expect(await cloud().run(["run", "echo 'a' | wc -c"])).toMatchObject({ status: 0, stdout: "2\n" });
   const words = ["a b", "it's", "$HOME", "", "*", "new\nline"];
@@ -83,7 +83,7 @@ test("run passes stdin and the remote command's own status", async () => {
   expect((await cloud().run(["run", "no-such-program"])).status).toBe(127);
 });
 
-// Shows R5, R56, R72.
+// Shows R4, R64, R85.
 test("run sets the test environment, and only what was asked for with --no-test-env", async () => {
   const file = `${cloud().folder}/own.env`;
   await Bun.write(file, "MORE=loses to --env\nFROM_FILE=' quoted '\n");
@@ -107,7 +107,7 @@ test("run sets the test environment, and only what was asked for with --no-test-
   expect(unset.stdout.split("\n")[0]).not.toContain("/opt/cluster");
 });
 
-// Shows R24, R26, R54, R64, R73.
+// Shows R31, R33, R62, R76, R86.
 test("inspect names the nodes and the key, and its ssh-config logs in", async () => {
   const cluster = await cloud().inspect("default");
   expect(cluster.nodes.map((node) => node.reference)).toEqual(["master_0", "agent_0", "agent_1", "public_agent_0"]);
@@ -121,7 +121,7 @@ test("inspect names the nodes and the key, and its ssh-config logs in", async ()
   expect((await fetch(cluster.webUi)).status).toBe(200);
 });
 
-// Shows R25, R58.
+// Shows R32, R67.
 test("a node is found by any of its four names, and an unknown one ends with 3", async () => {
   const cluster = await cloud().inspect("default");
   const node = nodeOf(cluster, "public_agent_0");
@@ -134,7 +134,7 @@ test("a node is found by any of its four names, and an unknown one ends with 3",
   expect(unknown.stderr).toContain("master_0, agent_0, agent_1, public_agent_0");
 });
 
-// Shows R53.
+// Shows R61.
 test("list shows the cluster, and another region's error names this one", async () => {
   expect((await cloud().run(["list", "--quiet"])).stdout).toBe("default\n");
   const listed = await cloud().run(["list", "--output", "json", "-vvv"]);
@@ -149,7 +149,7 @@ test("list shows the cluster, and another region's error names this one", async 
   expect(elsewhere.stderr).toContain("us-west-2");
 });
 
-// Shows R91, R105.
+// Shows R91, R122.
 test("a host key that was never seen is refused with 255", async () => {
   const cluster = await cloud().inspect("default");
   const knownHosts = cluster.sshKey.path.replace(/id_ed25519$/, "known_hosts");

@@ -41,7 +41,7 @@ async function tagged(checkout: string, tag: string): Promise<void> {
 
 for (const { name, lack, set, uninstall } of installers) {
   const state = lack ?? "here";
-  // Shows R13, R83.
+  // Shows R13, R16.
   test.skipIf(lack !== undefined)(
     `${name} installs from a tag, upgrades to another, and uninstalls by name (${state})`,
     async () => {

@@ -13,14 +13,14 @@ const help = async (words: readonly string[]): Promise<string> => {
   return stdout.replaceAll(/\s+/g, " ");
 };
 
-// Shows R36, R82.
+// Shows R15, R41.
 test("--version prints the version and exits", async () => {
   const ran = await run("cluster-cloud", ["--version"], { environment: {} });
   expect(ran).toMatchObject({ status: 0, stderr: "" });
   expect(ran.stdout).toMatch(/^(?:\d{4}\.\d{1,2}\.\d{1,2}\.\d+|0\.0\.0\+[0-9a-z]+)\n$/);
 });
 
-// Shows R36.
+// Shows R41.
 test("the program has the specification's commands", async () => {
   const text = await help([]);
   expect(text).toStartWith("Usage: cluster-cloud [OPTIONS] COMMAND [ARGS]...");
@@ -29,7 +29,7 @@ test("the program has the specification's commands", async () => {
   }
 });
 
-// Shows R4, R34, R79.
+// Shows R38.
 test("there is no command that destroys a cluster", async () => {
   const ran = await run("cluster-cloud", ["destroy"], { environment: {} });
   expect(ran).toMatchObject({ status: 2, stdout: "" });
@@ -73,12 +73,13 @@ const options: Readonly<Record<string, Readonly<Record<string, string | undefine
   wait: {
     "--superuser-username <superuser_username>": "admin",
     "--superuser-password <superuser_password>": "admin",
+    "--timeout <duration>": "60m",
     ...one,
   },
   web: one,
 };
 
-// Shows R37, R38, R62.
+// Shows R42, R43, R73, R74.
 test.each(Object.entries(options))("%s has the specification's options and defaults", async (command, declared) => {
   const entries = (await help([command])).split(/ (?=-\w, --[a-z])|(?<!,) (?=--[a-z])/);
   for (const [flag, usual] of Object.entries(declared)) {
@@ -89,7 +90,7 @@ test.each(Object.entries(options))("%s has the specification's options and defau
 });
 
 describeOnBench("words of the specification", (bench) => {
-  // Shows R16, R18, R19, R20, R81.
+  // Shows R21, R23, R25, R26, R77.
   test("create without options: one master, one agent, one public agent of CentOS 7 in us-west-2, named default", async () => {
     const { cloud } = bench();
     const { stdout } = await cloud.run(["create", "--dry-run", "--output", "json", "--variant", "oss", "open.sh"], {
@@ -104,7 +105,7 @@ describeOnBench("words of the specification", (bench) => {
     });
   });
 
-  // Shows R23, R46.
+  // Shows R30, R51.
   test("SELinux is enforced on every node before the installation begins there", async () => {
     const { cloud } = bench();
     await using _failing = await answering({ pattern: "e2e-start-install", status: 1, readsStdin: true })(bench());
@@ -123,7 +124,7 @@ describeOnBench("words of the specification", (bench) => {
     expect(begun[0]).toBeGreaterThan(enforced.at(-1)!);
   }, 30_000);
 
-  // Shows R20.
+  // Shows R26.
   test("each distribution's image is found, with the user that it lets in", async () => {
     const { cloud } = bench();
     const names = [
@@ -184,7 +185,7 @@ describeOnBench("words of the specification", (bench) => {
     `);
   });
 
-  // Shows R63.
+  // Shows R75.
   test("web opens the browser at the web UI, prints its URL, and says what the browser must trust", async () => {
     const { cloud, base } = bench();
     const url = `https://${base.nodes[0]!.publicAddress}/`;

@@ -125,7 +125,7 @@ test("inspect and web show addresses that work from here, and ssh-config logs in
   expect(await Bun.$`ssh -F ${config} agent_0 hostname`.text()).toBe("agent-0\n");
 }, 60_000);
 
-// Shows R134.
+// Shows R118.
 test("a snapshot brings back what ran, on a machine that was killed too: nothing boots, and clocks are right", async () => {
   const onAgent = async (script: string): Promise<string> => (await onNode("--node", "agent_0", script)).stdout.trim();
   const bootId = "cat /proc/sys/kernel/random/boot_id";
@@ -146,7 +146,7 @@ test("a snapshot brings back what ran, on a machine that was killed too: nothing
   expect((await vms().run(["snapshot", "list", "-c", id()])).stdout).toMatch(/^installed +\S+Z +\d+ MB +complete$/m);
 }, 600_000);
 
-// Shows R135.
+// Shows R119.
 test("a new cluster continues from the snapshot, beside the source and with keys of its own", async () => {
   const copy = vms().id("copy");
   const onCopy = (...words: readonly string[]) => vms().run(["run", "-c", copy, "--no-test-env", ...words]);

@@ -9,6 +9,7 @@ import type { Exhibit, Expected, Fault, Thing, World } from "./fault.ts";
 import { playAll } from "./play-all.ts";
 import { runFault, type Verdict } from "./run-fault.ts";
 import { sliceOf } from "./slice.ts";
+import { neverAborted } from "../support/never-aborted.ts";
 
 const secret = "secret-7f3a9c";
 const machine: Thing = { kind: "machine", id: "i-1" };
@@ -182,7 +183,7 @@ test("the last line counts what was survived, left and seen, and a fault that co
     named("broken", async () => Promise.reject(new Error("no port"))),
   ];
   const print = (line: string): void => void lines.push(line);
-  await playAll(faults, { atOnce: 1, showsOutput: false, print }, new AbortController().signal);
+  await playAll(faults, { atOnce: 1, showsOutput: false, print }, neverAborted);
   expect(lines.at(-1)).toBe("survived 1 of 3, machines left 1, secrets seen 2");
   expect(lines[0]).toMatch(/^survived .*good$/);
   expect(lines[1]).toMatch(/^NOT SURVIVED .*bad\n +left unannounced: machine i-1$/);

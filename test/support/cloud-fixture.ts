@@ -13,9 +13,9 @@ import { regions } from "../local-cloud/catalogue/regions.ts";
 import { LocalCloud } from "../local-cloud/local-cloud.ts";
 import { recordingProgress } from "./recording-progress.ts";
 import { scratchFolder } from "./scratch-folder.ts";
+import { neverAborted } from "./never-aborted.ts";
 
 export const region = "us-west-2";
-export const neverAborted = new AbortController().signal;
 
 /** How a new node answers: it reports its own host key and the end of its first boot. */
 const newNode = [

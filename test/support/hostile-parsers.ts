@@ -4,18 +4,18 @@
  * in a process of its own, because nothing else can stop it.
  * Usage: bun run test/support/hostile-parsers.ts NAME
  */
+
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { callFailure } from "../../src/backend/cloud/api/api-errors.ts";
-import { judgeResponse, UnreadableAnswer } from "../../src/backend/cloud/api/judge-answer.ts";
-import { collectPages } from "../../src/backend/cloud/api/pages.ts";
-import { toClusters as toCloudClusters } from "../../src/backend/cloud/records/records.ts";
-import { toTags } from "../../src/backend/cloud/records/tags.ts";
+import { collectPages } from "../../src/backend/cloud/api/api.ts";
+import { UnreadableAnswer, judgeResponse } from "../../src/backend/cloud/api/request-handler.ts";
+import { toClusters as toCloudClusters } from "../../src/backend/cloud/records.ts";
+import { toTags } from "../../src/backend/cloud/tags.ts";
 import { engineFailure } from "../../src/backend/container/engine/engine-errors.ts";
 import { engineKinds } from "../../src/backend/container/engine/engine-kinds.ts";
-import { readBuildFailure } from "../../src/backend/container/launch/build-failure.ts";
-import { labelNames } from "../../src/backend/container/records/labels.ts";
-import { parseNodeSettings } from "../../src/backend/container/records/node-settings.ts";
+import { readBuildFailure } from "../../src/backend/container/launch/node-image.ts";
+import { labelNames, parseNodeSettings } from "../../src/backend/container/records/labels.ts";
 import { readContainers } from "../../src/backend/container/records/read-containers.ts";
 import { toClusters as toContainerClusters } from "../../src/backend/container/records/records.ts";
 import { toSnapshots } from "../../src/backend/container/snapshots/read-snapshots.ts";
@@ -24,35 +24,32 @@ import { findSum } from "../../src/backend/vm/images/find-sum.ts";
 import { monitorName, runOnMonitor } from "../../src/backend/vm/qemu/monitor.ts";
 import { qemuFailure, qemuMessage } from "../../src/backend/vm/qemu/qemu.ts";
 import { parseSnapshotFacts } from "../../src/backend/vm/snapshots/snapshot-files.ts";
-import { parseHandOver } from "../../src/cluster/hand-over/hand-over-file.ts";
+import { parseHandOver } from "../../src/cluster/export-cluster.ts";
 import { ClusterError } from "../../src/errors.ts";
 import { parseHead } from "../../src/platform/artifact/artifact-head.ts";
-import { parseArtifactVersion } from "../../src/platform/artifact/artifact-version.ts";
-import { parseManifest, parseSums } from "../../src/platform/checkout/checkout-manifest.ts";
-import { parseState } from "../../src/platform/checkout/checkout-state.ts";
+import { parseArtifactVersion, releaseNumbers } from "../../src/platform/artifact/artifact-version.ts";
+import { parseManifest, parseState, parseSums } from "../../src/platform/checkout/checkout-manifest.ts";
 import { parseSecrets } from "../../src/platform/cluster-secrets.ts";
 import { parseConfiguration } from "../../src/platform/configuration/configuration-file.ts";
+import { reasonOf } from "../../src/platform/install/phase.ts";
 import { layouts } from "../../src/platform/layouts/find-layout.ts";
 import { parseLogs } from "../../src/platform/node-logs.ts";
-import { reasonOf } from "../../src/platform/install/phase.ts";
 import { parseSuperuserAnswers } from "../../src/platform/readiness/ask-on-master.ts";
-import { judgeNode } from "../../src/platform/readiness/judge-node.ts";
-import { parseNodeReport } from "../../src/platform/readiness/node-report.ts";
-import { releaseNumbers } from "../../src/platform/release-numbers.ts";
+import { judgeNode, parseNodeReport } from "../../src/platform/readiness/node-question.ts";
 import { parseResolvers } from "../../src/platform/resolvers.ts";
 import { createOutputTail } from "../../src/ssh/connection/command-output.ts";
 import { readServerOffer } from "../../src/ssh/connection/connection-errors.ts";
 import { parseKey } from "../../src/ssh/keys.ts";
 import { parseKnownHosts } from "../../src/ssh/known-hosts.ts";
-import { ArchiveProblem } from "../../src/system/files/archive-problem.ts";
-import { unpackTar } from "../../src/system/files/unpack-tar.ts";
+import { unpackTar } from "../../src/system/files/read-tar.ts";
+import { ArchiveProblem } from "../../src/system/files/tar.ts";
 import { maskUrl } from "../../src/system/mask-url.ts";
 import { Masker } from "../../src/system/masker.ts";
 import { parseJson } from "../../src/system/parse-json.ts";
 import { maskedPrintable } from "../../src/system/printable.ts";
 import { anyTexts, filled, jsonTexts, size, yamlTexts } from "./costly-texts.ts";
 import { scratchFolder } from "./scratch-folder.ts";
-import { paxRecord, rawArchive, type RawEntry } from "./tar-blocks.ts";
+import { type RawEntry, paxRecord, rawArchive } from "./tar-blocks.ts";
 
 const { signal } = new AbortController();
 const each = async (texts: readonly string[], parse: (text: string) => unknown): Promise<void> => {

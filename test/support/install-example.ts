@@ -1,5 +1,4 @@
-import type { ClusterRecord, NodeRecord, Variant } from "../../src/model/cluster-record.ts";
-import type { NodeTraits } from "../../src/model/node-traits.ts";
+import type { ClusterRecord, NodeRecord, NodeTraits, Variant } from "../../src/model/cluster-record.ts";
 import type { Configuration } from "../../src/platform/configuration/configuration.ts";
 import type { AddedConfiguration, InstallPlan } from "../../src/platform/install/install-plan.ts";
 

@@ -2,16 +2,15 @@ import { spawn } from "node:child_process";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
-import { Server, utils } from "ssh2";
-import type { ServerChannel } from "ssh2";
+import { Server, type ServerChannel, utils } from "ssh2";
 import type { NodeRecord, Role } from "../../src/model/cluster-record.ts";
 import { type ConnectionPool, createConnectionPool } from "../../src/ssh/connection/connection-pool.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
-import { creationFiles } from "../../src/system/files/creation-folder.ts";
+import { creationFiles } from "../../src/store/creation-folder.ts";
 import { silentProgress, systemClock } from "../../src/system/runtime.ts";
-import { scratchFolder } from "./scratch-folder.ts";
 import { machinePrograms } from "./install-machine-programs.ts";
+import { scratchFolder } from "./scratch-folder.ts";
 
 /**
  * A machine in a folder: an SSH server in this process. Its commands run on this host, with a real shell, in a folder

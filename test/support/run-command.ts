@@ -6,6 +6,7 @@ import { Problems } from "../../src/cli/options/problems.ts";
 import type { BackendKind } from "../../src/backend/contract.ts";
 import { programFor } from "../../src/commands/program.ts";
 import { type Clock, silentProgress } from "../../src/system/runtime.ts";
+import { neverAborted } from "./never-aborted.ts";
 
 interface CommandRun {
   readonly status: number;
@@ -57,7 +58,7 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
     programName: program.name,
     nameFlags: flagNames(program),
     clock: setting.clock ?? { now: () => nowMs, sleep: async () => {} },
-    signal: setting.isInterrupted === true ? AbortSignal.abort(new Error("interrupted")) : new AbortController().signal,
+    signal: setting.isInterrupted === true ? AbortSignal.abort(new Error("interrupted")) : neverAborted,
     progress: {
       ...silentProgress,
       timings: () => [{ title: "Launch", ms: 1_250 }],

@@ -1,6 +1,5 @@
 import { tmpdir } from "node:os";
-import { temporaryFolder } from "../../src/system/files/temporary-folder.ts";
-import type { TemporaryFolder } from "../../src/system/files/temporary-folder.ts";
+import { type TemporaryFolder, temporaryFolder } from "../../src/system/files/private-file.ts";
 
 /** A folder for one test, which is removed after it. */
 export const scratchFolder = (): Promise<TemporaryFolder> => temporaryFolder(tmpdir());

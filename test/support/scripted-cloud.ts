@@ -7,7 +7,7 @@ import type {
 } from "@aws-sdk/client-ec2";
 import { callFailure } from "../../src/backend/cloud/api/api-errors.ts";
 import type { CloudApi } from "../../src/backend/cloud/api/api.ts";
-import { groupName, readTags, type TagValues, toTags } from "../../src/backend/cloud/records/tags.ts";
+import { groupName, readTags, type TagValues, toTags } from "../../src/backend/cloud/tags.ts";
 import type { ClusterError } from "../../src/errors.ts";
 import type { Runtime } from "../../src/system/runtime.ts";
 import { recordingProgress } from "./recording-progress.ts";

@@ -1,8 +1,6 @@
-import type { Connection } from "../../src/ssh/connection/connection.ts";
-import { openConnection } from "../../src/ssh/connection/open-connection.ts";
-import type { ConnectionOptions } from "../../src/ssh/connection/open-connection.ts";
-import type { Destination } from "../../src/ssh/connection/destination.ts";
-import { readPublicKey } from "../../src/ssh/connection/wire.ts";
+import type { Connection, Destination } from "../../src/ssh/connection/connection.ts";
+import { type ConnectionOptions, openConnection } from "../../src/ssh/connection/open-connection.ts";
+import { readPublicKey } from "../../src/ssh/keys.ts";
 import { silentProgress, systemClock } from "../../src/system/runtime.ts";
 import type { OpensshServer } from "./openssh-server.ts";
 

@@ -19,24 +19,26 @@ const topLevel =
 export const imports: Readonly<Record<string, readonly string[]>> = {
   bin: ["commands", "cli", "backend/<own>", "backend/contract.ts", "model"],
   "index.ts": [
+    "library",
     "cluster",
-    "platform",
-    "backend/contract.ts",
     "backend/cloud",
     "backend/container",
     "backend/vm",
+    "backend/contract.ts",
+    "platform",
     "system",
     "model",
   ],
-  commands: ["cli", "cluster", "doctor", "platform", "backend/contract.ts", "system", "model"],
+  library: ["cluster", "backend/contract.ts", "platform", "store", "ssh", "system", "model"],
+  commands: ["cli", "cluster", "backend/contract.ts", "platform", "store", "ssh", "system", "model"],
   cli: ["system"],
-  cluster: ["platform", "backend/contract.ts", "ssh", "system", "model"],
-  doctor: ["ssh", "system", "model"],
-  "backend/cloud": ["backend", "backend/contract.ts", "ssh", "system", "model"],
-  "backend/container": ["backend", "backend/contract.ts", "ssh", "system", "model"],
-  "backend/vm": ["backend", "backend/contract.ts", "ssh", "system", "model"],
-  backend: ["backend/contract.ts", "ssh", "system", "model"],
+  cluster: ["backend/contract.ts", "platform", "store", "ssh", "system", "model"],
+  "backend/cloud": ["backend/shared", "backend/contract.ts", "store", "ssh", "system", "model"],
+  "backend/container": ["backend/shared", "backend/contract.ts", "store", "ssh", "system", "model"],
+  "backend/vm": ["backend/shared", "backend/contract.ts", "store", "ssh", "system", "model"],
+  "backend/shared": ["backend/contract.ts", "store", "ssh", "system", "model"],
   platform: ["ssh", "system", "model"],
+  store: ["ssh", "system", "model"],
   ssh: ["system", "model"],
   "backend/contract.ts": ["system", "model"],
   system: ["model"],
@@ -64,7 +66,7 @@ const openToAll = ["src/errors.ts", "src/outside-text.ts", "src/version.ts"];
 /** Only these may use `process` and `console`: the edges of a program and, in index.ts, of a program that uses the library. */
 const mayUseProcess = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
 /** Only these write to files and streams at once: the log, and what bypasses the terminal's writer. */
-const mayWriteSync = /^src\/(cli\/log-file|ssh\/ssh-messages)\.ts$/;
+const mayWriteSync = /^src\/(cli\/log-file|ssh\/session\/session-messages)\.ts$/;
 /** A program's output inside a message, unless a function of system/printable.ts has made a line of it. */
 const quotesOutput = /\$\{(?!outside(?:Lines?|Reason)\()[^}]*\.(?:stdout|stderr)\b/;
 const meaningless = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;

@@ -1,30 +1,35 @@
-import type { Backend, CreationRequest } from "../contract.ts";
 import { join } from "node:path";
-import { abandonedCreations } from "../../system/files/creation-folder.ts";
 import type { Instance } from "@aws-sdk/client-ec2";
-import { stateFolder } from "../../system/files/state-folder.ts";
+import { shellText } from "../../ssh/shell-text.ts";
+import { abandonedCreations } from "../../store/creation-folder.ts";
+import { stateFolder } from "../../store/state-folder.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import { cgroups1Advice } from "../cgroups1.ts";
-import { ipDetect } from "../ip-detect.ts";
-import { cloudAdmission } from "./admission/cloud-admission.ts";
-import type { CloudApi } from "./api/api.ts";
-import { CloudCreation } from "./cloud-creation.ts";
-import type { CloudOptions } from "./options.ts";
-import { clusterConsoleOutput } from "./records/console-output.ts";
-import { describeInstances } from "./api/describe.ts";
-import { cgroups1Distributions } from "./launch/distributions.ts";
-import { findInOtherRegions } from "./records/find-in-other-regions.ts";
-import { ipDetectPublic } from "./ip-detect-public.ts";
-import { listAllRegions } from "./records/list-all-regions.ts";
+import type { Backend, CreationRequest } from "../contract.ts";
+import { foreignResourceText } from "../shared/foreign-resource.ts";
+import { cgroups1Advice } from "../shared/machine-errors.ts";
+import { ipDetect, ipDetectOf, privateAddressLines } from "../shared/node-scripts.ts";
+import { cloudAdmission } from "./admission.ts";
+import { type CloudApi, describeInstances } from "./api/api.ts";
 import { openApi } from "./api/open-api.ts";
-import { readMachines } from "./records/read-machines.ts";
-import { type KnownHere, readKnownHere } from "./records/own-launches.ts";
-import { type ClusterReading, clustersOf, pickCluster, type Place } from "./records/records.ts";
 import { withRegionAdvice } from "./api/region-advice.ts";
-import { removeCluster } from "./removal/remove-cluster.ts";
-import { resolveCreation } from "./launch/resolve-creation.ts";
-import { assertIdIsFree } from "./launch/cluster-exists.ts";
-import { foreignResourceText } from "../foreign-resource.ts";
+import { CloudCreation } from "./cloud-creation.ts";
+import findPublicAddress from "./find-public-address.sh" with { type: "text" };
+import { cgroups1Distributions } from "./launch/distributions.ts";
+import { assertIdIsFree } from "./launch/network.ts";
+import type { CloudOptions } from "./options.ts";
+import { type KnownHere, readKnownHere } from "./own-launches.ts";
+import { resolveCreation } from "./plan.ts";
+import { readMachines } from "./read-machines.ts";
+import {
+  type ClusterReading,
+  type Place,
+  clusterConsoleOutput,
+  clustersOf,
+  findInOtherRegions,
+  listAllRegions,
+  pickCluster,
+} from "./records.ts";
+import { removeCluster } from "./removal.ts";
 
 export interface CloudPlace {
   readonly region: string;
@@ -105,3 +110,6 @@ const clusterReader =
     for (const foreignResource of foreignResources) progress.detail(1, foreignResourceText(foreignResource));
     return { machines, clusters: clustersOf(machines, place), creationIds };
   };
+
+/** Prints the node's public IPv4 address, or the private one if it has none. */
+const ipDetectPublic = ipDetectOf(privateAddressLines, shellText(findPublicAddress));

@@ -1,31 +1,27 @@
-import type { Creation, CreationFolder, CreationSummary, NodeName, NodeShell } from "../contract.ts";
-import { type ClusterRecord, nodeCount, type NodeRecord, nodeReference, roles } from "../../model/cluster-record.ts";
-import { mapConcurrently } from "../../system/map-concurrently.ts";
-import { creationDirectory } from "../../system/files/creation-folder.ts";
-import type { Runtime } from "../../system/runtime.ts";
-import { userData } from "../cloud-init.ts";
 import { hasErrorId } from "../../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeCount, nodeReference, roles } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
-import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
-import { hostKeyPerRole } from "../first-host-keys.ts";
+import { creationDirectory } from "../../store/creation-folder.ts";
+import { mapConcurrently } from "../../system/concurrency.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import type { Creation, CreationFolder, CreationSummary, NodeName, NodeShell } from "../contract.ts";
+import { awaitFirstBoot, hostKeyPerRole, userData, usualFirstBootLimitMs } from "../shared/first-boot.ts";
 import { wasRefused } from "./api/api-errors.ts";
-import type { CloudApi } from "./api/api.ts";
-import { describeInstances } from "./api/describe.ts";
-import { describePlan } from "./launch/describe-plan.ts";
-import { endLaunches } from "./removal/end-machines.ts";
-import { launchRole, type LaunchPlan } from "./launch/launch.ts";
-import { leftoversText, removeCreation } from "./removal/remove-creation.ts";
-import { lookAtMachines } from "./launch/look-at-machines.ts";
-import { type CloudPlan, type RequestedResources, newRequestedResources } from "./launch/requested-resources.ts";
-import { createGroup, type LaunchSubnet, openGroup } from "./launch/network.ts";
-import { withGrace } from "./api/grace.ts";
-import { retryingApi } from "./api/retrying-api.ts";
-import { costText } from "./launch/prices.ts";
-import { toClusters } from "./records/records.ts";
-import { metadata2Requirer, type RequireMetadata2 } from "./launch/require-metadata2.ts";
-import { whyUnreachableText } from "./launch/why-unreachable.ts";
-import { removeExpired, takeInventory } from "./removal/remove-expired.ts";
-import { assertIdIsFree } from "./launch/cluster-exists.ts";
+import { type CloudApi, describeInstances } from "./api/api.ts";
+import { retryingApi } from "./api/open-api.ts";
+import { type LaunchPlan, launchRole } from "./launch/launch.ts";
+import {
+  type RequireMetadata2,
+  lookAtMachines,
+  metadata2Requirer,
+  whyUnreachableText,
+} from "./launch/look-at-machines.ts";
+import { type LaunchSubnet, assertIdIsFree, createGroup, openGroup } from "./launch/network.ts";
+import { type CloudPlan, type RequestedResources, describePlan, newRequestedResources } from "./plan.ts";
+import { costText } from "./prices.ts";
+import { toClusters } from "./records.ts";
+import { endLaunches, leftoversText, removeCreation } from "./removal.ts";
+import { removeExpired, takeInventory } from "./remove-expired.ts";
 
 const groupGraceMs = 5_000;
 
@@ -249,4 +245,25 @@ export class CloudCreation implements Creation {
     if (made === undefined) throw new TypeError("The id has not been claimed");
     return made;
   }
+}
+
+/**
+ * Returns a signal that is aborted `graceMs` after the given one, with the same reason, unless it is disposed of first.
+ * Use it for requests that must not be cut off halfway because no token makes them safe to repeat.
+ */
+export function withGrace(signal: AbortSignal, graceMs: number): Disposable & { readonly signal: AbortSignal } {
+  const late = new AbortController();
+  const timers: ReturnType<typeof setTimeout>[] = [];
+  const onAbort = (): void => {
+    timers.push(setTimeout(() => late.abort(signal.reason), graceMs));
+  };
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
+  return {
+    signal: late.signal,
+    [Symbol.dispose]: () => {
+      signal.removeEventListener("abort", onAbort);
+      for (const timer of timers) clearTimeout(timer);
+    },
+  };
 }

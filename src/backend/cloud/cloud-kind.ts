@@ -23,7 +23,7 @@ export const cloudKind = defineBackend({
     return createCloudBackend({ region }, runtime, signal);
   },
   checks: async ({ region }, runtime, signal) => {
-    const { cloudChecks } = await import("./checks.ts");
+    const { cloudChecks } = await import("./checks/checks.ts");
     const defaults = { region, distribution: defaultDistribution, instanceType: defaultInstanceType };
     return cloudChecks(defaults, runtime, signal);
   },

@@ -11,9 +11,9 @@ import {
   required,
   type Shape,
 } from "../../model/read-arguments.ts";
-import { cidrProblem } from "./launch/admin-cidrs.ts";
+import { cidrProblem } from "./admin-cidrs.ts";
 import { defaultDistribution, distributions } from "./launch/distributions.ts";
-import { type CustomTag, tagNames } from "./records/tags.ts";
+import { type CustomTag, tagNames } from "./tags.ts";
 
 /** A general-purpose "large" type. */
 export const defaultInstanceType = "m5.large";

@@ -1,17 +1,14 @@
 import { platform } from "node:os";
 import { type Check, type Outcome, pass, warn } from "../../model/check.ts";
-import type { Runtime } from "../../system/runtime.ts";
-import { checkOfEngine, containerFacts, type ContainerFacts } from "./checks/facts.ts";
-import { hostChecks } from "./checks/host.ts";
-import { volumeChecks } from "./checks/mounts.ts";
-import type { EngineName } from "./engine/engine-kind.ts";
-import { withForeignResources } from "../with-foreign-resources.ts";
-import { leftovers } from "../leftovers.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import { withFinding } from "../with-finding.ts";
-import { removalCommand, type Engine } from "./engine/engine.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { leftovers, withFinding, withForeignResources } from "../shared/foreign-resource.ts";
+import type { EngineName } from "./engine/engine-kind.ts";
+import { type Engine, removalCommand } from "./engine/engine.ts";
+import { type ContainerFacts, checkOfEngine, containerFacts } from "./facts.ts";
+import { hostChecks, volumeChecks } from "./host-checks.ts";
 import { toClusters } from "./records/records.ts";
-import { readSnapshots, type SavedSnapshot } from "./snapshots/read-snapshots.ts";
+import { type SavedSnapshot, readSnapshots } from "./snapshots/read-snapshots.ts";
 
 /**
  * Returns `doctor`'s checks for clusters of containers, in display order. One of them runs a container for a moment.

@@ -1,6 +1,6 @@
 import type { NamedText } from "../contract.ts";
 import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
-import { consoleOutputs } from "../console-outputs.ts";
+import { consoleOutputs } from "../shared/node-scripts.ts";
 import type { Engine } from "./engine/engine.ts";
 
 const mostLines = 2000;

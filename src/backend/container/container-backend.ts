@@ -1,29 +1,27 @@
-import type { Backend, CreationRequest } from "../contract.ts";
 import { existsSync } from "node:fs";
 import { platform } from "node:os";
 import { dirname } from "node:path";
-import { ClusterError } from "../../errors.ts";
-import { abandonedCreations, isCreationHere } from "../../system/files/creation-folder.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
+import type { ClusterName, ClusterRecord } from "../../model/cluster-record.ts";
+import { abandonedCreations, isCreationHere } from "../../store/creation-folder.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import { ipDetect } from "../ip-detect.ts";
-import { lockMachines } from "../lock-machines.ts";
-import { chooseEngine } from "./engine/choose-engine.ts";
+import type { Backend, CreationRequest, OtherPlaces } from "../contract.ts";
+import { foreignResourceText } from "../shared/foreign-resource.ts";
+import { lockMachines } from "../shared/lock-machines.ts";
+import { ipDetect } from "../shared/node-scripts.ts";
 import { clusterConsoleOutput } from "./console-output.ts";
 import { ContainerCreation } from "./container-creation.ts";
+import { hostCgroupsAdvice } from "./distributions.ts";
+import { chooseEngine, openOwn } from "./engine/choose-engine.ts";
+import { isPresent } from "./engine/engine-errors.ts";
+import { type EngineName, engineNames } from "./engine/engine-kind.ts";
+import type { Engine, EngineRuntime } from "./engine/engine.ts";
 import type { ContainerOptions } from "./options.ts";
-import type { ClusterName, ClusterRecord } from "../../model/cluster-record.ts";
-import type { Selection } from "./records/describe.ts";
-import { foreignResourceText } from "../foreign-resource.ts";
-import type { Engine } from "./engine/engine.ts";
-import type { EngineName } from "./engine/engine-kind.ts";
-import { hostCgroupsAdvice } from "./launch/distributions.ts";
-import { findInOtherEngines } from "./records/find-in-other-engines.ts";
-import { assertIdIsFree, creationsRoot, readInventory } from "./records/inventory.ts";
-import { toClusters } from "./records/records.ts";
+import { resolveCreation } from "./plan.ts";
+import type { Selection } from "./records/read-containers.ts";
+import { assertIdIsFree, creationsRoot, readInventory, toClusters } from "./records/records.ts";
 import { removeContainers, removeCreation } from "./remove-creation.ts";
-import { resolveCreation } from "./launch/resolve-creation.ts";
-import { ContainerSnapshots } from "./snapshots/container-snapshots.ts";
-import { deleteAllSnapshots } from "./snapshots/delete-snapshots.ts";
+import { ContainerSnapshots, deleteAllSnapshots } from "./snapshots/container-snapshots.ts";
 
 /**
  * Opens clusters of containers on this machine with the named engine, or else the first one found. Throws
@@ -107,4 +105,40 @@ async function planCreation(
   assertIdIsFree(engine, inventory, { clusterId, leaving: abandoned.map(({ creation }) => creation.creationId) });
   const hasLeftovers = inventory.networks.length > 0;
   return new ContainerCreation({ engine, root, request, resolved, hasLeftovers }, runtime);
+}
+
+/**
+ * Finds other engines on this machine that have a cluster with this id, and engines that could not be asked. It fails
+ * only on an abort.
+ */
+export async function findInOtherEngines(
+  { kind }: Pick<Engine, "kind">,
+  clusterId: string,
+  runtime: EngineRuntime,
+  signal: AbortSignal,
+): Promise<OtherPlaces> {
+  const others = engineNames.filter((name) => name !== kind.name);
+  const asked = await Promise.all(others.map(async (name) => ask(name, clusterId, runtime, signal)));
+  return {
+    places: asked.flatMap(({ places }) => places),
+    unreachable: asked.flatMap(({ unreachable }) => unreachable),
+  };
+}
+
+async function ask(
+  name: EngineName,
+  clusterId: string,
+  runtime: EngineRuntime,
+  signal: AbortSignal,
+): Promise<OtherPlaces> {
+  try {
+    const engine = await openOwn(name, runtime, signal);
+    if (engine === undefined) return { places: [], unreachable: [] };
+    const inventory = await readInventory(engine, { clusterId }, creationsRoot(engine, runtime), signal);
+    return { places: toClusters(inventory, "").length > 0 ? [name] : [], unreachable: [] };
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = messageOf(error);
+    return { places: [], unreachable: isPresent(error) ? [{ place: name, reason }] : [] };
+  }
 }

@@ -1,28 +1,23 @@
-import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName } from "../contract.ts";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type ClusterRecord, countsText, nodeCount, type NodeRecord } from "../../model/cluster-record.ts";
-import { version } from "../../version.ts";
+import { type ClusterRecord, type NodeRecord, countsText, nodeCount } from "../../model/cluster-record.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import { hostKeyPerNode } from "../first-host-keys.ts";
-import { machineFailed } from "../machine-failed.ts";
+import { version } from "../../version.ts";
+import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName } from "../contract.ts";
+import { hostKeyPerNode } from "../shared/first-boot.ts";
+import { machineFailed } from "../shared/machine-errors.ts";
 import { consoleOutput } from "./console-output.ts";
-import { defaultDistribution } from "./launch/distributions.ts";
-import type { ContainerOptions } from "./options.ts";
-import { describeContainers, inspectContainers } from "./records/describe.ts";
-import { describePlan } from "./launch/describe-plan.ts";
-import { removalCommand, type Engine } from "./engine/engine.ts";
-import { identityArchive } from "./launch/identity.ts";
-import { assertIdIsFree, readInventory } from "./records/inventory.ts";
-import { createFirstNode, type CreatedNode, launchNodes, type LaunchPlan } from "./launch/launch.ts";
-import { type CreationName, networkName } from "./records/names.ts";
-import { createNetwork } from "./launch/network.ts";
+import { defaultDistribution } from "./distributions.ts";
+import { type Engine, removalCommand } from "./engine/engine.ts";
+import { type CreatedNode, type LaunchPlan, createFirstNode, identityArchive, launchNodes } from "./launch/launch.ts";
 import { obtainNodeImage } from "./launch/node-image.ts";
-import { readNodes } from "./records/read-containers.ts";
-import { toClusters } from "./records/records.ts";
 import { rememberedRights, systemFlags } from "./launch/system-flags.ts";
+import type { ContainerOptions } from "./options.ts";
+import { type ResolvedCreation, describePlan } from "./plan.ts";
+import { type CreationName, type LabelValues, labelArguments, networkName } from "./records/labels.ts";
+import { describeContainers, inspectContainers, readNodes } from "./records/read-containers.ts";
+import { assertIdIsFree, readInventory, toClusters } from "./records/records.ts";
 import { removeCreation, stopCreation } from "./remove-creation.ts";
-import type { ResolvedCreation } from "./launch/resolve-creation.ts";
 
 export interface ContainerPlan {
   readonly engine: Engine;
@@ -215,4 +210,23 @@ export class ContainerCreation implements Creation {
 async function both<One, Other>(one: Promise<One>, other: Promise<Other>): Promise<readonly [One, Other]> {
   await Promise.allSettled([one, other]);
   return Promise.all([one, other]);
+}
+
+/**
+ * Creates a bridge for the cluster; the engine picks its addresses. Throws `capacity-lacking` if the engine has none
+ * left. The name contains the creation's id, because Docker 20 can create two networks of the same name at the same
+ * moment, and then starts no container in either.
+ */
+async function createNetwork(
+  engine: Engine,
+  { clusterId, creationId, labels }: CreationName & { readonly labels: LabelValues },
+): Promise<void> {
+  const words = [
+    "network",
+    "create",
+    "--driver=bridge",
+    ...labelArguments(labels),
+    networkName({ clusterId, creationId }),
+  ];
+  await engine.change({ words });
 }

@@ -1,5 +1,5 @@
 import { defineBackend } from "../contract.ts";
-import { selinuxProblem } from "./launch/distributions.ts";
+import { selinuxProblem } from "./distributions.ts";
 import { containerOptions, containerSchema, volumeProblems } from "./options.ts";
 
 /** Everything specific to `cluster-container`: images, volumes and container limits. */

@@ -2,7 +2,7 @@ import { ClusterError } from "../../errors.ts";
 import { checked, distributionOption, oneOf, readOptions, type SchemaValues } from "../../model/option-schema.ts";
 import { anyText, listOf, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
 import { type EngineName, engineNames } from "./engine/engine-kind.ts";
-import { defaultDistribution, defaultDistributionText, distributions } from "./launch/distributions.ts";
+import { defaultDistribution, defaultDistributionText, distributions } from "./distributions.ts";
 
 /** Options that only container clusters have. The command line checks them. */
 export interface ContainerOptions {

@@ -1,18 +1,18 @@
 import { messageOf } from "../../errors.ts";
+import { mapConcurrently } from "../../system/concurrency.ts";
 import type { Clock } from "../../system/runtime.ts";
-import { mapConcurrently } from "../../system/map-concurrently.ts";
-import { describe } from "./records/describe.ts";
-import type { Engine } from "./engine/engine.ts";
+import { waits } from "../../system/waits.ts";
 import { means } from "./engine/engine-errors.ts";
+import type { Engine } from "./engine/engine.ts";
+import type { CreationName } from "./records/labels.ts";
 import {
   type ClusterNetwork,
   type ContainerReading,
   type NodeContainer,
+  describe,
   readContainers,
 } from "./records/read-containers.ts";
-import type { CreationName } from "./records/names.ts";
 import { shortId } from "./records/records.ts";
-import { waits } from "../../system/waits.ts";
 
 const atOnce = 6;
 

@@ -1,18 +1,25 @@
+import { readdir, stat, statfs } from "node:fs/promises";
 import { freemem, platform, totalmem } from "node:os";
-import { join } from "node:path";
-import { type Check, localLimitMs } from "../../model/check.ts";
-import { stateFolder } from "../../system/files/state-folder.ts";
-import type { Runtime } from "../../system/runtime.ts";
-import { hostArchitecture } from "./qemu/architecture.ts";
-import { acceleratorCheck, featuresCheck, firmwareCheck, qemuCheck } from "./checks/engine.ts";
-import { diskCheck, imageCheck, memoryCheck } from "./checks/host.ts";
-import { openQemu } from "./qemu/qemu.ts";
+import { dirname, join } from "node:path";
+import { ClusterError } from "../../errors.ts";
+import { type Check, type Outcome, fail, localLimitMs, pass, skip, warn } from "../../model/check.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import { leftovers } from "../leftovers.ts";
-import { withForeignResources } from "../with-foreign-resources.ts";
-import { removalCommand, foreignFolders, readClusters } from "./cluster-facts.ts";
+import { outside } from "../../outside-text.ts";
+import { stateFolder } from "../../store/state-folder.ts";
+import { systemTemporaryFolder } from "../../system/files/private-file.ts";
+import type { Environment, Runtime } from "../../system/runtime.ts";
+import { leftovers, withForeignResources } from "../shared/foreign-resource.ts";
+import { foreignFolders, readClusters, removalCommand } from "./cluster-facts.ts";
+import { imageFolder } from "./images/image-store.ts";
 import { isRunning } from "./machines/machine-process.ts";
 import { networkFiles } from "./machines/private-network.ts";
+import { defaults } from "./options.ts";
+import { isOlder, leastVersion, streamVersion } from "./plan.ts";
+import { type AcceleratorTrial, chooseAccelerator, trialLimitsMs, tryAccelerators } from "./qemu/accelerator.ts";
+import { hostArchitecture } from "./qemu/architecture.ts";
+import { type BrokenAccelerator, brokenAcceleratorPath, readBrokenAccelerator } from "./qemu/broken-accelerator.ts";
+import { findFirmware } from "./qemu/firmware.ts";
+import { type Qemu, openQemu, qemuVersion } from "./qemu/qemu.ts";
 import { observeCluster } from "./records.ts";
 import { readSnapshotFolders } from "./snapshots/snapshot-files.ts";
 
@@ -56,3 +63,158 @@ async function troubleOf({ nodes, directory }: ClusterRecord): Promise<string | 
   const isConnected = nodes.length === 1 || (await isRunning(networkFiles(directory)));
   return isConnected ? undefined : "the process of its private network has ended";
 }
+
+const limitMs = 20_000;
+/** Longer than any trial. */
+const acceleratorLimitMs = 40_000;
+const installation = ({ architecture }: Qemu): string =>
+  `Install a newer version or another build (Debian and Ubuntu: ${architecture.packages}).`;
+
+/** Checks whether there is a QEMU that can run clusters. Failures are ClusterErrors that say what to do. */
+function qemuCheck(qemu: Qemu): Check {
+  const run = async (signal: AbortSignal): Promise<Outcome> => {
+    const version = await qemuVersion(qemu, signal);
+    await qemu.image(["--version"], signal);
+    const text = `Version ${version.join(".")}`;
+    if (!isOlder(version, streamVersion)) return pass(text);
+    if (isOlder(version, leastVersion)) return fail(`${text} is too old.`, installation(qemu));
+    return warn(
+      `${text} can only run single machines: networks between machines need ${streamVersion.join(".")}.`,
+      `${installation(qemu)} Until then, pass \`agents 0\` \`publicAgents 0\`.`,
+    );
+  };
+  return { name: "qemu", limitMs, run };
+}
+
+/** Reports which accelerator is used, and why the faster ones are not. */
+export function acceleratorCheck(qemu: Qemu, system: NodeJS.Platform, environment: Environment): Check {
+  const run = async (signal: AbortSignal): Promise<Outcome> => {
+    const trials = await tryAccelerators(qemu, system, trialLimitsMs, signal).catch(missingAsUndefined);
+    if (trials === undefined) return skip("Not checked: QEMU is missing.");
+    const broken = await readBrokenAccelerator(environment);
+    const best = chooseAccelerator(trials, { forced: undefined, broken }, qemu.architecture);
+    if (broken !== undefined && hasPassed(trials, broken)) return brokenOutcome(broken, environment);
+    const problems = trials.filter(({ problem }) => problem !== undefined);
+    const others = problems.map(({ accelerator, problem }) => `${accelerator} does not work: ${problem}`);
+    if (best !== "tcg") return pass(best, others);
+    return warn(
+      `Only tcg works, which is about ten times slower. ${others.join("; ")}.`,
+      system === "linux"
+        ? "Enable the processor's virtualization, and get access to /dev/kvm: sudo usermod -aG kvm $USER"
+        : "Use a QEMU that was built with hvf, such as Homebrew's.",
+    );
+  };
+  return { name: "accelerator", limitMs: acceleratorLimitMs, run };
+}
+
+const hasPassed = (trials: readonly AcceleratorTrial[], { accelerator }: BrokenAccelerator): boolean =>
+  trials.some((trial) => trial.accelerator === accelerator && trial.problem === undefined);
+
+const brokenOutcome = ({ accelerator, reason }: BrokenAccelerator, environment: Environment): Outcome =>
+  warn(
+    `${accelerator} passes its test, but has broken a machine since this computer started: ${outside(reason)}. ` +
+      "Until the next restart, machines run under tcg, which is about ten times slower.",
+    `To try again: cluster-vm create --accelerator ${accelerator}, or remove ${brokenAcceleratorPath(environment)}`,
+  );
+
+/** Checks features that some builds of QEMU lack. */
+function featuresCheck(qemu: Qemu): Check {
+  const run = async (signal: AbortSignal): Promise<Outcome> => {
+    const lacking = await findLacking(qemu, signal).catch(missingAsUndefined);
+    if (lacking === undefined) return skip("Not checked: QEMU is missing.");
+    if (lacking.length === 0) return pass("user networks, vvfat");
+    return fail(`This QEMU was built without ${lacking.join(" and ")}.`, installation(qemu));
+  };
+  return { name: "qemu features", limitMs, run };
+}
+
+/** Checks the firmware only if machines have none built in. A missing firmware is a ClusterError that says what to do. */
+function firmwareCheck(qemu: Qemu): Check {
+  const run = async (signal: AbortSignal): Promise<Outcome> => {
+    const found = await findFirmware(qemu, signal).then((firmware) => ({ firmware }), missingAsUndefined);
+    if (found === undefined) return skip("Not checked: QEMU is missing.");
+    return pass(found.firmware?.program.path ?? `${qemu.architecture.firmware}, built in`);
+  };
+  return { name: "firmware", limitMs, run };
+}
+
+async function findLacking(qemu: Qemu, signal: AbortSignal): Promise<readonly string[]> {
+  await using folder = await systemTemporaryFolder();
+  const seed = `json:${JSON.stringify({ driver: "vvfat", dir: folder.path })}`;
+  const [networks, drive] = await Promise.all([
+    qemu.system(["-netdev", "help"], signal),
+    qemu.image(["info", seed], signal),
+  ]);
+  return [
+    ...(/^user$/m.test(networks.stdout) ? [] : ["user networks (slirp)"]),
+    ...(drive.status === 0 ? [] : ["the block driver vvfat"]),
+  ];
+}
+
+/** Another check reports that QEMU is missing. */
+function missingAsUndefined(error: unknown): undefined {
+  if (error instanceof ClusterError && error.facts["program"] !== undefined) return undefined;
+  throw error;
+}
+
+/** A create without options creates a master, an agent and a public agent. */
+const usualNodes = 3;
+const usualMemoryBytes = usualNodes * defaults.memoryMegabytes * 1024 ** 2;
+/** An image, plus what three nodes with a platform write to their disks. */
+const usualDiskBytes = 10e9;
+
+export function memoryCheck({
+  totalBytes,
+  freeBytes,
+}: {
+  readonly totalBytes: number;
+  readonly freeBytes: number;
+}): Check {
+  const run = async (): Promise<Outcome> => {
+    const text = `${gigabytes(freeBytes)} of ${gigabytes(totalBytes)} GB are free`;
+    if (freeBytes >= usualMemoryBytes) return Promise.resolve(pass(text));
+    return Promise.resolve(
+      warn(
+        `${text}, but ${usualNodes} nodes of ${defaults.memoryMegabytes} MB may use ${gigabytes(usualMemoryBytes)} GB.`,
+        "Close other programs, use fewer nodes, or give them less memory with `memory`.",
+      ),
+    );
+  };
+  return { name: "memory", limitMs: localLimitMs, run };
+}
+
+/** `folder` is where the machines' disks will be; it need not exist yet. */
+export function diskCheck(folder: string): Check {
+  const run = async (): Promise<Outcome> => {
+    const free = await freeSpace(folder);
+    const text = `${gigabytes(free)} GB free at ${folder}`;
+    if (free >= usualDiskBytes) return pass(text);
+    return warn(
+      `There are only ${text}, but a small cluster may need ${gigabytes(usualDiskBytes)} GB.`,
+      "Free some space, or set XDG_STATE_HOME to another folder.",
+    );
+  };
+  return { name: "disk", limitMs: localLimitMs, run };
+}
+
+/** Reports the images that are already downloaded. */
+export function imageCheck(environment: Environment): Check {
+  const folder = imageFolder(environment);
+  const run = async (): Promise<Outcome> => {
+    const names = await readdir(folder).catch(() => []);
+    const images = names.filter((name) => name.endsWith(".img"));
+    if (images.length === 0) return skip(`None in ${folder} yet: the first create downloads one.`);
+    const sizes = await Promise.all(images.map(async (name) => (await stat(join(folder, name))).size));
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    return pass(`${images.length} in ${folder}, ${gigabytes(total)} GB`, images.toSorted());
+  };
+  return { name: "image cache", limitMs: localLimitMs, run };
+}
+
+async function freeSpace(folder: string): Promise<number> {
+  const space = await statfs(folder).catch(() => undefined);
+  if (space !== undefined) return space.bavail * space.bsize;
+  return folder === dirname(folder) ? 0 : await freeSpace(dirname(folder));
+}
+
+const gigabytes = (bytes: number): string => (Math.floor(bytes / 1e8) / 10).toFixed(1);

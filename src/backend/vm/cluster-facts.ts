@@ -12,13 +12,13 @@ import {
   parseVariant,
   parseWebScheme,
 } from "../../model/parse-values.ts";
-import { creationOfDirectory, isOwnFolder } from "../../system/files/creation-folder.ts";
-import { isMapping } from "../../system/is-mapping.ts";
+import { creationOfDirectory, isOwnFolder } from "../../store/creation-folder.ts";
+import { isMapping } from "../../system/checked.ts";
 import { plainLine } from "../../system/printable.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
-import { clusterExists } from "../cluster-exists.ts";
-import type { ForeignResource } from "../foreign-resource.ts";
-import { machinesFolder } from "./machines/machine-files.ts";
+import { clusterExists } from "../shared/machine-errors.ts";
+import type { ForeignResource } from "../shared/foreign-resource.ts";
+import { machinesFolder } from "./machines/machine-process.ts";
 import { type Accelerator, accelerators } from "./options.ts";
 import { readOwnText } from "../../system/files/read-text.ts";
 import { parseJson } from "../../system/parse-json.ts";

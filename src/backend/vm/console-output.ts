@@ -1,9 +1,9 @@
 import type { NamedText } from "../contract.ts";
 import { open } from "node:fs/promises";
 import { type ClusterRecord, nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
-import { consoleOutputs } from "../console-outputs.ts";
+import { consoleOutputs } from "../shared/node-scripts.ts";
 import { readConsole } from "./machines/console-sink.ts";
-import { machineFiles } from "./machines/machine-files.ts";
+import { machineFiles } from "./machines/machine-process.ts";
 
 const mostBytes = 1_000_000;
 

@@ -1,5 +1,5 @@
 import { shellText } from "../../ssh/shell-text.ts";
-import { ipDetectOf } from "../ip-detect.ts";
+import { ipDetectOf } from "../shared/node-scripts.ts";
 import findInnerAddress from "./find-inner-address.sh" with { type: "text" };
 
 /** Private addresses of nodes: 10.93.0.2, 10.93.0.3, …; each cluster has its own network, so all clusters can use the same addresses. */

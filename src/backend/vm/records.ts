@@ -1,10 +1,22 @@
-import { readBootId } from "../../system/processes/boot-id.ts";
-import { byRoleAndIndex, type ClusterRecord, clusterState, type NodeRecord } from "../../model/cluster-record.ts";
-import { isAbandonedCreation } from "../../system/files/creation-folder.ts";
-import { type NodeFacts, readCluster, type StoredCluster } from "./cluster-facts.ts";
-import { machineFiles } from "./machines/machine-files.ts";
+import { rm } from "node:fs/promises";
+import { type ClusterRecord, type NodeRecord, byRoleAndIndex, clusterState } from "../../model/cluster-record.ts";
+import { isAbandonedCreation } from "../../store/creation-folder.ts";
+import { readBootId } from "../../system/processes/process-identity.ts";
+import type { Clock } from "../../system/runtime.ts";
+import { type MachinesRuntime, lockMachines } from "../shared/lock-machines.ts";
+import { type NodeFacts, type StoredCluster, readCluster, removeClusterFacts } from "./cluster-facts.ts";
+import {
+  type Failure,
+  type MachineLife,
+  allProcessFiles,
+  endMachines,
+  machineFiles,
+  machineLife,
+  machinesFolder,
+} from "./machines/machine-process.ts";
+import { removeSockets } from "./machines/private-network.ts";
 import { resumeForgotten } from "./snapshots/pause-machines.ts";
-import { type Failure, machineLife, type MachineLife } from "./machines/machine-process.ts";
+import { snapshotsFolder } from "./snapshots/snapshot-files.ts";
 
 /** cloud-init creates this user on every node at its first boot. */
 export const sshUser = "e2e";
@@ -125,4 +137,28 @@ function failureReason({ failure, said }: Failure): string {
     case "crashed":
       return `its QEMU crashed${bySaid}`;
   }
+}
+
+/** Ends all machines of a creation but keeps their files, so that they can be examined. */
+export async function stopCreation(directory: string, clock: Clock, signal: AbortSignal): Promise<void> {
+  await endMachines(await allProcessFiles(directory), clock, signal);
+}
+
+/**
+ * Ends a creation's machines and removes their files, but keeps its key and logs. Removes last what makes the creation findable, so that an
+ * interrupted removal can be repeated. Throws `engine-failed` if a machine doesn't end.
+ */
+export async function removeCreation(directory: string, runtime: MachinesRuntime, signal: AbortSignal): Promise<void> {
+  await using _ = await lockMachines(directory, runtime, signal);
+  const { clock } = runtime;
+  const machines = await allProcessFiles(directory);
+  await endMachines(machines, clock, signal);
+  // A QEMU whose starter was killed may still be starting. Without a disk it can't start, and if it has already opened the disk, its process file
+  // exists by now.
+  await Promise.all(machines.map(async ({ disk }) => rm(disk, { force: true })));
+  await endMachines(machines, clock, signal);
+  await removeSockets(directory);
+  await rm(snapshotsFolder(directory), { recursive: true, force: true });
+  await rm(machinesFolder(directory), { recursive: true, force: true });
+  await removeClusterFacts(directory);
 }

@@ -1,25 +1,24 @@
-import type { Backend } from "../contract.ts";
 import { join } from "node:path";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import { abandonedCreations } from "../../system/files/creation-folder.ts";
-import { stateFolder } from "../../system/files/state-folder.ts";
+import { abandonedCreations } from "../../store/creation-folder.ts";
+import { stateFolder } from "../../store/state-folder.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import { hostArchitecture } from "./qemu/architecture.ts";
-import { cgroups1Advice } from "../cgroups1.ts";
+import type { Backend } from "../contract.ts";
+import { foreignResourceText } from "../shared/foreign-resource.ts";
+import { cgroups1Advice } from "../shared/machine-errors.ts";
+import { assertIdIsFree, foreignFolders, readClusters } from "./cluster-facts.ts";
+import { clusterConsoleOutput } from "./console-output.ts";
 import { resolveCopy } from "./copies/resolve-copy.ts";
 import { VmCopy } from "./copies/vm-copy.ts";
 import { cgroups1Distributions, chooseDistribution } from "./images/images.ts";
-import { assertIdIsFree, foreignFolders, readClusters } from "./cluster-facts.ts";
-import { clusterConsoleOutput } from "./console-output.ts";
-import { foreignResourceText } from "../foreign-resource.ts";
 import { ipDetect } from "./ip-detect.ts";
+import type { VmOptions } from "./options.ts";
+import { resolveCreation } from "./plan.ts";
+import { hostArchitecture } from "./qemu/architecture.ts";
 import { openQemu } from "./qemu/qemu.ts";
-import { observeCluster } from "./records.ts";
-import { removeCreation } from "./remove-creation.ts";
-import { resolveCreation } from "./resolve-creation.ts";
+import { observeCluster, removeCreation } from "./records.ts";
 import { VmSnapshots } from "./snapshots/vm-snapshots.ts";
 import { VmCreation } from "./vm-creation.ts";
-import type { VmOptions } from "./options.ts";
 
 /** Opens clusters of QEMU virtual machines on this machine. Everything known about them is in their folders. */
 export function createVmBackend(runtime: Runtime) {

@@ -1,34 +1,35 @@
-import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName, NodeShell } from "../contract.ts";
 import { join } from "node:path";
 import { ClusterError } from "../../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeCount, nodeReference, roles } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
-import { type ClusterRecord, nodeCount, type NodeRecord, nodeReference, roles } from "../../model/cluster-record.ts";
-import { readBootId } from "../../system/processes/boot-id.ts";
-import { freeSpaceProblem } from "../../system/files/free-space.ts";
+import { freeSpaceProblem, systemTemporaryFolder } from "../../system/files/private-file.ts";
+import { readBootId } from "../../system/processes/process-identity.ts";
 import { acquireProcessLock } from "../../system/processes/process-lock.ts";
-import { systemTemporaryFolder } from "../../system/files/temporary-folder.ts";
-import { version } from "../../version.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
-import { hostKeyPerNode } from "../first-host-keys.ts";
-import { lockMachines } from "../lock-machines.ts";
-import { assertIdIsFree, removalCommand, type NodeFacts, readClusters, writeClusterFacts } from "./cluster-facts.ts";
-import { brokenFailure, fallBackNote, findBrokenAccelerator, prepareTranslation } from "./machines/fall-back.ts";
+import { version } from "../../version.ts";
+import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName, NodeShell } from "../contract.ts";
+import { awaitFirstBoot, hostKeyPerNode, usualFirstBootLimitMs } from "../shared/first-boot.ts";
+import { lockMachines } from "../shared/lock-machines.ts";
+import { type NodeFacts, assertIdIsFree, readClusters, removalCommand, writeClusterFacts } from "./cluster-facts.ts";
+import { type ImageFacts, assertDiskIsLargeEnough, obtainImage, readImageFacts } from "./images/image-store.ts";
+import { privateAddress } from "./ip-detect.ts";
+import {
+  type LaunchPlan,
+  findFreePorts,
+  hostname,
+  launchMachines,
+  lookAtMachines,
+  readOwnCluster,
+  toPorts,
+} from "./machines/launch.ts";
+import { recordSockets, removeSockets } from "./machines/private-network.ts";
+import type { Accelerator, VmOptions } from "./options.ts";
+import { type ResolvedCreation, describePlan } from "./plan.ts";
 import { whyTranslated } from "./qemu/accelerator.ts";
 import { forgetBrokenAccelerator } from "./qemu/broken-accelerator.ts";
-import { describePlan } from "./describe-plan.ts";
-import { assertDiskIsLargeEnough, type ImageFacts, readImageFacts } from "./images/disk.ts";
-import { findFreePorts } from "./machines/free-ports.ts";
-import { obtainImage } from "./images/image-store.ts";
-import { privateAddress } from "./ip-detect.ts";
-import { hostname, launchMachines, type LaunchPlan, toPorts } from "./machines/launch.ts";
-import { lookAtMachines, readOwnCluster } from "./machines/look-at-machines.ts";
-import { recordSockets, removeSockets } from "./machines/private-network.ts";
+import { brokenFailure, fallBackNote, findBrokenAccelerator, prepareTranslation } from "./qemu/fall-back.ts";
 import type { Qemu } from "./qemu/qemu.ts";
-import { describeCreation, sshUser } from "./records.ts";
-import { removeCreation, stopCreation } from "./remove-creation.ts";
-import type { ResolvedCreation } from "./resolve-creation.ts";
-import type { Accelerator, VmOptions } from "./options.ts";
+import { describeCreation, removeCreation, sshUser, stopCreation } from "./records.ts";
 
 /**
  * Translated code boots ten times slower, and all machines share this computer. The limits cover the time until the

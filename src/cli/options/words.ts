@@ -1,5 +1,5 @@
 import arg from "arg";
-import { nearest } from "./nearest.ts";
+import { nearest } from "./problems.ts";
 import type { Option } from "./option.ts";
 
 /** A command line split into options and positionals, before any value is read. */

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { read } from "node:fs";
 import { ClusterError } from "../../errors.ts";
-import { minimalEnvironment } from "../../system/processes/child-environment.ts";
+import { minimalEnvironment } from "../../system/processes/run-program.ts";
 import type { Environment } from "../../system/runtime.ts";
 import { plainLine } from "../../system/printable.ts";
 import type { Answers } from "../context.ts";

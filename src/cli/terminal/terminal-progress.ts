@@ -1,15 +1,12 @@
 import { messageOf } from "../../errors.ts";
-import type { Clock, Progress, Step } from "../../system/runtime.ts";
 import type { Masker } from "../../system/masker.ts";
 import { messageBlock, plainLine, shownText } from "../../system/printable.ts";
-import type { Colours } from "./colours.ts";
-import { formatDuration } from "../options/duration.ts";
-import type { NameFlags } from "../options/flag-names.ts";
-import { LiveArea } from "./live-area.ts";
-import type { LiveLine, Screen } from "./live-area.ts";
+import type { Clock, Progress, Step } from "../../system/runtime.ts";
 import type { LogFile } from "../log-file.ts";
-import { StepTable } from "./step-table.ts";
-import type { StepEntry, TitleSummary } from "./step-table.ts";
+import type { NameFlags } from "../options/flag-names.ts";
+import { formatDuration } from "../options/value-types.ts";
+import { LiveArea, type LiveLine, type Screen, type StepEntry, StepTable, type TitleSummary } from "./live-area.ts";
+import type { Colours } from "./output-writer.ts";
 
 const framesPerSecond = 10;
 /** Shorter work is never drawn: nobody can read a flash. */

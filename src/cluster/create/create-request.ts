@@ -1,6 +1,6 @@
 import { ClusterError } from "../../errors.ts";
 import type { ClusterRecord, Counts, Variant } from "../../model/cluster-record.ts";
-import { parseSnapshotName } from "../../model/snapshot-name.ts";
+import { parseSnapshotName } from "../../model/parse-values.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { clusterIdProblem } from "../cluster-id.ts";
 import type { AddedConfiguration, CompleteConfiguration, InstallPlan } from "../../platform/install/install-plan.ts";

@@ -1,13 +1,12 @@
 import type { Creation } from "../../backend/contract.ts";
-import type { Runtime } from "../../system/runtime.ts";
 import { ClusterError, messageOf } from "../../errors.ts";
-import { nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
-import { makeFirstContact } from "../../ssh/first-contact.ts";
-import { systemHostKeyLocation } from "../../ssh/host-key-location.ts";
-import { createKnownHosts } from "../../ssh/known-hosts.ts";
+import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
-import { creationFiles } from "../../system/files/creation-folder.ts";
+import { makeFirstContact, systemHostKeyLocation } from "../../ssh/first-contact.ts";
+import { createKnownHosts } from "../../ssh/known-hosts.ts";
+import { creationFiles } from "../../store/creation-folder.ts";
 import { readOwnText } from "../../system/files/read-text.ts";
+import type { Runtime } from "../../system/runtime.ts";
 
 export interface FirstLogins {
   /** The creation's folder on this machine. */

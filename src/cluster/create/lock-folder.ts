@@ -10,9 +10,9 @@ import {
   creationDirectory,
   creationFiles,
   makeCreationFolder,
-} from "../../system/files/creation-folder.ts";
+} from "../../store/creation-folder.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
-import { stateFolder } from "../../system/files/state-folder.ts";
+import { stateFolder } from "../../store/state-folder.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type { CreateRequest } from "./create-request.ts";
 

@@ -1,7 +1,7 @@
 import type { Backend, Creation, CreationRequest, CreationSummary } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
 import { webSchemeOf } from "../../platform/configuration/configuration.ts";
-import { imagePreparation } from "../../platform/image-preparation.ts";
+import { imagePreparation } from "../../platform/layouts/image-preparation.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { layoutNeeds, layoutOf, layouts } from "../../platform/layouts/find-layout.ts";
 import { findCluster } from "../find-cluster.ts";

@@ -1,11 +1,10 @@
 import type { Creation } from "../../backend/contract.ts";
-import { orAborted } from "../../system/or-aborted.ts";
+import { ClusterError } from "../../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import { type Semaphore, createSemaphore } from "../../system/concurrency.ts";
 import { poll } from "../../system/poll.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import { ClusterError } from "../../errors.ts";
-import { nodeReference, type ClusterRecord, type NodeRecord } from "../../model/cluster-record.ts";
-import { createSemaphore, type Semaphore } from "../../system/semaphore.ts";
-import { whileWaitingFor } from "../../system/time-limit.ts";
+import { orAborted, whileWaitingFor } from "../../system/time-limit.ts";
 
 const firstPauseMs = 200;
 const loginsAtOnce = 256;

@@ -2,7 +2,7 @@ import type { Context } from "../../cli/context.ts";
 import type { Problems } from "../../cli/options/problems.ts";
 import { nodeCountProblem } from "../../cluster/node-counts.ts";
 import { installationProblems } from "../../cluster/plan-installation.ts";
-import { superuserLogin } from "../../cluster/superuser-login.ts";
+import { superuserLogin } from "../../cluster/wait-for-cluster.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import type { CreateInput } from "./create-options.ts";
 

@@ -1,10 +1,16 @@
-import { BadValue, flag, option, whileOptionsAreRead } from "../../cli/options/option.ts";
-import type { ValuesOf, ValueType } from "../../cli/options/option.ts";
+import {
+  BadValue,
+  type ValueType,
+  type ValuesOf,
+  flag,
+  option,
+  whileOptionsAreRead,
+} from "../../cli/options/option.ts";
 import { choice, count, outputFormat, path as pathType, text, value, verbose } from "../../cli/options/value-types.ts";
 import { masterCounts, mostNodes } from "../../cluster/node-counts.ts";
 import { quoted } from "../../errors.ts";
 import { variants } from "../../model/cluster-record.ts";
-import type { ArtifactLocation } from "../../platform/artifact/artifact-location.ts";
+import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import { securityModes } from "../../platform/configuration/configuration.ts";
 import type { Checked } from "../../system/checked.ts";
 import type { BackendKind } from "../../backend/contract.ts";
@@ -136,7 +142,7 @@ async function snapshotReference(given: string) {
 /** The free space is checked later: a lack of space is not a mistake on the command line. */
 async function workspaceFolder(given: string, { cwd }: { readonly cwd: string }): Promise<string> {
   const path = await import("node:path");
-  const { freeSpaceProblem } = await import("../../system/files/free-space.ts");
+  const { freeSpaceProblem } = await import("../../system/files/private-file.ts");
   const folder = path.resolve(cwd, given);
   const problem = await freeSpaceProblem(folder, 0);
   if (problem !== undefined) throw new BadValue(problem);
@@ -145,7 +151,7 @@ async function workspaceFolder(given: string, { cwd }: { readonly cwd: string })
 
 async function ownKey(given: string, { cwd }: { readonly cwd: string }): Promise<string> {
   const path = await import("node:path");
-  const { assertOwnKey } = await import("../../cluster/connections/cluster-key.ts");
+  const { assertOwnKey } = await import("../../cluster/connections.ts");
   const file = path.resolve(cwd, given);
   await assertOwnKey(file);
   return file;
@@ -164,7 +170,7 @@ async function genconfFolder(given: string, cwd: string) {
 }
 
 async function copyToMaster(given: string) {
-  const { listCopyToMaster, parseCopyToMaster } = await import("../../platform/configuration/copy-to-master.ts");
+  const { listCopyToMaster, parseCopyToMaster } = await import("../../platform/configuration/install-configuration.ts");
   const copy = parseCopyToMaster(given);
   return copy.problems === undefined ? listCopyToMaster(copy.value, whileOptionsAreRead()) : copy;
 }

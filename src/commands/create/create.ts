@@ -4,9 +4,9 @@ import { value } from "../../cli/options/value-types.ts";
 import type { Context } from "../../cli/context.ts";
 import type { Backend } from "../../backend/contract.ts";
 import type { CreateRequest } from "../../cluster/create/create-request.ts";
-import type { SuperuserLogin } from "../../cluster/superuser-login.ts";
+import type { SuperuserLogin } from "../../cluster/wait-for-cluster.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import type { ArtifactLocation } from "../../platform/artifact/artifact-location.ts";
+import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { type CreateInput, createOptions } from "./create-options.ts";
 import type { BackendKind } from "../../backend/contract.ts";
@@ -139,7 +139,7 @@ async function finish(
 async function readLogin(input: CreateInput, { stdin, signal }: Context): Promise<SuperuserLogin | undefined> {
   if (!input.wait || input.dryRun) return undefined;
   const [{ superuserLogin }, { accepted }] = await Promise.all([
-    import("../../cluster/superuser-login.ts"),
+    import("../../cluster/wait-for-cluster.ts"),
     import("../../system/checked.ts"),
   ]);
   const given = input.superuserPassword;
@@ -187,7 +187,7 @@ const installationRequest = (input: CreateInput): CreateRequest<unknown>["instal
 });
 
 async function artifactLocation(given: string, { cwd }: { readonly cwd: string }): Promise<ArtifactLocation> {
-  const { parseArtifactLocation } = await import("../../platform/artifact/artifact-location.ts");
+  const { parseArtifactLocation } = await import("../../platform/artifact/artifact-request.ts");
   const outcome = parseArtifactLocation(given, cwd);
   if (outcome.problems === undefined) return outcome.value;
   throw new BadValue(outcome.problems.join("; "));

@@ -39,7 +39,7 @@ export const admitCommand = (kind: BackendKind) =>
       if (named.length > 1) problems.add(`${named.join(" and ")}: cannot be combined`);
     },
     run: async (input, context) => {
-      const { admitRange, removeRange } = await import("../../cluster/hand-over/admission.ts");
+      const { admitRange, removeRange } = await import("../../cluster/admission.ts");
       const backend = await kind.open(input, context, context.signal);
       const { list: isList, range, remove } = input;
       if (isList) return await list(backend, input.clusterId, context);
@@ -53,7 +53,7 @@ export const admitCommand = (kind: BackendKind) =>
   });
 
 async function list(backend: Backend<unknown>, id: string, { output, progress, signal }: Context): Promise<void> {
-  const { listAdmittedRanges } = await import("../../cluster/hand-over/admission.ts");
+  const { listAdmittedRanges } = await import("../../cluster/admission.ts");
   const ranges = await listAdmittedRanges(backend, id, signal);
   if (ranges.length === 0) progress.note(`No address is admitted to cluster "${id}".`);
   const rows = ranges.map(({ range, ports }) => [range, ports.join(", ")]);

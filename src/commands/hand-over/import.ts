@@ -23,8 +23,8 @@ export const importCommand = (kind: BackendKind) =>
       { words: "import -", summary: "Read the file from stdin, for example from age" },
     ],
     run: async ({ file }, context) => {
-      const { mostHandOverBytes, parseHandOver } = await import("../../cluster/hand-over/hand-over-file.ts");
-      const { importCluster } = await import("../../cluster/hand-over/import-cluster.ts");
+      const { mostHandOverBytes, parseHandOver } = await import("../../cluster/export-cluster.ts");
+      const { importCluster } = await import("../../cluster/import-cluster.ts");
       const handOver = await parseHandOver(
         await readHandOver(file, mostHandOverBytes, context),
         file === "-" ? "stdin" : file,

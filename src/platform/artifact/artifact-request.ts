@@ -1,7 +1,10 @@
-import { ClusterError, messageOf } from "../../errors.ts";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ClusterError, type ErrorDetail, messageOf } from "../../errors.ts";
+import { type Checked, problem } from "../../system/checked.ts";
 import { RefusedRedirect, requestFile } from "../../system/files/request-file.ts";
-import type { ArtifactLocation } from "./artifact-location.ts";
-import { answerFailure, artifactUnreachable, requestFailure } from "./artifact-failure.ts";
+import { maskUrl, parseUrl } from "../../system/mask-url.ts";
+import { networkFailure } from "../../system/network-failure.ts";
 
 export type WebLocation = Extract<ArtifactLocation, { readonly kind: "url" }>;
 
@@ -32,4 +35,135 @@ async function accepted(response: Response, location: WebLocation): Promise<Resp
   if (acceptedStatuses.has(response.status)) return response;
   await response.body?.cancel();
   throw answerFailure(location.shown, response.status);
+}
+
+/** The part of the artifact that an answer's body holds. */
+export interface AnswerExtent {
+  /** Position of the body's first byte in the artifact. */
+  readonly offset: number;
+  /** Size of the whole artifact; undefined if the server doesn't send it. */
+  readonly totalBytes: number | undefined;
+  /** Identifies this exact file in a later request for the rest; undefined if the server sends nothing reliable. */
+  readonly validator: string | undefined;
+}
+
+/** Reads the extent from the headers of a 200 or 206. */
+export function answerExtent(response: Response, shown: string): AnswerExtent {
+  const { headers } = response;
+  const entityTag = headers.get("etag");
+  const validator = (entityTag?.startsWith('"') === true ? entityTag : headers.get("last-modified")) ?? undefined;
+  if (response.status !== 206) return { offset: 0, totalBytes: plainLength(headers), validator };
+  const [, offset, total] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get("content-range") ?? "") ?? [];
+  if (offset === undefined)
+    throw artifactUnreachable(shown, "the server sent part of it without a Content-Range header.", {});
+  return { offset: Number(offset), totalBytes: total === "*" ? undefined : Number(total), validator };
+}
+
+/** Yields the body's chunks; leaving the loop ends the transfer. Fails as `artifact-unreachable`, transient, if the body breaks off. */
+export async function* answerBody(
+  response: Response,
+  shown: string,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  if (response.body === null) return;
+  try {
+    yield* response.body;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw requestFailure(shown, error);
+  }
+}
+
+/** Undefined if the body is encoded although the request asked for no encoding: the length then counts the encoded bytes. */
+function plainLength(headers: Headers): number | undefined {
+  const length = headers.get("content-length");
+  const encoding = headers.get("content-encoding") ?? "identity";
+  return length === null || encoding !== "identity" ? undefined : Number(length);
+}
+
+/** `reason` is a sentence that begins in lower case. It must contain nothing of the URL except `shown`. */
+export function artifactUnreachable(shown: string, reason: string, detail: ErrorDetail): ClusterError {
+  return new ClusterError("artifact-unreachable", `Cannot read the artifact ${shown}: ${reason}`, {
+    hint: "Check ARTIFACT_URL, or download the file yourself and pass its path.",
+    ...detail,
+    facts: { artifact: shown, ...detail.facts },
+  });
+}
+
+/** For an answer whose status isn't a success. */
+export function answerFailure(shown: string, status: number): ClusterError {
+  const { reason, hint } = refusals[status] ?? {
+    reason: status >= 500 ? "the server failed" : "the server answered",
+  };
+  return artifactUnreachable(shown, `${reason} (HTTP ${status}).`, {
+    transient: status >= 500 || status === 408 || status === 425 || status === 429,
+    facts: { status },
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+/** For a request without an answer, or an answer that broke off. */
+function requestFailure(shown: string, error: unknown): ClusterError {
+  const { code, reason, transient, isTls } = networkFailure(error);
+  return artifactUnreachable(shown, `${reason} (${code}).`, {
+    transient,
+    facts: { code },
+    hint: isTls ? tlsHint : networkHint,
+  });
+}
+
+interface Refusal {
+  readonly reason: string;
+  readonly hint?: string;
+}
+
+const signedHint =
+  "Check the user name or the token in the URL. If it is a signed URL that has expired, get a new one.";
+const refusals: Readonly<Record<number, Refusal>> = {
+  401: { reason: "the server requires a login", hint: signedHint },
+  403: { reason: "the server denies access", hint: signedHint },
+  404: { reason: "the server has no such file", hint: "Check ARTIFACT_URL." },
+  410: { reason: "the server no longer has the file", hint: "Check ARTIFACT_URL." },
+};
+
+const networkHint = "Check the address, the network and the proxy variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY.";
+const tlsHint =
+  "For a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file; or download the artifact yourself and pass its path.";
+
+/** The location of a release artifact. `url` may be a secret (signed, or with a user part); `shown` is safe for people and logs. */
+export type ArtifactLocation =
+  | { readonly kind: "url"; readonly url: string; readonly shown: string }
+  | { readonly kind: "file"; readonly path: string; readonly shown: string };
+
+/** Parses ARTIFACT_URL: `https://…`, `http://…`, `file:///…` or a path, relative to `cwd`. It doesn't check whether anything is there. */
+export function parseArtifactLocation(text: string, cwd: string): Checked<ArtifactLocation> {
+  if (text.trim() === "") return problem("the value is empty");
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase();
+  switch (scheme) {
+    case undefined:
+      return fileLocation(resolve(cwd, text));
+    case "http":
+    case "https":
+      return webLocation(text);
+    case "file":
+      return fileUrlLocation(text);
+    default:
+      return problem(`${maskUrl(text)}: ${scheme}:// is not supported; use https://, http://, file:// or a path.`);
+  }
+}
+
+const fileLocation = (path: string): Checked<ArtifactLocation> => ({ value: { kind: "file", path, shown: path } });
+
+function webLocation(text: string): Checked<ArtifactLocation> {
+  const url = parseUrl(text);
+  if (url === undefined) return problem(`${maskUrl(text)} is not a valid URL.`);
+  return { value: { kind: "url", url: url.href, shown: maskUrl(url) } };
+}
+
+function fileUrlLocation(text: string): Checked<ArtifactLocation> {
+  try {
+    return fileLocation(fileURLToPath(text));
+  } catch {
+    return problem(`${maskUrl(text)} is not a file on this machine: use file:///absolute/path.`);
+  }
 }

@@ -1,10 +1,9 @@
-import type { Variant } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import type { Variant } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
-import { outsideLine, plainLine } from "../../system/printable.ts";
-import { isMapping } from "../../system/is-mapping.ts";
-import { compareReleases, releaseNumbers } from "../release-numbers.ts";
+import { isMapping } from "../../system/checked.ts";
 import { parseJson } from "../../system/parse-json.ts";
+import { outsideLine, plainLine } from "../../system/printable.ts";
 
 /** An artifact's description of itself. */
 export interface ArtifactVersion {
@@ -58,3 +57,16 @@ function versionIn(text: string): ArtifactVersion | undefined {
 }
 
 const excerpt = (text: string): string => outside(JSON.stringify(plainLine(text, 200)));
+
+/** Returns the numbers of a release such as `1.13.4` or `v2.1.0-beta3`; undefined if it doesn't begin with a dotted number. */
+export function releaseNumbers(release: string): readonly number[] | undefined {
+  const text = /^v?(\d+(?:\.\d+)+)/.exec(release)?.[1];
+  return text?.split(".").map(Number);
+}
+
+/** Negative if the first release is older, positive if it is newer. Missing numbers count as 0: 2.1 equals 2.1.0. */
+export function compareReleases(first: readonly number[], second: readonly number[]): number {
+  const length = Math.max(first.length, second.length);
+  const differences = Array.from({ length }, (_, index) => (first[index] ?? 0) - (second[index] ?? 0));
+  return differences.find((difference) => difference !== 0) ?? 0;
+}

@@ -1,7 +1,10 @@
-import { mapConcurrently } from "../../system/map-concurrently.ts";
-import type { FileSums } from "../../system/files/file-hash.ts";
-import { isRemovedFirst } from "./checkout-plan.ts";
-import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
+import type { Variant } from "../../model/cluster-record.ts";
+import { isMapping } from "../../system/checked.ts";
+import { mapConcurrently } from "../../system/concurrency.ts";
+import type { FileSums } from "../../system/files/byte-source.ts";
+import { parseJson } from "../../system/parse-json.ts";
+import type { Layout } from "../layouts/layout.ts";
+import { type SyncFile, type SyncPlan, isRemovedFirst } from "./checkout.ts";
 
 /** The entry at a path on a node: a file, or something that can't match a checkout's file, such as a link. */
 interface RemoteEntry {
@@ -96,3 +99,28 @@ const isSameMoment = (one: { readonly modifiedMs: number } | undefined, other: S
 /** sha256sum puts a backslash before a line whose file name it had to escape. */
 const unescaped = (path: string): string =>
   path.replace(/\\([nr\\])/g, (_match, letter: string) => ({ n: "\n", r: "\r", "\\": "\\" })[letter] ?? letter);
+
+/** What a master has installed, as far as a sync needs to know. */
+export interface CheckoutState {
+  readonly layout: Layout;
+  readonly variant: Variant;
+  readonly manifest: RemoteManifest;
+}
+
+/**
+ * Parses what `stateCommand` printed; a string says what is missing on the node. If the version file doesn't name the variant, as in older releases,
+ * the cluster's variant is used.
+ */
+export function parseState(
+  stdout: string,
+  layouts: readonly Layout[],
+  clusterVariant: Variant,
+): CheckoutState | string {
+  const [, name, versionFile = "", records = ""] =
+    /^# layout (\S+)\n# version\n(.*?)\n# tests\n(.*)/s.exec(stdout) ?? [];
+  const layout = layouts.find((each) => each.name === name);
+  if (layout === undefined) return "the installation has not begun";
+  const body = parseJson(versionFile);
+  if (!isMapping(body)) return `${layout.versionFile} is incomplete`;
+  return { layout, variant: layout.installedVariant(body) ?? clusterVariant, manifest: parseManifest(records) };
+}

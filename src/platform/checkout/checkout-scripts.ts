@@ -1,7 +1,7 @@
 import { shellText } from "../../ssh/shell-text.ts";
-import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
-import type { Layout } from "../layout.ts";
-import { layoutLines, valuesOfEach } from "../readiness/layout-lines.ts";
+import type { SyncFile, SyncPlan } from "./checkout.ts";
+import type { Layout } from "../layouts/layout.ts";
+import { layoutLines, valuesOfEach } from "../readiness/node-question.ts";
 import placesFile from "./sync-places.sh" with { type: "text" };
 import stateFile from "./sync-state.sh" with { type: "text" };
 import sumsFile from "./sync-sums.sh" with { type: "text" };

@@ -1,18 +1,19 @@
-import type { Variant } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import type { Variant } from "../../model/cluster-record.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
-import type { FileSums } from "../../system/files/file-hash.ts";
-import { checkoutArchive } from "./checkout-archive.ts";
-import { changedFiles, isSettled, parseSums } from "./checkout-manifest.ts";
-import type { RemoteSums } from "./checkout-manifest.ts";
-import { syncPlan } from "./checkout-plan.ts";
-import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
-import { stateCommand, sumsCommand, sumsInput, syncStatuses, unpackCommand } from "./checkout-scripts.ts";
-import { parseState } from "./checkout-state.ts";
-import type { CheckoutState } from "./checkout-state.ts";
-import type { Checkout } from "./checkout.ts";
-import type { Layout } from "../layout.ts";
+import type { FileSums } from "../../system/files/byte-source.ts";
 import { outsideLines, outsideReason } from "../../system/printable.ts";
+import type { Layout } from "../layouts/layout.ts";
+import {
+  type CheckoutState,
+  type RemoteSums,
+  changedFiles,
+  isSettled,
+  parseState,
+  parseSums,
+} from "./checkout-manifest.ts";
+import { stateCommand, sumsCommand, sumsInput, syncStatuses, unpackCommand } from "./checkout-scripts.ts";
+import { type Checkout, type SyncFile, type SyncPlan, checkoutArchive, syncPlan } from "./checkout.ts";
 
 export interface SyncTarget {
   readonly connection: Connection;

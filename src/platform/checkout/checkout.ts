@@ -1,13 +1,14 @@
-import { isAccessible } from "../../system/files/is-accessible.ts";
-import { stat } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { ClusterError } from "../../errors.ts";
 import type { Variant } from "../../model/cluster-record.ts";
-import type { Checked } from "../../system/checked.ts";
-import { problem } from "../../system/checked.ts";
-import type { ListedFile } from "../../system/files/list-files.ts";
-import { listFiles } from "../../system/files/list-files.ts";
-import type { Layout } from "../layout.ts";
+import { type Checked, problem } from "../../system/checked.ts";
+import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
+import { errorCode, isAccessible } from "../../system/files/private-file.ts";
+import { type TarFile, tarStream } from "../../system/files/tar.ts";
 import { layouts } from "../layouts/find-layout.ts";
+import type { Layout } from "../layouts/layout.ts";
 
 /** A checkout of the platform's repository on this machine. */
 export interface Checkout {
@@ -54,8 +55,7 @@ async function list(checkout: string, folder: string, signal: AbortSignal): Prom
   return listFiles(folder, { boundary: checkout, isSkipped }, signal);
 }
 
-export const testsSource = (folder: string, layout: Layout): string =>
-  join(folder, "packages", layout.testsPackage, "extra");
+const testsSource = (folder: string, layout: Layout): string => join(folder, "packages", layout.testsPackage, "extra");
 
 const librarySource = (folder: string, layout: Layout): string =>
   join(folder, "packages", "bootstrap", "extra", layout.internalLibrary);
@@ -69,3 +69,145 @@ const isFolder = (path: string): Promise<boolean> =>
     (information) => information.isDirectory(),
     () => false,
   );
+
+/** The two places on a master that a checkout is synced to: the layout's tests folder, and its bootstrap library. */
+type SyncPlace = "tests" | "library";
+
+export interface SyncFile {
+  /** Absolute path on this machine. */
+  readonly source: string;
+  readonly place: SyncPlace;
+  /** Relative to the place, with `/` as separator. */
+  readonly path: string;
+  /** 0o644, or 0o755 for an executable: a repository records nothing else. */
+  readonly mode: 0o644 | 0o755;
+  readonly sizeBytes: number;
+  readonly modifiedMs: number;
+}
+
+/** The changes that a sync makes on one master. */
+export interface SyncPlan {
+  readonly layout: Layout;
+  /** The files to send. */
+  readonly files: readonly SyncFile[];
+  /** Files that the node already has, byte for byte: they stay, even if the removal covers them. */
+  readonly unchanged: readonly SyncFile[];
+  /** Folders, relative to the tests folder (`.` is the tests folder), whose own `*.py` files are removed first. */
+  readonly emptiedFolders: readonly string[];
+  /** Folders, relative to the tests folder, that are removed completely first. */
+  readonly removedFolders: readonly string[];
+}
+
+/** Whether the entry at this path, relative to the tests folder, is removed before the plan's files arrive. */
+export function isRemovedFirst({ emptiedFolders, removedFolders }: SyncPlan, path: string): boolean {
+  const slash = path.lastIndexOf("/");
+  const folder = slash < 0 ? "." : path.slice(0, slash);
+  if (path.endsWith(".py") && emptiedFolders.includes(folder)) return true;
+  return removedFolders.some((removed) => path.startsWith(`${removed}/`));
+}
+
+/** Plans which files go where. Fails as `bad-usage` if the checkout holds nothing for this layout. */
+export function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layout): SyncPlan {
+  const contents = checkout.contents.get(layout.name);
+  if (contents === undefined) {
+    throw new ClusterError(
+      "bad-usage",
+      `${testsSource(checkout.folder, layout)} does not exist, but the cluster's tests have that name.`,
+      { hint: "Sync a checkout of the installed release." },
+    );
+  }
+  const tests = contents.tests.map((file) => placed(file, "tests"));
+  const isMixed = checkout.variant === "oss" && nodeVariant === "enterprise";
+  if (isMixed) return mixedPlan(tests, layout);
+  const library = contents.library.map((file) => placed(file, "library"));
+  return { layout, files: [...tests, ...library], unchanged: [], emptiedFolders: ["."], removedFolders: [] };
+}
+
+/** For open source tests on an enterprise cluster: they stand beside the cluster's own and share its `conftest.py`; the library stays untouched. */
+function mixedPlan(tests: readonly SyncFile[], layout: Layout): SyncPlan {
+  const files = tests
+    .filter((file) => file.path !== "conftest.py")
+    .map((file) => (file.path.startsWith("util/") ? file : { ...file, path: `${openSourceFolder}/${file.path}` }));
+  const hasUtil = files.some((file) => file.path.startsWith("util/"));
+  const removedFolders = [`${openSourceFolder}/util`, ...(hasUtil ? ["util"] : [])];
+  return { layout, files, unchanged: [], emptiedFolders: [openSourceFolder], removedFolders };
+}
+
+const openSourceFolder = "open_source_tests";
+
+const placed = ({ source, path, mode, sizeBytes, modifiedMs }: ListedFile, place: SyncPlace): SyncFile => ({
+  source,
+  place,
+  path,
+  mode: (mode & 0o100) === 0 ? 0o644 : 0o755,
+  sizeBytes,
+  modifiedMs,
+});
+
+/**
+ * The archive that the unpacking script reads from its stdin. It contains the files below `tests/` and `library/`; the list `unchanged` of files to
+ * restore after the removal; and finally an empty file `complete`, without which the script rejects the archive, because tar doesn't notice an
+ * archive that breaks off between two files. Each call reads the files again, so that each master has a stream of its own.
+ */
+export const checkoutArchive = (plan: SyncPlan): AsyncGenerator<Uint8Array, void, undefined> =>
+  gather(tarStream([...plan.files.map(member), ...unchangedList(plan), textMember("complete", "")]), leastChunkBytes);
+
+const leastChunkBytes = 128 * 1024;
+/** Smaller files are read at once. */
+const streamedFromBytes = 1_000_000;
+
+const member = (file: SyncFile): TarFile => ({
+  name: `${file.place}/${file.path}`,
+  mode: file.mode,
+  modifiedMs: file.modifiedMs,
+  sizeBytes: file.sizeBytes,
+  contents: () => contentsOf(file),
+});
+
+async function* contentsOf({ source, sizeBytes }: SyncFile): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    if (sizeBytes < streamedFromBytes) yield await readFile(source);
+    else for await (const chunk of createReadStream(source)) yield chunk as Uint8Array;
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    throw new ClusterError("transfer-failed", `Cannot read ${source} any longer (${errorCode(error)}).`, {
+      hint: "Sync again while no other program changes the checkout.",
+    });
+  }
+}
+
+/** Lists the unchanged files that the preceding removal deletes: paths that each end with a NUL. All of them are tests. */
+function unchangedList(plan: SyncPlan): readonly TarFile[] {
+  const paths = plan.unchanged.filter((file) => file.place === "tests" && isRemovedFirst(plan, file.path));
+  return paths.length === 0 ? [] : [textMember("unchanged", paths.map(({ path }) => `${path}\0`).join(""))];
+}
+
+function textMember(name: string, text: string): TarFile {
+  const bytes = new TextEncoder().encode(text);
+  return {
+    name,
+    mode: 0o600,
+    modifiedMs: 0,
+    sizeBytes: bytes.length,
+    contents: async function* () {
+      if (bytes.length > 0) yield bytes;
+    },
+  };
+}
+
+/** The same bytes in chunks of at least `leastBytes`, except the last one. Sending thousands of small chunks is slow. */
+async function* gather(
+  source: AsyncIterable<Uint8Array>,
+  leastBytes: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const pending: Uint8Array[] = [];
+  const size = { bytes: 0 };
+  for await (const chunk of source) {
+    pending.push(chunk);
+    size.bytes += chunk.length;
+    if (size.bytes < leastBytes) continue;
+    yield Buffer.concat(pending.splice(0));
+    size.bytes = 0;
+  }
+  if (pending.length > 0) yield Buffer.concat(pending);
+}

@@ -1,10 +1,8 @@
 import type * as Yaml from "yaml";
 import { outside } from "../../outside-text.ts";
-import type { Checked } from "../../system/checked.ts";
-import { problem } from "../../system/checked.ts";
-import { errorCode } from "../../system/error-code.ts";
+import { type Checked, isMapping, problem } from "../../system/checked.ts";
+import { errorCode } from "../../system/files/private-file.ts";
 import { readBytes } from "../../system/files/read-text.ts";
-import { isMapping } from "../../system/is-mapping.ts";
 import type { Configuration } from "./configuration.ts";
 
 /**
@@ -12,7 +10,7 @@ import type { Configuration } from "./configuration.ts";
  * reads and writes YAML 1.1, like the artifacts, so that `yes` or `010` keep the meaning that their documentation gives them.
  */
 export async function readExtraConfiguration(path: string, signal: AbortSignal): Promise<Checked<Configuration>> {
-  const text = await readText(path, signal);
+  const text = await readConfigurationText(path, signal);
   return text.problems === undefined ? parseConfiguration(text.value, path) : text;
 }
 
@@ -99,7 +97,7 @@ const place = ({ line, col }: { readonly line: number; readonly col: number }): 
 const plain = (value: unknown): unknown =>
   typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 
-async function readText(path: string, signal: AbortSignal): Promise<Checked<string>> {
+async function readConfigurationText(path: string, signal: AbortSignal): Promise<Checked<string>> {
   try {
     return { value: new TextDecoder("utf-8", { fatal: true }).decode(await readBytes(path, mostBytes, signal)) };
   } catch (error) {

@@ -1,14 +1,19 @@
-import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
-import { nodeReference } from "../../model/cluster-record.ts";
+import { constants, stat } from "node:fs/promises";
+import { isAbsolute, posix } from "node:path";
 import { ClusterError } from "../../errors.ts";
-import { renderConfiguration } from "./configuration-file.ts";
-import { baseConfiguration, mergeConfiguration } from "./configuration.ts";
-import type { Configuration } from "./configuration.ts";
-import type { AddedConfiguration, InstallPlan, PlanForNodes } from "../install/install-plan.ts";
-import type { Layout } from "../layout.ts";
-import { layouts } from "../layouts/find-layout.ts";
-import type { GenconfFile } from "../install/genconf.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import { outside } from "../../outside-text.ts";
+import { type Checked, problem } from "../../system/checked.ts";
+import { listFiles } from "../../system/files/list-files.ts";
+import { isAccessible } from "../../system/files/private-file.ts";
 import { bootstrapPort } from "../install/bootstrap/serve.ts";
+import type { GenconfFile } from "../install/genconf.ts";
+import type { AddedConfiguration, InstallPlan, PlanForNodes } from "../install/install-plan.ts";
+import { layouts } from "../layouts/find-layout.ts";
+import type { Layout } from "../layouts/layout.ts";
+import { renderConfiguration } from "./configuration-file.ts";
+import { type Configuration, baseConfiguration, mergeConfiguration } from "./configuration.ts";
+import type { FileToCopy } from "./genconf-folder.ts";
 
 /** Fails as `machine-failed` if the backend knows no private address of the node. */
 export function privateAddressOf(node: NodeRecord): string {
@@ -99,4 +104,56 @@ export function baseConfigurationOf(cluster: ClusterRecord, facts: BaseFacts): C
     ipDetectPublicFile: facts.hasPublicDetector ? "genconf/ip-detect-public" : undefined,
     licenseKey: facts.licenseKey,
   });
+}
+
+export interface CopyToMaster {
+  /** Absolute path on this machine. */
+  readonly source: string;
+  /** Absolute path on the masters; a trailing `/` means "into this folder". */
+  readonly target: string;
+}
+
+/** Parses `/absolute/local/path:/remote/path`. It splits at the last `:/`, so that a local path may contain one. */
+export function parseCopyToMaster(text: string): Checked<CopyToMaster> {
+  const colon = text.lastIndexOf(":/");
+  if (colon < 0) {
+    const reason = text.includes(":")
+      ? "the path on the master must be absolute"
+      : "use the form /local/path:/remote/path";
+    return problem(`${outside(text)}: ${reason}`);
+  }
+  const source = text.slice(0, colon);
+  if (!isAbsolute(source)) return problem(`${outside(text)}: the local path must be absolute`);
+  return { value: { source, target: posix.normalize(text.slice(colon + 1)) } };
+}
+
+/** Lists the files of one `--copy-to-master`: a single file, or all files of a folder, whose contents go into the target folder. */
+export async function listCopyToMaster(
+  { source, target }: CopyToMaster,
+  signal: AbortSignal,
+): Promise<Checked<readonly FileToCopy[]>> {
+  const information = await stat(source).catch(() => undefined);
+  if (information === undefined) return problem(`${source} does not exist`);
+  if (information.isDirectory()) return listFolder(source, target, signal);
+  if (!information.isFile()) return problem(`${source} is neither a file nor a folder`);
+  if (!(await isAccessible(source, constants.R_OK))) return problem(`this user may not read ${source}`);
+  const place = target.endsWith("/") ? target + posix.basename(source) : target;
+  return { value: [{ source, target: place, mode: information.mode & 0o777, sizeBytes: information.size }] };
+}
+
+async function listFolder(
+  source: string,
+  target: string,
+  signal: AbortSignal,
+): Promise<Checked<readonly FileToCopy[]>> {
+  const listed = await listFiles(source, { boundary: source, isSkipped: () => false }, signal);
+  if (listed.problems !== undefined) return listed;
+  return {
+    value: listed.value.map(({ source: file, path, mode, sizeBytes }) => ({
+      source: file,
+      target: posix.join(target, path),
+      mode,
+      sizeBytes,
+    })),
+  };
 }

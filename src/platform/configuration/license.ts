@@ -1,9 +1,8 @@
 import type { Variant } from "../../model/cluster-record.ts";
-import type { Checked } from "../../system/checked.ts";
-import { problem } from "../../system/checked.ts";
-import type { Environment } from "../../system/runtime.ts";
-import { errorCode } from "../../system/error-code.ts";
+import { type Checked, problem } from "../../system/checked.ts";
+import { errorCode } from "../../system/files/private-file.ts";
 import { readText } from "../../system/files/read-text.ts";
+import type { Environment } from "../../system/runtime.ts";
 import type { Configuration } from "./configuration.ts";
 
 export interface License {
@@ -44,11 +43,11 @@ function fromConfiguration(contents: unknown): Checked<License> {
 }
 
 /** A license is a few lines. With a longer one, commands that mask the cluster's secrets would refuse to work; see cluster-secrets.ts. */
-const mostBytes = 16 * 1024;
+const mostLicenseBytes = 16 * 1024;
 
 async function fromFile(path: string, source: License["source"], signal: AbortSignal): Promise<Checked<License>> {
   try {
-    const contents = (await readText(path, mostBytes, signal)).replace(/\r?\n$/, "");
+    const contents = (await readText(path, mostLicenseBytes, signal)).replace(/\r?\n$/, "");
     return contents === "" ? problem(`${source}: the license file ${path} is empty.`) : { value: { contents, source } };
   } catch (error) {
     signal.throwIfAborted();

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import type { LocalArtifact } from "../artifact/artifact-download.ts";
-import type { ArtifactLocation } from "../artifact/artifact-location.ts";
+import type { ArtifactLocation } from "../artifact/artifact-request.ts";
 import { installPaths } from "../install-paths.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import fetchFile from "./fetch-artifact.sh" with { type: "text" };

@@ -1,9 +1,9 @@
 import { ClusterError } from "../../errors.ts";
 import type { Connection, UploadSource } from "../../ssh/connection/connection.ts";
 import { shellText } from "../../ssh/shell-text.ts";
-import { mapConcurrently } from "../../system/map-concurrently.ts";
+import { mapConcurrently } from "../../system/concurrency.ts";
 import { installPaths } from "../install-paths.ts";
-import type { Layout } from "../layout.ts";
+import type { Layout } from "../layouts/layout.ts";
 import { layoutByInstallScript, layouts } from "../layouts/find-layout.ts";
 import genconfFile from "./genconf.sh" with { type: "text" };
 import makeFoldersFile from "./make-folders.sh" with { type: "text" };

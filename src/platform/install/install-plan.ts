@@ -1,9 +1,8 @@
-import type { Variant } from "../../model/cluster-record.ts";
-import type { NodeTraits } from "../../model/node-traits.ts";
-import type { ArtifactLocation } from "../artifact/artifact-location.ts";
+import type { NodeTraits, Variant } from "../../model/cluster-record.ts";
+import type { ArtifactLocation } from "../artifact/artifact-request.ts";
 import type { Configuration, SecurityMode } from "../configuration/configuration.ts";
 import type { FileToCopy } from "../configuration/genconf-folder.ts";
-import type { Layout } from "../layout.ts";
+import type { Layout } from "../layouts/layout.ts";
 
 /** An installation, checked on this machine before the first node exists. */
 export interface InstallPlan {

@@ -1,6 +1,6 @@
 import type { Role } from "../../model/cluster-record.ts";
 import { installPaths, installUnits, unitFileOf } from "../install-paths.ts";
-import type { Layout } from "../layout.ts";
+import type { Layout } from "../layouts/layout.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import runnerFile from "./install-runner.sh" with { type: "text" };
 import { type Phase, runRemoteScript } from "./phase.ts";

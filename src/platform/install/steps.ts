@@ -1,30 +1,31 @@
 /**
  * The steps of an installation. Each is one function of the installation, of what it works on, and of a signal. cluster/create.ts puts them in order.
  */
+
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { ClusterError } from "../../errors.ts";
+import { type ClusterRecord, type NodeRecord, type NodeTraits, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
-import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
-import { nodeReference } from "../../model/cluster-record.ts";
-import type { NodeTraits } from "../../model/node-traits.ts";
-import { createSemaphore, type Semaphore } from "../../system/semaphore.ts";
-import { downloadArtifact, type LocalArtifact } from "../artifact/artifact-download.ts";
+import { type Semaphore, createSemaphore } from "../../system/concurrency.ts";
+import { type LocalArtifact, downloadArtifact } from "../artifact/artifact-download.ts";
 import { type ArtifactVersion, licenseNeeded } from "../artifact/artifact-version.ts";
-import type { GenconfFacts } from "../configuration/install-configuration.ts";
-import { bootstrapOriginOf, genconfFiles, privateAddressOf } from "../configuration/install-configuration.ts";
-import type { Layout } from "../layout.ts";
+import {
+  type GenconfFacts,
+  bootstrapOriginOf,
+  genconfFiles,
+  privateAddressOf,
+} from "../configuration/install-configuration.ts";
 import { layoutNeeds, layoutOf, layouts } from "../layouts/find-layout.ts";
+import type { Layout } from "../layouts/layout.ts";
 import { readResolvers } from "../resolvers.ts";
-import { checkVersion as versionPhase, endedBadly } from "./check-version.ts";
-import { copyFiles } from "./copy-files.ts";
+import { bootstrapPort, serve as servePhase } from "./bootstrap/serve.ts";
+import { endedBadly, checkVersion as versionPhase } from "./check-version.ts";
 import { type FetchArtifact, fetchArtifact as fetchPhase } from "./fetch-artifact.ts";
 import { generate } from "./genconf.ts";
 import type { InstallPlan, PlanForNodes } from "./install-plan.ts";
 import { type Phase, type PhaseRuntime, runPhase } from "./phase.ts";
-import { prepareNode } from "./prepare/prepare-node.ts";
-import { enforceSelinux } from "./selinux.ts";
-import { bootstrapPort, serve as servePhase } from "./bootstrap/serve.ts";
+import { copyFiles, enforceSelinux, prepareNode } from "./prepare/prepare-node.ts";
 import { startInstall } from "./start-install.ts";
 
 /** An installation on the nodes of one cluster. */

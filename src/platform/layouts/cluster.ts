@@ -1,5 +1,5 @@
 import { variants } from "../../model/cluster-record.ts";
-import type { Layout } from "../layout.ts";
+import type { Layout } from "./layout.ts";
 
 /** The layout of current artifacts. */
 export const clusterLayout: Layout = {

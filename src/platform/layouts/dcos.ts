@@ -1,8 +1,8 @@
 import type { Variant } from "../../model/cluster-record.ts";
-import { isMapping } from "../../system/is-mapping.ts";
-import { compareReleases, releaseNumbers } from "../release-numbers.ts";
+import { isMapping } from "../../system/checked.ts";
+import { compareReleases, releaseNumbers } from "../artifact/artifact-version.ts";
 import { shellText } from "../../ssh/shell-text.ts";
-import type { Layout } from "../layout.ts";
+import type { Layout } from "./layout.ts";
 import confineDocker from "./dcos-confine-docker.sh" with { type: "text" };
 import containerFile from "./dcos-container.sh" with { type: "text" };
 import dockerVersion from "./dcos-docker-version.sh" with { type: "text" };

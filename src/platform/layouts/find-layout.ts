@@ -1,4 +1,4 @@
-import type { Layout, NodeCondition } from "../layout.ts";
+import type { Layout, NodeCondition } from "./layout.ts";
 import { clusterLayout } from "./cluster.ts";
 import { dcosLayout } from "./dcos.ts";
 

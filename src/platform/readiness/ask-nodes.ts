@@ -1,13 +1,12 @@
-import type { NodeRecord } from "../../model/cluster-record.ts";
-import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
-import type { Clock } from "../../system/runtime.ts";
-import { mapConcurrently } from "../../system/map-concurrently.ts";
 import { ClusterError, messageOf } from "../../errors.ts";
-import { watchdog } from "../../system/time-limit.ts";
-import { judgeNode, type NodeVerdict } from "./judge-node.ts";
-import { type NodeReport, parseNodeReport } from "./node-report.ts";
-import { nodeScript } from "./node-script.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import { outside } from "../../outside-text.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import { mapConcurrently } from "../../system/concurrency.ts";
 import { outsideReason } from "../../system/printable.ts";
+import type { Clock } from "../../system/runtime.ts";
+import { watchdog } from "../../system/time-limit.ts";
+import { type NodeReport, type NodeVerdict, judgeNode, nodeScript, parseNodeReport } from "./node-question.ts";
 
 export interface NodesRequest {
   readonly connections: ConnectionPool;
@@ -114,4 +113,87 @@ export async function askNode(
     if (error instanceof ClusterError && error.transient) return unanswered(`it does not answer: ${messageOf(error)}`);
     throw error;
   }
+}
+
+/** The backend's record of the cluster, refreshed from time to time. */
+export interface MachineWatch {
+  /**
+   * Returns the latest record, or an older one while the backend has a transient failure or doesn't answer in time.
+   * Fails as `machine-failed` if a machine has ended or is ending.
+   */
+  current(mustBeFresh: boolean, signal: AbortSignal): Promise<ClusterRecord>;
+}
+
+export interface MachineWatchRequest {
+  readonly cluster: ClusterRecord;
+  readonly describe: (signal: AbortSignal) => Promise<ClusterRecord>;
+  /** Clock time after which nothing is waited for. */
+  readonly deadlineMs: number;
+  readonly clock: Clock;
+}
+
+/** A backend that doesn't answer must not hold up the questions to the nodes. */
+const describeLimitMs = 15_000;
+const usualPauseMs = 15_000;
+/** If a node doesn't answer, its end must be noticed soon. */
+const shortPauseMs = 3000;
+
+export function createMachineWatch({ cluster, describe, deadlineMs, clock }: MachineWatchRequest): MachineWatch {
+  const latest = { record: cluster, askedAtMs: clock.now() };
+  const refresh = async (signal: AbortSignal): Promise<ClusterRecord> => {
+    using limit = watchdog(Math.min(describeLimitMs, deadlineMs - clock.now()), signal);
+    try {
+      return await describe(limit.signal);
+    } catch (error) {
+      if (limit.hasExpired() || (error instanceof ClusterError && error.transient)) return latest.record;
+      throw error;
+    }
+  };
+  return {
+    current: async (mustBeFresh, signal) => {
+      const age = clock.now() - latest.askedAtMs;
+      if (age >= (mustBeFresh ? shortPauseMs : usualPauseMs)) {
+        latest.record = await refresh(signal);
+        latest.askedAtMs = clock.now();
+      }
+      assertAlive(cluster, latest.record);
+      return latest.record;
+    },
+  };
+}
+
+const hint = "This cluster cannot become ready. Create a new one.";
+
+function assertAlive(before: ClusterRecord, now: ClusterRecord): void {
+  const present = new Map(now.nodes.map((node) => [node.id, node]));
+  const known = [...new Map([...before.nodes, ...now.nodes].map((node) => [node.id, node])).values()];
+  const gone = known.filter((node) => isGone(present.get(node.id)));
+  if (gone.length > 0) throw machinesFailed(gone.map((node) => present.get(node.id) ?? node));
+  if (now.state !== "incomplete") return;
+  throw new ClusterError(
+    "machine-failed",
+    `Machines of cluster "${now.id}" are missing: only ${now.nodes.length} exist.`,
+    {
+      hint,
+    },
+  );
+}
+
+const isGone = (node: NodeRecord | undefined): boolean =>
+  node === undefined || node.state === "ending" || node.state === "ended";
+
+function machinesFailed(gone: readonly NodeRecord[]): ClusterError {
+  const texts = gone.map(
+    (node) => `${nodeReference(node)} (${node.id})${node.stateReason ? `: ${outside(node.stateReason)}` : ""}`,
+  );
+  return new ClusterError("machine-failed", `Machines have stopped: ${texts.join(", ")}.`, {
+    hint,
+    facts: {
+      nodes: gone.map((node) => ({
+        node: nodeReference(node),
+        id: node.id,
+        reason: outside(node.stateReason ?? "") || undefined,
+      })),
+    },
+  });
 }

@@ -2,7 +2,7 @@ import type { NodeRecord } from "../../model/cluster-record.ts";
 import { ClusterError, messageOf } from "../../errors.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { shellText } from "../../ssh/shell-text.ts";
-import type { Layout } from "../layout.ts";
+import type { Layout } from "../layouts/layout.ts";
 import type { WebAnswer } from "./ask-web.ts";
 import superuserFile from "./superuser.sh" with { type: "text" };
 

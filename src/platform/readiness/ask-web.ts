@@ -1,11 +1,10 @@
-import { messageOf } from "../../errors.ts";
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { checkServerIdentity } from "node:tls";
-import type { ConnectionOptions } from "node:tls";
+import { type ConnectionOptions, checkServerIdentity } from "node:tls";
+import { messageOf } from "../../errors.ts";
 import type { NodeRecord } from "../../model/cluster-record.ts";
+import { errorCode } from "../../system/files/private-file.ts";
 import { outsideLine } from "../../system/printable.ts";
-import { errorCode } from "../../system/error-code.ts";
 
 /** How to connect to a cluster's web servers. */
 export interface WebAccess {

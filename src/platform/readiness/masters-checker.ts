@@ -1,17 +1,14 @@
 import { X509Certificate } from "node:crypto";
-import type { NodeRecord, Variant } from "../../model/cluster-record.ts";
-import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import { type NodeRecord, type Variant, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
-import type { Clock } from "../../system/runtime.ts";
-import { mapConcurrently } from "../../system/map-concurrently.ts";
-import type { Layout } from "../layout.ts";
-import { askOnMaster } from "./ask-on-master.ts";
-import type { SuperuserAnswers, SuperuserQuestion } from "./ask-on-master.ts";
-import { askWeb } from "./ask-web.ts";
-import type { WebAccess, WebAnswer } from "./ask-web.ts";
+import { mapConcurrently } from "../../system/concurrency.ts";
 import { parseJson } from "../../system/parse-json.ts";
+import type { Clock } from "../../system/runtime.ts";
+import type { Layout } from "../layouts/layout.ts";
+import { type SuperuserAnswers, type SuperuserQuestion, askOnMaster } from "./ask-on-master.ts";
+import { type WebAccess, type WebAnswer, askWeb } from "./ask-web.ts";
 
 export interface Superuser {
   readonly username: string;

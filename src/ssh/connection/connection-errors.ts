@@ -1,7 +1,7 @@
 import { ClusterError } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
 import { outsideLine, withoutFullStop } from "../../system/printable.ts";
-import { fingerprint } from "./wire.ts";
+import { fingerprint } from "../keys.ts";
 
 /** The destination of a connection, for messages. */
 export interface Target {

@@ -1,3 +1,8 @@
+import type { Client } from "ssh2";
+import type { Semaphore } from "../../system/concurrency.ts";
+import type { Clock, Progress } from "../../system/runtime.ts";
+import type { Target } from "./connection-errors.ts";
+
 /** An open connection to one node. The implementation over ssh2 is in open-connection.ts. */
 export interface Connection extends AsyncDisposable {
   /** Whether commands can be sent: false once the connection is lost or disposed of. */
@@ -53,4 +58,35 @@ export interface UploadTarget {
   readonly mode: number;
   readonly sudo?: boolean;
   readonly onProgress?: (sentBytes: number, totalBytes: number) => void;
+}
+
+/** The part of a node's record that SSH needs; every NodeRecord is one. */
+export interface Destination {
+  readonly id: string;
+  readonly role: string;
+  readonly index: number;
+  readonly ssh: { readonly host: string; readonly port: number; readonly user: string };
+}
+
+/** Returns the node as SSH and its messages need it. */
+export function targetOf({ role, index, ssh }: Destination): Target {
+  return { name: `${role}_${index}`, host: ssh.host, port: ssh.port, user: ssh.user };
+}
+
+/** An open ssh2 client, with everything needed to run commands over it. */
+export interface Link {
+  readonly client: Client;
+  readonly target: Target;
+  readonly clock: Clock;
+  readonly progress: Progress;
+  /** Aborts as soon as the connection is lost, with the ClusterError that says why. */
+  readonly lost: AbortSignal;
+  /**
+   * sshd allows ten sessions per connection (MaxSessions) and frees a session only a moment after its command has ended. So commands may use half of
+   * them, and some of the others serve to end commands that were given up.
+   */
+  readonly commandSlots: Semaphore;
+  readonly endingSlots: Semaphore;
+  /** Opens a second connection to the same node, because this one may have no session left, as with `MaxSessions 1`. */
+  readonly openAnother: (signal: AbortSignal) => Promise<Connection>;
 }

@@ -1,6 +1,6 @@
 import type { ClientChannel } from "ssh2";
 import { channelRefused, connectionLost } from "./connection-errors.ts";
-import type { Link } from "./link.ts";
+import type { Link } from "./connection.ts";
 
 /**
  * Starts a shell line on the node and passes its channel to `begin` the moment it opens. A fast node can send its answer, even the exit status, in

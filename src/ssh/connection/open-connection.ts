@@ -1,21 +1,19 @@
-import type { Socket } from "node:net";
+import { type Socket, createConnection } from "node:net";
 import type { Client, ConnectConfig, PublicKeyAuthMethod } from "ssh2";
+import { createSemaphore } from "../../system/concurrency.ts";
 import type { Clock, Progress } from "../../system/runtime.ts";
+import { orAborted } from "../../system/time-limit.ts";
 import {
+  type Target,
   connectFailure,
   connectionClosed,
   connectionLost,
   hostKeyChanged,
   isServerOffer,
   readServerOffer,
-  type Target,
 } from "./connection-errors.ts";
-import type { Connection } from "./connection.ts";
-import type { Link } from "./link.ts";
-import { openSocket } from "./open-socket.ts";
+import type { Connection, Link } from "./connection.ts";
 import { runOverLink } from "./run-over-link.ts";
-import { orAborted } from "../../system/or-aborted.ts";
-import { createSemaphore } from "../../system/semaphore.ts";
 import { uploadOver } from "./upload.ts";
 
 export interface ConnectionOptions extends Target {
@@ -177,5 +175,39 @@ function closed(client: Client, socket: Socket): Promise<void> {
       resolve();
     });
     client.end();
+  });
+}
+
+export interface SocketTarget {
+  readonly host: string;
+  readonly port: number;
+  /** A machine that isn't up yet drops packets, so retrying soon is better than waiting for TCP's ever longer pauses. */
+  readonly connectTimeoutMs: number;
+}
+
+/** Opens a TCP connection. Rejects with the system's error (`code`), with the code `ETIMEDOUT` after the time limit, or with the signal's reason. */
+export function openSocket({ host, port, connectTimeoutMs }: SocketTarget, signal: AbortSignal): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const socket = createConnection({ host, port, noDelay: true });
+    const settle = (act: () => void): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+      // A late error needs a listener, or it ends the program.
+      socket.removeAllListeners().on("error", () => {});
+      act();
+    };
+    const fail = (reason: unknown): void =>
+      settle(() => {
+        socket.destroy();
+        reject(reason);
+      });
+    const onAbort = (): void => fail(signal.reason);
+    const timer = setTimeout(
+      () => fail(Object.assign(new Error("no answer"), { code: "ETIMEDOUT" })),
+      connectTimeoutMs,
+    );
+    signal.addEventListener("abort", onAbort, { once: true });
+    socket.once("error", fail).once("connect", () => settle(() => resolve(socket)));
   });
 }

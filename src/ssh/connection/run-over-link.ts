@@ -1,18 +1,16 @@
 import type { ClientChannel } from "ssh2";
 import { ClusterError } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
-import { orAborted } from "../../system/or-aborted.ts";
 import { retry } from "../../system/retry.ts";
+import { orAborted } from "../../system/time-limit.ts";
+import { ruleOf, waits } from "../../system/waits.ts";
+import { eitherSignal } from "../either-signal.ts";
+import { createToken, endGroupCommand, endGroupLine, remoteLine, shownLine } from "../session/session-line.ts";
+import { commandNotBegun } from "../session/session-messages.ts";
 import { collectOutput } from "./command-output.ts";
 import { connectionLost } from "./connection-errors.ts";
-import type { RemoteCommand, RemoteResult } from "./connection.ts";
-import { eitherSignal } from "../either-signal.ts";
+import type { Link, RemoteCommand, RemoteResult } from "./connection.ts";
 import { feed, openChannel } from "./exec-channel.ts";
-import type { Link } from "./link.ts";
-import { commandNotBegun } from "../command-not-begun.ts";
-import { endGroupCommand, endGroupLine, remoteLine, shownLine } from "../session/remote-line.ts";
-import { createToken } from "../session/session-line.ts";
-import { ruleOf, waits } from "../../system/waits.ts";
 
 const endingGraceMs = 1_000;
 /** Includes the login. */

@@ -1,13 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { open, stat } from "node:fs/promises";
-import type { FileHandle } from "node:fs/promises";
+import { type FileHandle, open, stat } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
-import type { UploadSource, UploadTarget } from "./connection.ts";
-import type { Link } from "./link.ts";
-import { runOverLink } from "./run-over-link.ts";
-import { shellText } from "../shell-text.ts";
-import receive from "./receive.sh" with { type: "text" };
 import { outsideReason } from "../../system/printable.ts";
+import { shellText } from "../shell-text.ts";
+import type { Link, UploadSource, UploadTarget } from "./connection.ts";
+import receive from "./receive.sh" with { type: "text" };
+import { runOverLink } from "./run-over-link.ts";
 
 const chunkBytes = 256 * 1024;
 

@@ -3,8 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { minimalEnvironment } from "../../system/processes/child-environment.ts";
-import { runProgram } from "../../system/processes/run-program.ts";
+import { minimalEnvironment, runProgram } from "../../system/processes/run-program.ts";
 import type { Environment } from "../../system/runtime.ts";
 
 /** An ssh in the background that stays logged in to a node, so that later sessions need no login. https://man.openbsd.org/ssh_config#ControlMaster */

@@ -1,5 +1,4 @@
-import { quote } from "../quote.ts";
-import { checkedVariableName } from "../variable-name.ts";
+import { checkedVariableName, quote } from "../shell-text.ts";
 
 /** The environment of a user's command. No value of it ever appears in an argument list made here, on either side. */
 export interface SessionScript {

@@ -1,15 +1,14 @@
 import { ClusterError } from "../../errors.ts";
-import { orAborted } from "../../system/or-aborted.ts";
+import { orAborted } from "../../system/time-limit.ts";
 import { eitherSignal } from "../either-signal.ts";
-import { createSshMessages, type SshMessages } from "../ssh-messages.ts";
-import { createLoginMark, type LoginMark } from "./login-mark.ts";
-import { createToken } from "./session-line.ts";
+import { type LoginMark, createLoginMark, createToken } from "./session-line.ts";
+import { type SshMessages, createSshMessages } from "./session-messages.ts";
 import {
+  type SessionRequest,
+  type Ssh,
   carryInput,
   endRemoteProcesses,
   endSsh,
-  type SessionRequest,
-  type Ssh,
   sshFailed,
   startSsh,
 } from "./ssh-process.ts";

@@ -1,14 +1,21 @@
 import { ClusterError } from "../../errors.ts";
 import { outsideReason } from "../../system/printable.ts";
-import { minimalEnvironment } from "../../system/processes/child-environment.ts";
+import { minimalEnvironment } from "../../system/processes/run-program.ts";
 import type { Environment } from "../../system/runtime.ts";
 import type { Connection } from "../connection/connection.ts";
-import type { SshMessages } from "../ssh-messages.ts";
 import { feedStdin } from "./feed-stdin.ts";
-import type { LoginMark } from "./login-mark.ts";
 import type { MasterConnection } from "./master-connection.ts";
-import { deliverCommand, endCommand, pipedLine, sealed, type SessionTransport, terminalLine } from "./session-line.ts";
-import { renderSessionScript, type SessionScript } from "./session-script.ts";
+import {
+  type LoginMark,
+  type SessionTransport,
+  deliverCommand,
+  endCommand,
+  pipedLine,
+  sealed,
+  terminalLine,
+} from "./session-line.ts";
+import type { SshMessages } from "./session-messages.ts";
+import { type SessionScript, renderSessionScript } from "./session-script.ts";
 
 export interface SessionRequest {
   /** Has a `Host` block named `host`; see renderSshConfig. */

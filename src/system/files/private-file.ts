@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { chmod, mkdir, open, rename } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { access, chmod, constants, mkdir, mkdtemp, open, rename, rm, stat, statfs } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, isAbsolute, join } from "node:path";
+import { ClusterError } from "../../errors.ts";
 
 /** Creates a folder and its missing parents, readable by this user alone. */
 export async function makePrivateFolder(path: string): Promise<void> {
@@ -40,4 +42,73 @@ export const isPlainFileName = (name: string): boolean => name.length <= longest
 export async function writePrivateFileIn(folder: string, name: string, text: string): Promise<void> {
   if (!isPlainFileName(name)) throw new TypeError(`Not a plain file name: ${JSON.stringify(name)}`);
   await writePrivateFile(join(folder, name), text);
+}
+
+/** A folder of this user alone. Disposing of it deletes it with all its contents. */
+export interface TemporaryFolder extends AsyncDisposable {
+  readonly path: string;
+}
+
+const prefix = "cluster-e2e-";
+
+/** Whether the name of a path is that of a temporary folder. */
+export const isTemporaryFolder = (path: string): boolean =>
+  isAbsolute(path) && new RegExp(`^${prefix}[A-Za-z0-9]{6}$`).test(basename(path));
+
+/** Creates a temporary folder inside `parent`, which must exist. */
+export async function temporaryFolder(parent: string): Promise<TemporaryFolder> {
+  const path = await mkdtemp(join(parent, prefix));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** Creates one in the system's temporary folder. Throws `machine-not-set-up` if that is impossible. */
+export async function systemTemporaryFolder(): Promise<TemporaryFolder> {
+  const parent = tmpdir();
+  try {
+    return await temporaryFolder(parent);
+  } catch (error) {
+    const reason = errorCode(error) ?? String(error);
+    throw new ClusterError("machine-not-set-up", `Cannot create a temporary folder in ${parent}: ${reason}.`, {
+      hint: "Set TMPDIR to an existing folder that this user may write to.",
+      facts: { folder: parent },
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Why `folder` has no room for `bytes` of temporary files, as a sentence for people; undefined if it has. Only the space available to an unprivileged
+ * user counts.
+ */
+export async function freeSpaceProblem(folder: string, bytes: number): Promise<string | undefined> {
+  const information = await stat(folder).catch(() => undefined);
+  if (information === undefined) return `The folder ${folder} does not exist.`;
+  if (!information.isDirectory()) return `${folder} is not a folder.`;
+  if (!(await isAccessible(folder, constants.W_OK | constants.X_OK))) return `Cannot write to the folder ${folder}.`;
+  const { bavail, bsize } = await statfs(folder);
+  const free = bavail * bsize;
+  return free >= bytes
+    ? undefined
+    : `${folder} has ${gigabytes(free)} GB of free space, but ${gigabytes(bytes)} GB are required.`;
+}
+
+/** One decimal, rounded down, so that too little never looks like enough. */
+const gigabytes = (bytes: number): string => (Math.floor(bytes / 1e8) / 10).toFixed(1);
+
+/** Whether something is at this path, of any kind, and allows this user what `mode` says (`constants.R_OK` and so on; default: anything). */
+export async function isAccessible(path: string, mode: number = constants.F_OK): Promise<boolean> {
+  return await access(path, mode).then(
+    () => true,
+    () => false,
+  );
+}
+
+/**
+ * The code (`ENOENT`, `ECONNRESET`, …) of a runtime error. Bun puts it on the error itself, Node's fetch on its cause.
+ */
+export function errorCode(error: unknown): string | undefined {
+  for (const candidate of [error, error instanceof Error ? error.cause : undefined]) {
+    if (candidate instanceof Error && "code" in candidate && typeof candidate.code === "string") return candidate.code;
+  }
+  return undefined;
 }

@@ -1,9 +1,20 @@
+import { mkdir, open, symlink } from "node:fs/promises";
+import { join, posix } from "node:path";
 import { quoted } from "../../errors.ts";
-import { type ArchiveLimits, ArchiveProblem } from "./archive-problem.ts";
-import { byteSource, type ByteSource } from "./byte-source.ts";
-import { blockBytes, damaged, type PaxRecords, readPaxRecords, readTarHeader, type TarHeader } from "./tar-header.ts";
+import { isPlainLine } from "../printable.ts";
+import { type ByteSource, byteSource } from "./byte-source.ts";
+import {
+  type ArchiveLimits,
+  ArchiveProblem,
+  type PaxRecords,
+  type TarHeader,
+  blockBytes,
+  damaged,
+  readPaxRecords,
+  readTarHeader,
+} from "./tar.ts";
 
-export interface TarEntry {
+interface TarEntry {
   readonly kind: "file" | "folder" | "link";
   /** Exactly as in the archive, and therefore not trustworthy. */
   readonly name: string;
@@ -20,7 +31,7 @@ export interface TarEntry {
  * limits, and for entries other than regular files, folders and symbolic links. Source of the format:
  * https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html
  */
-export async function* readTar(
+async function* readTar(
   archive: AsyncIterable<Uint8Array>,
   limits: ArchiveLimits,
 ): AsyncGenerator<TarEntry, void, undefined> {
@@ -71,13 +82,18 @@ async function nextHeader(
   throw damaged();
 }
 
-const kinds: Readonly<Record<string, TarEntry["kind"]>> = { "0": "file", "\0": "file", "2": "link", "5": "folder" };
+const kindsByType: Readonly<Record<string, TarEntry["kind"]>> = {
+  "0": "file",
+  "\0": "file",
+  "2": "link",
+  "5": "folder",
+};
 
 function entryOf(
   header: TarHeader,
   { path, linkpath, size }: PaxRecords,
 ): { readonly entry: Omit<TarEntry, "contents">; readonly sizeBytes: number } {
-  const kind = kinds[header.type];
+  const kind = kindsByType[header.type];
   const name = path ?? header.name;
   if (kind === undefined) throw new ArchiveProblem(`${quoted(name)} is neither a file, a folder nor a link`);
   if (size !== undefined && !/^\d{1,15}$/.test(size)) throw damaged();
@@ -85,4 +101,204 @@ function entryOf(
     entry: { kind, name, mode: header.mode, linkTarget: kind === "link" ? (linkpath ?? header.linkTarget) : "" },
     sizeBytes: kind === "file" ? Number(size ?? header.sizeBytes) : 0,
   };
+}
+
+export interface Unpacked {
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/**
+ * Unpacks an archive of one file, whatever its name, or of one folder named `.`, as `target`. Nothing may exist there, and nobody else may write to
+ * the folder around it. Writes nowhere else, and creates no links that lead out of the folder. The umask applies to all permissions, and this user
+ * can read and write everything. Throws `ArchiveProblem` or the signal's reason, and leaves what it has written.
+ */
+export async function unpackTar(
+  archive: AsyncIterable<Uint8Array>,
+  target: string,
+  limits: ArchiveLimits,
+  signal: AbortSignal,
+): Promise<Unpacked> {
+  const sum = { files: 0, bytes: 0 };
+  const tree: Tree = { target, kinds: new Map(), links: new Map() };
+  const linkCharacters = { count: 0 };
+  for await (const entry of readTar(archive, limits)) {
+    signal.throwIfAborted();
+    const path = pathIn(tree, entry);
+    tree.kinds.set(path, entry.kind);
+    if (entry.kind === "file") {
+      sum.files += 1;
+      sum.bytes += await writeFile(join(target, path), entry);
+    } else if (entry.kind === "folder") await mkdir(join(target, path), { mode: entry.mode | 0o700 });
+    else {
+      linkCharacters.count += path.length + entry.linkTarget.length;
+      if (linkCharacters.count > mostLinkCharacters) throw new ArchiveProblem("it has too many symbolic links");
+      tree.links.set(path, checkedTarget(path, entry.linkTarget));
+    }
+  }
+  if (tree.kinds.size === 0) throw new ArchiveProblem("the archive is empty");
+  await createLinks(tree, signal);
+  return sum;
+}
+
+/** Enough for tens of thousands of links. All of them are judged at once, which must not take long. */
+const mostLinkCharacters = 4 * 1024 * 1024;
+
+interface Tree {
+  readonly target: string;
+  /** By path inside the folder; the folder itself, or the only file, is the empty path. */
+  readonly kinds: Map<string, TarEntry["kind"]>;
+  readonly links: Map<string, string>;
+}
+
+/** Returns the entry's path inside the folder. The path is new, and its parent is a folder that came before it in the archive. */
+function pathIn({ kinds }: Tree, entry: TarEntry): string {
+  const shown = quoted(entry.name);
+  if (kinds.size === 0) {
+    if (entry.kind === "file" || (entry.kind === "folder" && /^\.\/?$/.test(entry.name))) return "";
+    throw new ArchiveProblem(`it begins with ${shown}`);
+  }
+  const path = entry.name.replace(/^\.\//, "").replace(/\/$/, "");
+  if (!isPlainPath(path)) throw new ArchiveProblem(`${shown} is not a plain name`);
+  const parent = posix.dirname(path);
+  if (kinds.get(parent === "." ? "" : parent) !== "folder") throw new ArchiveProblem(`${shown} is in no folder`);
+  if (kinds.has(path)) throw new ArchiveProblem(`${shown} occurs twice`);
+  return path;
+}
+
+/** The limits of Linux: https://man7.org/linux/man-pages/man7/path_resolution.7.html */
+const longestPathBytes = 4095;
+const longestNameBytes = 255;
+/** A real folder has far fewer levels. Programs that visit a deeper one may fail, even the one that removes it. */
+const mostLevels = 200;
+
+function isPlainPath(path: string): boolean {
+  if (!isShortLine(path)) return false;
+  const names = path.split("/");
+  return names.length <= mostLevels && names.every((name) => name !== "" && name !== "." && name !== "..");
+}
+
+/** Whether each name in the path is short enough for a disk, and the path is one printable line. */
+const isShortLine = (path: string): boolean =>
+  Buffer.byteLength(path) <= longestPathBytes &&
+  isPlainLine(path) &&
+  path.split("/").every((name) => Buffer.byteLength(name) <= longestNameBytes);
+
+function checkedTarget(path: string, target: string): string {
+  if (target !== "" && isShortLine(target)) return target;
+  throw new ArchiveProblem(`the target of the link ${quoted(path)} is not a plain path`);
+}
+
+async function writeFile(path: string, { mode, contents }: TarEntry): Promise<number> {
+  // Fails if anything exists there, including a link.
+  await using file = await open(path, "wx", mode | 0o600);
+  let bytes = 0;
+  for await (const chunk of contents) {
+    await file.writeFile(chunk);
+    bytes += chunk.length;
+  }
+  return bytes;
+}
+
+/** Links come last, so that nothing is ever written through one. */
+async function createLinks({ target, links }: Tree, signal: AbortSignal): Promise<void> {
+  const outside = linkThatLeadsOut(links);
+  if (outside !== undefined) {
+    const where = quoted(links.get(outside) ?? "");
+    throw new ArchiveProblem(`the link ${quoted(outside)} leads out of the folder, to ${where}`);
+  }
+  for (const [path, linkTarget] of links) {
+    signal.throwIfAborted();
+    await symlink(linkTarget, join(target, path));
+  }
+}
+
+/** Linux follows 40. This is enough for any real folder, and limits the work for a hostile one. */
+const mostLinks = 10;
+
+/**
+ * Returns a symbolic link that leads out of its folder, also by way of other links in it, or in circles; undefined if
+ * none does. Whether anything exists at a link's end doesn't matter. `links` holds the targets of all links in the
+ * folder by their paths. Must hold on disks that ignore case or the form of accents too, as macOS has. Takes time in
+ * proportion to the length of all paths and targets.
+ */
+export function linkThatLeadsOut(links: ReadonlyMap<string, string>): string | undefined {
+  return firstThatEscapes(links, (path) => path) ?? firstThatEscapes(links, fold);
+}
+
+/**
+ * Makes equal what any disk may take for the same name. Equates more than a disk does, which is safe: the names are
+ * also compared as they are.
+ */
+const fold = (path: string): string =>
+  isAscii(path) ? path.toLowerCase() : path.normalize("NFKD").toUpperCase().toLowerCase().normalize("NFKD");
+
+const isAscii = (path: string): boolean => /^\p{ASCII}*$/u.test(path);
+
+/** A link, or a folder above one. */
+interface Place {
+  readonly parent: Place | undefined;
+  readonly entries: Map<string, Place>;
+  link?: Link;
+}
+
+interface Link {
+  readonly target: string;
+  /** Each link's end is found once. While it is being found, nothing else may lead through the link. */
+  end: End | "unknown" | "outside";
+}
+
+/** Where a path ends: so many names below a place, and after so many links. */
+interface End {
+  readonly place: Place;
+  readonly below: number;
+  readonly followed: number;
+}
+
+function firstThatEscapes(links: ReadonlyMap<string, string>, form: (path: string) => string): string | undefined {
+  const root: Place = { parent: undefined, entries: new Map() };
+  const formed = [...links].map(([path, target]) => ({ path, formedPath: form(path), target: form(target) }));
+  for (const { formedPath, target } of formed) placeOf(root, formedPath).link = { target, end: "unknown" };
+  return formed.find(({ formedPath }) => follow(root, formedPath, 0) === undefined)?.path;
+}
+
+function placeOf(root: Place, path: string): Place {
+  let place = root;
+  for (const name of path.split("/")) {
+    const next = place.entries.get(name) ?? { parent: place, entries: new Map<string, Place>() };
+    place.entries.set(name, next);
+    place = next;
+  }
+  return place;
+}
+
+/** Returns where the path from `start` ends; undefined if it leads out of the root. */
+function follow(start: Place, path: string, depth: number): End | undefined {
+  let [place, below, followed] = [start, 0, 0];
+  for (const name of path.split("/")) {
+    if (name === "" || name === ".") continue;
+    const next = below > 0 ? undefined : name === ".." ? place.parent : place.entries.get(name);
+    if (name === "..") {
+      if (below > 0) below -= 1;
+      else if (next === undefined) return undefined;
+      else place = next;
+    } else if (next === undefined) below += 1;
+    else if (next.link === undefined) place = next;
+    else {
+      const end = endOf(next, next.link, depth);
+      if (end === undefined || followed + end.followed > mostLinks) return undefined;
+      [place, below, followed] = [end.place, end.below, followed + end.followed];
+    }
+  }
+  return { place, below, followed };
+}
+
+function endOf({ parent }: Place, link: Link, depth: number): End | undefined {
+  if (link.end === "unknown") {
+    link.end = "outside";
+    const isTooFar = depth === mostLinks || link.target.startsWith("/");
+    const end = isTooFar || parent === undefined ? undefined : follow(parent, link.target, depth + 1);
+    if (end !== undefined) link.end = { ...end, followed: end.followed + 1 };
+  }
+  return link.end === "outside" ? undefined : link.end;
 }

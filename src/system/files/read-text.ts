@@ -1,5 +1,5 @@
 import { constants, type FileHandle, open } from "node:fs/promises";
-import { orAborted } from "../or-aborted.ts";
+import { orAborted } from "../time-limit.ts";
 
 /** Larger files are none that this program or its users write for it. */
 const mostOwnBytes = 16 * 1024 * 1024;

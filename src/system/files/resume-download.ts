@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
 import { ClusterError, type ErrorId } from "../../errors.ts";
 import type { Clock } from "../runtime.ts";
-import { errorCode } from "../error-code.ts";
+import { errorCode } from "./private-file.ts";
 import { networkFailure } from "../network-failure.ts";
 import { retry } from "../retry.ts";
 import { watchdog, type Watchdog } from "../time-limit.ts";

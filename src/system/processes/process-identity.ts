@@ -2,9 +2,9 @@ import { execFile } from "node:child_process";
 import { readlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { promisify } from "node:util";
-import { systemEnvironment } from "./child-environment.ts";
-import { isMapping } from "../is-mapping.ts";
+import { isMapping } from "../checked.ts";
 import { readOwnText } from "../files/read-text.ts";
+import { systemEnvironment } from "./run-program.ts";
 
 /** Distinguishes one process from every other, including a later one with the same number. */
 export interface ProcessIdentity {
@@ -77,4 +77,47 @@ async function ownPidFromShell(): Promise<number | undefined> {
     ({ stdout }) => Number(stdout),
     () => undefined,
   );
+}
+
+/** A text that differs after each start of this computer. `undefined` if the system doesn't report it. */
+export async function readBootId(): Promise<string | undefined> {
+  try {
+    return (await readOwnText("/proc/sys/kernel/random/boot_id")).trim();
+  } catch {
+    return await bootIdOfMac();
+  }
+}
+
+async function bootIdOfMac(): Promise<string | undefined> {
+  return await promisify(execFile)("/usr/sbin/sysctl", ["-n", "kern.bootsessionuuid"], { env: systemEnvironment }).then(
+    ({ stdout }) => stdout.trim(),
+    () => undefined,
+  );
+}
+
+/** The command line of a running process, its words joined by spaces. `undefined`: there is no such process. */
+export async function commandOfProcess(pid: number): Promise<string | undefined> {
+  try {
+    const words = await readOwnText(`/proc/${pid}/cmdline`);
+    // A process that has ended but has not been reaped has none.
+    return words === "" ? undefined : words.replaceAll("\0", " ").trim();
+  } catch {
+    return await commandFromPs(pid);
+  }
+}
+
+/** macOS has no /proc. */
+async function commandFromPs(pid: number): Promise<string | undefined> {
+  return await promisify(execFile)("ps", ["-ww", "-o", "command=", "-p", String(pid)], {
+    env: systemEnvironment,
+  }).then(
+    ({ stdout }) => (stdout.trim() === "" ? undefined : stdout.trim()),
+    () => undefined,
+  );
+}
+
+/** Uses the shell's built-in `kill`, which every machine has. It doesn't matter whether the process still existed. */
+export async function signalProcess(pid: number, name: "TERM" | "KILL"): Promise<void> {
+  const script = 'kill -"$1" "$2" 2>/dev/null || :';
+  await promisify(execFile)("/bin/sh", ["-c", script, "sh", name, String(pid)], { env: systemEnvironment });
 }

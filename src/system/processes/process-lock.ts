@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { link, rename, rm, writeFile } from "node:fs/promises";
 import type { Clock } from "../runtime.ts";
-import { errorCode } from "../error-code.ts";
+import { errorCode } from "../files/private-file.ts";
 import { poll } from "../poll.ts";
 import { identifyThisProcess, isProcessAlive, parseProcessIdentity } from "./process-identity.ts";
 import { waits } from "../waits.ts";

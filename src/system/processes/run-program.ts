@@ -1,5 +1,5 @@
-import type { Environment } from "../runtime.ts";
 import { type ChildProcess, spawn } from "node:child_process";
+import type { Environment } from "../runtime.ts";
 
 export interface ProgramRun {
   readonly argv: readonly [string, ...string[]];
@@ -75,4 +75,80 @@ function killAtOnce(child: ChildProcess): void {
 function withEnd(text: string, chunk: string, most: number): string {
   const whole = text + chunk;
   return whole.length > 2 * most ? whole.slice(-most) : whole;
+}
+
+/** Variables that helper programs need: where to find programs, libraries and temporary files, and the user's name and language. */
+const neededNames = /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+|(?:DY)?LD_LIBRARY_PATH)$/;
+
+/** Variables that say which desktop, display, browser and proxies the user has. */
+const desktopNames =
+  /^(?:DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|DBUS_SESSION_BUS_ADDRESS|BROWSER|DESKTOP_SESSION|(?:XDG|KDE|GNOME|GTK|GDK|QT|MOZ)_\w+|WSL\w+|SSH_(?:CONNECTION|CLIENT|TTY)|(?:HTTPS?|ALL|NO)_PROXY)$/i;
+
+/** Credentials of this program's clouds, and variables that take over an executable compiled by Bun. */
+const secretNames = /^(?:CLOUD_|BUN_OPTIONS$|BUN_BE_BUN$)/;
+
+/**
+ * For a program that doesn't need the user's settings. An attacker who takes it over, such as a guest that escapes from its virtual machine, finds no
+ * credentials in its environment.
+ */
+export function minimalEnvironment(environment: Environment): Environment {
+  return filtered(environment, (name) => neededNames.test(name));
+}
+
+/** For a program with its own settings and credentials in the environment, such as a container engine and its helpers for registry logins. */
+export function environmentWithoutSecrets(environment: Environment): Environment {
+  return filtered(environment, (name) => !secretNames.test(name));
+}
+
+/** Whether the user's browser needs a variable. It never needs a credential, and its pages and extensions are other people's code. */
+export const isForDesktop = (name: string): boolean => neededNames.test(name) || desktopNames.test(name);
+
+/** For programs that every system has. */
+export const systemEnvironment = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C" } as const;
+
+function filtered(environment: Environment, isKept: (name: string) => boolean): Environment {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => isKept(name)));
+}
+
+/** Opens a URL in the user's browser. Returns whether a browser could be started; whether it shows the page is unknown. */
+export async function openBrowser(url: string): Promise<boolean> {
+  const { default: open } = await import("open");
+  try {
+    const opener = await open(url);
+    // Without this, the program would keep running until the browser ends.
+    opener.unref();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A command that waits for its moment in a process of its own. */
+export interface DeferredCommand {
+  /** Runs it now. Resolves with any exit status. */
+  run(): Promise<ProgramEnd>;
+}
+
+/**
+ * Prepares a command that undoes something. It runs when told to, or when this process dies before that, even by SIGKILL: the command's process waits
+ * for the end of a pipe that only this process can write to.
+ */
+export function deferCommand(argv: readonly [string, ...string[]], environment: Environment): DeferredCommand {
+  const child = spawn("/bin/sh", ["-c", 'read -r _ || :; exec "$@"', "sh", ...argv], {
+    env: { ...environment },
+    detached: true,
+    stdio: ["pipe", "ignore", "pipe"],
+  });
+  const ended = Promise.withResolvers<number | null>();
+  child.once("error", ended.reject).once("close", ended.resolve);
+  const written = { stderr: "" };
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => (written.stderr += chunk));
+  child.stdin.on("error", () => {});
+  return {
+    run: async () => {
+      child.stdin.end();
+      const status = await ended.promise;
+      return { status: status ?? undefined, stdout: "", stderr: written.stderr };
+    },
+  };
 }

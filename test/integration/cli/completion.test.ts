@@ -28,7 +28,7 @@ const lines = [
   ["example nonsense --f", ""],
 ] as const;
 
-// Shows R120.
+// Shows R20.
 test.each(lines)("bash completes %j", async (line, expected) => {
   const script = `
     example() { $EXAMPLE "$@"; }
@@ -63,7 +63,7 @@ const shells = [
 describe.each(shells)("%s, on a terminal", (shell, words, setup, listed) => {
   const testShell = test.skipIf(Bun.which(shell) === null);
 
-  // Shows R120.
+  // Shows R20.
   testShell("completes commands, options, their values and what the program lists", async () => {
     await using typist = await openShell(shell, words, setup);
     await typist.type("example gre\t --to\t war\t Al\t\r", "Hello Alan, warm");

@@ -1,14 +1,15 @@
 /** A small program that uses every feature of cli/ and every way to end. The tests run it as a child process. */
+
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { defineCommand } from "../../../src/cli/command.ts";
-import { completionCommand } from "../../../src/cli/completion/completion-command.ts";
-import type { Program } from "../../../src/cli/command.ts";
+import { type Program, defineCommand } from "../../../src/cli/command.ts";
+import { completionCommand } from "../../../src/cli/completion-command.ts";
 import { runProgram } from "../../../src/cli/main.ts";
 import { argument, flag, option, restArgument } from "../../../src/cli/options/option.ts";
 import { choice, count, duration, outputFormat, path, text, verbose } from "../../../src/cli/options/value-types.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { outside } from "../../../src/outside-text.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
 
 const output = outputFormat(["text", "json"]);
 const password = option(text, { flag: "--password", summary: "A password", secret: true });
@@ -125,7 +126,7 @@ const hold = defineCommand({
     try {
       await context.clock.sleep(60_000, context.signal);
     } finally {
-      await context.clock.sleep(input.cleanup, new AbortController().signal);
+      await context.clock.sleep(input.cleanup, neverAborted);
       context.progress.note("cleaned up");
     }
   },

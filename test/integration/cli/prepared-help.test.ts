@@ -1,6 +1,7 @@
 /** A program whose build has prepared its help. */
-import { expect, test } from "bun:test";
+
 import { join } from "node:path";
+import { expect, test } from "bun:test";
 import { withPreparedHelp } from "../../../scripts/build-plugins.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { example } from "./example-program.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { removeCluster } from "../../../src/cluster/destroy-clusters.ts";
 import { hasMasterConnection } from "../../../src/ssh/session/master-connection.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
-import { creationFiles } from "../../../src/system/files/creation-folder.ts";
+import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { signal, wireKey } from "../../support/ssh-options.ts";

@@ -6,6 +6,7 @@ import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { added, examplePlan } from "../../support/install-example.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { artifactBytes, webServer } from "../platform/artifact/artifact-server.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
 
 test("the license, the configuration's secrets and the secret parts of the URL are masked", async () => {
   await using folder = await scratchFolder();
@@ -21,7 +22,7 @@ test("the license, the configuration's secrets and the secret parts of the URL a
   const checked = await planInstallation(
     { ...plan, configuration: { ...configuration, licenseFile } },
     { environment: {}, clock: systemClock, progress },
-    new AbortController().signal,
+    neverAborted,
   );
 
   expect(checked.configuration).toMatchObject({ licenseKey: "the license" });

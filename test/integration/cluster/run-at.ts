@@ -2,14 +2,14 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { keepLastRecord } from "../../../src/cluster/connections/last-record.ts";
+import { keepLastRecord } from "../../../src/store/last-record.ts";
 import { runOnCluster } from "../../../src/cluster/run-on-cluster.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 import type { Checkout } from "../../../src/platform/checkout/checkout.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
 import { closeMasterConnections } from "../../../src/ssh/session/master-connection.ts";
-import { creationFiles } from "../../../src/system/files/creation-folder.ts";
+import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import type { OpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";

@@ -2,9 +2,9 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fetchFile } from "../../../src/cluster/fetch/fetch-file.ts";
+import { fetchFile } from "../../../src/cluster/fetch.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
-import { creationFiles } from "../../../src/system/files/creation-folder.ts";
+import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { opensshLack, type OpensshServer, startOpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
@@ -79,7 +79,7 @@ async function fetchFrom({ server, here }: Node, remote: string): Promise<unknow
 }
 
 describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "here"})`, () => {
-  // Shows R131.
+  // Shows R117.
   test("gets files and folders after a failed command, and keeps its exit code", async () => {
     await using node = await startNode({});
     await writeFile(join(node.here, "log"), "an older one");

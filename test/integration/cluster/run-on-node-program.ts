@@ -1,7 +1,7 @@
 /** Runs one command on a node like `run`. It is a separate program, because only its process sees the read-only file system. */
 import { runOnNode } from "../../../src/cluster/run-on-node.ts";
-import type { FetchRequest } from "../../../src/cluster/fetch/fetch-request.ts";
-import { LineProgress } from "../../../src/cluster/library/line-progress.ts";
+import type { FetchRequest } from "../../../src/cluster/fetch.ts";
+import { LineProgress } from "../../../src/library/runtime.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
 import { exampleCluster } from "../../support/install-example.ts";

@@ -11,6 +11,7 @@ import { machinesLack, startMachines } from "../../support/install-machine.ts";
 import { runCommandLine } from "../../support/run-command.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { startWeb } from "../platform/readiness/readiness-web.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
 
 async function openCreation() {
   const scratch = await scratchFolder();
@@ -76,7 +77,7 @@ describe.skipIf(machinesLack !== undefined)(`a creation (${machinesLack ?? "here
     const { stdout, data } = await opened.create("--dry-run");
     expect(stdout).not.toBe("mine");
     expect(data).toHaveProperty("plan");
-    expect(await opened.backend.list(new AbortController().signal)).toEqual([]);
+    expect(await opened.backend.list(neverAborted)).toEqual([]);
   });
 
   test("rejects an artifact of the other variant before anything is created", async () => {
@@ -84,6 +85,6 @@ describe.skipIf(machinesLack !== undefined)(`a creation (${machinesLack ?? "here
     await writeFile(join(opened.folder, "artifact.sh"), exampleArtifact("enterprise"));
     const failure = await failureOf(opened.create("--agents 1"));
     expect(failure).toMatchObject({ id: "variant-mismatch", message: expect.stringContaining("enterprise") });
-    expect(await opened.backend.list(new AbortController().signal)).toEqual([]);
+    expect(await opened.backend.list(neverAborted)).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import { containerKind } from "../../../src/backend/container/container-kind.ts"
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
 import { closeMasterConnections } from "../../../src/ssh/session/master-connection.ts";
-import { creationFiles } from "../../../src/system/files/creation-folder.ts";
+import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
 import { runCommandLine } from "../../support/run-command.ts";

@@ -7,7 +7,7 @@ import { containerKind } from "../../../src/backend/container/container-kind.ts"
 import type { NodeRecord, Variant } from "../../../src/model/cluster-record.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
-import { creationFiles } from "../../../src/system/files/creation-folder.ts";
+import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { InProcessMachine } from "../../local-cloud/machines/in-process-machine.ts";
 import { ScriptedAnswers } from "../../local-cloud/machines/scripted-answers.ts";
 import { freePort } from "../../support/free-port.ts";

@@ -1,19 +1,20 @@
 /** How a node's files, processes and users can influence its answers, and how much of them is read. */
-import { expect, test } from "bun:test";
+
 import { chmod, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { expect, test } from "bun:test";
 import { consoleOutput } from "../../../src/backend/vm/console-output.ts";
-import { machineFiles } from "../../../src/backend/vm/machines/machine-files.ts";
-import { parseNodeReport } from "../../../src/platform/readiness/node-report.ts";
-import { nodeScript } from "../../../src/platform/readiness/node-script.ts";
+import { machineFiles } from "../../../src/backend/vm/machines/machine-process.ts";
+import { nodeScript, parseNodeReport } from "../../../src/platform/readiness/node-question.ts";
 import { readResolvers } from "../../../src/platform/resolvers.ts";
 import { createToken, deliverCommand, endCommand } from "../../../src/ssh/session/session-line.ts";
 import { runProgram } from "../../../src/system/processes/run-program.ts";
-import { scratchFolder } from "../../support/scratch-folder.ts";
 import { machinesLack, startMachines } from "../../support/install-machine.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
 import { until } from "../../support/until.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
 
-const signal = new AbortController().signal;
+const signal = neverAborted;
 
 test.skipIf(machinesLack !== undefined)(
   "the content of a node's files can't forge a report of its installation",
@@ -50,7 +51,7 @@ const hasLeft = async (program: string, { pid }: Bun.Subprocess): Promise<void> 
     return words !== "" && !words.startsWith(`${program}\0`);
   });
 
-// Shows R115.
+// Shows R129.
 test("a process can't choose by its name which processes the end of a session kills", async () => {
   await using scratch = await scratchFolder();
   const victim = Bun.spawn(["setsid", "sleep", "60"]);

@@ -1,27 +1,26 @@
-import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { layouts } from "../../../src/platform/layouts/find-layout.ts";
+import { describe, expect, test } from "bun:test";
 import { stateCommand, sumsCommand, unpackCommand } from "../../../src/platform/checkout/checkout-scripts.ts";
-import { imagePreparation } from "../../../src/platform/image-preparation.ts";
-import { dcosLayout } from "../../../src/platform/layouts/dcos.ts";
-import { prepareScript } from "../../../src/platform/install/prepare/prepare-node.ts";
-import { completeScript } from "../../../src/platform/install/phase.ts";
-import { selinuxScript } from "../../../src/platform/install/selinux.ts";
+import { secretsScript } from "../../../src/platform/cluster-secrets.ts";
+import bootstrapServer from "../../../src/platform/install/bootstrap/bootstrap-server.py" with { type: "text" };
 import { serveScript } from "../../../src/platform/install/bootstrap/serve.ts";
+import { versionScript } from "../../../src/platform/install/check-version.ts";
 import { fetchScript } from "../../../src/platform/install/fetch-artifact.ts";
 import { genconfScript } from "../../../src/platform/install/genconf.ts";
-import { versionScript } from "../../../src/platform/install/check-version.ts";
-import bootstrapServer from "../../../src/platform/install/bootstrap/bootstrap-server.py" with { type: "text" };
+import { completeScript } from "../../../src/platform/install/phase.ts";
+import { prepareScript, selinuxScript } from "../../../src/platform/install/prepare/prepare-node.ts";
 import { installRunner, startInstallScript } from "../../../src/platform/install/start-install.ts";
+import { dcosLayout } from "../../../src/platform/layouts/dcos.ts";
+import { layouts } from "../../../src/platform/layouts/find-layout.ts";
+import { imagePreparation } from "../../../src/platform/layouts/image-preparation.ts";
 import { logsScript } from "../../../src/platform/node-logs.ts";
-import { secretsScript } from "../../../src/platform/cluster-secrets.ts";
 import { superuserScript } from "../../../src/platform/readiness/ask-on-master.ts";
-import { nodeScript } from "../../../src/platform/readiness/node-script.ts";
+import { nodeScript } from "../../../src/platform/readiness/node-question.ts";
 import { resolversScript } from "../../../src/platform/resolvers.ts";
-import { scratchFolder } from "../../support/scratch-folder.ts";
 import { intoFolder } from "../../support/install-machine.ts";
 import { runShell } from "../../support/prepare-machine.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const secret = "0123456789abcdef0123456789abcdef";
 const source = { url: `http://10.0.0.1:18080/${secret}`, release: "1.10.11" };
@@ -63,7 +62,7 @@ describe("every script for nodes", () => {
     expect(await runShell(["sh", "-n"], text, undefined)).toMatchObject({ status: 0, stderr: "" });
   });
 
-  // Shows R116.
+  // Shows R110.
   test.skipIf(Bun.which("shellcheck") === null).each(scripts)("%s pleases shellcheck", async (_name, text) => {
     // The values are quoted texts, some of them scripts, and not every script uses all of its functions.
     const argv = ["shellcheck", "--shell=sh", "--exclude=SC1003,SC2016,SC2034,SC2317", "-"];

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { firstToAnswer } from "../../../src/ssh/connection/first-to-answer.ts";
+import { firstToAnswer } from "../../../src/ssh/connection/connection-pool.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { destinationOf, signal } from "../../support/ssh-options.ts";
 

@@ -1,15 +1,17 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type ConnectionPool, createConnectionPool } from "../../../src/ssh/connection/connection-pool.ts";
-import { firstToAnswer } from "../../../src/ssh/connection/first-to-answer.ts";
-import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  type ConnectionPool,
+  createConnectionPool,
+  firstToAnswer,
+} from "../../../src/ssh/connection/connection-pool.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
+import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { freePort } from "../../support/free-port.ts";
-import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
-import type { OpensshServer } from "../../support/openssh-server.ts";
+import { type OpensshServer, opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { connectTo, destinationOf, signal, wireKey } from "../../support/ssh-options.ts";
 
@@ -118,7 +120,7 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
     });
   });
 
-  // Shows R55.
+  // Shows R63.
   test("of several nodes, the one whose SSH server answers is chosen", async () => {
     const dead = { ...destinationOf({ port: await freePort(), user: "root" }), index: 0 };
     const alive = { ...destinationOf(server()), index: 1 };

@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { openSync, readFileSync } from "node:fs";
 import { chmod, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { renderSshConfig } from "../../../src/ssh/config.ts";
 import { type ConnectionPool, createConnectionPool } from "../../../src/ssh/connection/connection-pool.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
 import type { SessionSettings } from "../../../src/ssh/session/session-script.ts";
 import { startSession } from "../../../src/ssh/session/session.ts";
+import type { TemporaryFolder } from "../../../src/system/files/private-file.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
-import type { TemporaryFolder } from "../../../src/system/files/temporary-folder.ts";
 import { argumentLists } from "../../support/argument-lists.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { freePort } from "../../support/free-port.ts";
-import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
-import type { OpensshServer } from "../../support/openssh-server.ts";
+import { type OpensshServer, opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { destinationOf, signal, wireKey } from "../../support/ssh-options.ts";
 import { until } from "../../support/until.ts";
@@ -163,7 +162,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(await run(["echo", "ran"], { settings }, signal)).toEqual({ status: 255, stdout: "", stderr });
   });
 
-  // Shows R94.
+  // Shows R120.
   test("values of any kind, up to 100 kB, arrive unchanged, and are in no argument list", async () => {
     const secret = `s3cr3t-${crypto.randomUUID()}`;
     const variables = { SECRET: secret, NASTY: "'\"$x`id`\\\n\n", EMPTY: "", LARGE: `${secret}${"x".repeat(100_000)}` };
@@ -243,7 +242,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(hold.hasBegun).toBe(true);
   });
 
-  // Shows R8.
+  // Shows R6.
   test("without ssh on this machine nothing starts", async () => {
     const error = await failureOf(run(["true"], { environment: { PATH: "/no/such" } }, signal));
     expect(error.id).toBe("machine-not-set-up");
@@ -282,7 +281,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(hold.hasBegun).toBe(true);
   });
 
-  // Shows R64.
+  // Shows R76.
   test("on a terminal the command has a terminal, and the script is passed in another way", async () => {
     const { scratch, server } = setting();
     const request = { folder: scratch.path, port: server.port, words: ['tty; stty size; echo "$SECRET"; exit 9'] };

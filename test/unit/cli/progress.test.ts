@@ -4,7 +4,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { noColours } from "../../../src/cli/terminal/colours.ts";
+import { noColours } from "../../../src/cli/terminal/output-writer.ts";
 import { LogFile } from "../../../src/cli/log-file.ts";
 import { TerminalProgress } from "../../../src/cli/terminal/terminal-progress.ts";
 import type { Clock } from "../../../src/system/runtime.ts";
@@ -74,7 +74,7 @@ test("off a terminal a line is written per change of state, never per poll", () 
   `);
 });
 
-// Shows R37.
+// Shows R42.
 test("with -v every node's steps and timings are told, with -vvv everything", () => {
   const table = bench({ verbosity: 1 });
   work(table);
@@ -132,7 +132,7 @@ test("off a terminal, a step that failed and a warning have their colours", () =
   expect(texts.join("")).toBe("Launch …\n<red Launch: failed>\nInstall …\nInstall: done\n<yellow Warning: look out>\n");
 });
 
-// Shows R94.
+// Shows R120.
 test("hidden values are masked, and no control characters of others reach the terminal", () => {
   const { progress, written } = bench({ verbosity: 3 });
   progress.hide("hunter22");

@@ -1,10 +1,9 @@
-import { expect, test } from "bun:test";
 import { EventEmitter } from "node:events";
 import { tmpdir } from "node:os";
 import { Writable } from "node:stream";
-import { defineCommand } from "../../../src/cli/command.ts";
-import type { Command, Program } from "../../../src/cli/command.ts";
-import type { ProcessLike } from "../../../src/cli/process-like.ts";
+import { expect, test } from "bun:test";
+import { type Command, type Program, defineCommand } from "../../../src/cli/command.ts";
+import type { ProcessLike } from "../../../src/cli/context.ts";
 import { runCommandLine } from "../../../src/cli/run-command-line.ts";
 import { ClusterError } from "../../../src/errors.ts";
 

@@ -6,6 +6,7 @@ import type { ClusterName, ClusterRecord } from "../../../src/model/cluster-reco
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { recordingProgress } from "../../support/recording-progress.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
 
 const creation = (creationId: string): ClusterRecord => ({ ...exampleCluster([], "oss"), creationId });
 const left = new ClusterError("cloud-failed", "A network is left.");
@@ -21,7 +22,7 @@ async function destroy(found: readonly ClusterRecord[]) {
   const removed: string[] = [];
   const { progress, steps, told } = recordingProgress();
   const backend = backendWith(found, async ({ creationId }) => void removed.push(creationId));
-  await destroyCluster(backend, "example", { progress, environment: {} }, new AbortController().signal);
+  await destroyCluster(backend, "example", { progress, environment: {} }, neverAborted);
   return { removed, steps, told };
 }
 

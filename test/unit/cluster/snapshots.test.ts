@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
-import { creationFiles } from "../../../src/system/files/creation-folder.ts";
+import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { freePort } from "../../support/free-port.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { wireKey } from "../../support/ssh-options.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { superuserLogin } from "../../../src/cluster/superuser-login.ts";
+import { superuserLogin } from "../../../src/cluster/wait-for-cluster.ts";
 import { baseConfiguration } from "../../../src/platform/configuration/configuration.ts";
 
 const { superuser_password_hash: defaultHash } = baseConfiguration({

@@ -5,6 +5,7 @@ import type { Checkout } from "../../../src/platform/checkout/checkout.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { recordingProgress } from "../../support/recording-progress.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
 
 test.each([
   ["that has only agents", [{ role: "agent", state: "running" }]],
@@ -13,7 +14,7 @@ test.each([
   const { progress, steps } = recordingProgress();
   const cluster = exampleCluster(nodes as NodeRecord[], "oss");
   const runtime = { connections: {} as never, progress };
-  const failure = await failureOf(syncCheckout(cluster, {} as Checkout, runtime, new AbortController().signal));
+  const failure = await failureOf(syncCheckout(cluster, {} as Checkout, runtime, neverAborted));
   expect(failure).toMatchObject({ id: "node-not-found", facts: { cluster: "example" } });
   expect(failure.message).toBe('Cluster "example" has no running master to sync to.');
   expect(steps).toEqual([]);

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { expectedWebUrl, findWebUi } from "../../../src/cluster/web-ui.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
-import { creationFiles } from "../../../src/system/files/creation-folder.ts";
+import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
@@ -39,14 +39,14 @@ test("the first running master with an address is taken, with its own ports", ()
   expect(expectedWebUrl(exampleCluster(nodes, "oss"))).toBe("http://127.0.0.1:8080/");
 });
 
-// Shows R122.
+// Shows R130.
 test("without the cluster's key, there is no web UI that can be trusted", async () => {
   const failure = await failureOf(find([node({})]));
   expect(failure).toMatchObject({ id: "key-missing", facts: { cluster: "example" } });
   expect(failure.hint).toContain("import");
 });
 
-// Shows R122.
+// Shows R130.
 test("a master whose host key was never pinned has no web UI that can be trusted", async () => {
   await using folder = await scratchFolder();
   const { privateKey, knownHosts } = creationFiles(folder.path);

@@ -54,6 +54,7 @@ test("the plan of a copy names both clusters, and needs no password", async () =
 
 const gone = new ClusterError("snapshot-not-found", "It is gone.");
 
+// Shows R65.
 test("a dash as the superuser's password asks for it, if it is needed", async () => {
   const failureWith = (words: string) => failureOf(copy(words, { planCopy: () => Promise.reject(gone) }));
   expect((await failureWith("--wait --superuser-password -")).message).toBe("no answer to Superuser password: ");

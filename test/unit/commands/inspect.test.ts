@@ -5,7 +5,7 @@ import { containerKind } from "../../../src/backend/container/container-kind.ts"
 import { programFor } from "../../../src/commands/program.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 import { exampleCluster } from "../../support/install-example.ts";
-import { creationFiles } from "../../../src/system/files/creation-folder.ts";
+import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { runCommandLine } from "../../support/run-command.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 

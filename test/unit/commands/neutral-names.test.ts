@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
-import { libraryWords } from "../../../src/cluster/library/library-words.ts";
+import { libraryWords } from "../../../src/library/call-options.ts";
 import { flagNames } from "../../../src/cli/options/flag-names.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
@@ -29,10 +29,7 @@ const everywhere = ["--all", "--output", "--quiet", "--yes"];
 async function lines(): Promise<readonly string[]> {
   const source = join(import.meta.dir, "..", "..", "..", "src");
   const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
-  // What a backend declares for the help names commands.
-  const below = paths.filter(
-    (path) => !/^(?:bin|cli|commands|cluster\/library)\//.test(path) && !/^backend\/(\w+)\/\1-kind\.ts$/.test(path),
-  );
+  const below = paths.filter((path) => !/^(?:bin|cli|commands|library)\/|^backend\/(\w+)\/\1-kind\.ts$/.test(path));
   const texts = await Promise.all(
     below.map(async (path) => ({ path, text: await readFile(join(source, path), "utf8") })),
   );
@@ -65,7 +62,7 @@ const commandsOnly = ["artifactSha256", "node", "wait"];
 test("the library has every option that a text names, or words of its own for it", async () => {
   const source = join(import.meta.dir, "..", "..", "..", "src");
   const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
-  const files = paths.filter((path) => /^cluster\/library\/|\/options\.ts$/.test(path));
+  const files = paths.filter((path) => /^library\/|\/options\.ts$/.test(path));
   const texts = await Promise.all(files.map(async (path) => readFile(join(source, path), "utf8")));
   const own = new Set(
     texts.flatMap((text) => [...text.matchAll(/^ {2}readonly (\w+)\??:/gm)].map((match) => match[1]!)),

@@ -7,6 +7,7 @@ import type { BackendKind } from "../../../src/backend/contract.ts";
 import { runCommand } from "../../../src/commands/run.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import type { ErrorId } from "../../../src/errors.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
 
 /** The exit code that `run` asks for where finding the cluster fails so; undefined where the error's own stands. */
 async function statusFor(id: ErrorId): Promise<number | undefined> {
@@ -15,7 +16,7 @@ async function statusFor(id: ErrorId): Promise<number | undefined> {
   const kind = { options: {}, parts: {}, machineId: /x/, open: async () => backend } as unknown as BackendKind;
   const asked: number[] = [];
   const context = {
-    signal: new AbortController().signal,
+    signal: neverAborted,
     isTerminal: { stdin: false, stdout: false },
     failuresExitWith: (code: number) => void asked.push(code),
   } as unknown as Context;

@@ -27,7 +27,7 @@ describe.each(releases)("%s", (name, release) => {
     for (const program of release.programs.names) expect([...dcosLayout.needs, ...ofSystemd]).toContain(program);
   });
 
-  // Shows R117.
+  // Shows R113.
   test("finds a version of Docker that it accepts", () => {
     const shims = Object.keys(dcosLayout.installShims(name));
     expect(shims).toEqual(release.dockerVersion.read === "last-line" ? ["docker"] : []);
@@ -40,7 +40,7 @@ describe.each(releases)("%s", (name, release) => {
     if (release.nogroup.isChecked) expect(conditions).toContain("docker");
   });
 
-  // Shows R117.
+  // Shows R113.
   test("keeps port 443 of the first master free, and is given no key that isn't its own", () => {
     const facts = { release: name, nodesKeepTime: true };
     const key = release.bootstrapCa === undefined ? {} : { exhibitor_tls_enabled: false };

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseFrames } from "../../../src/platform/framed-output.ts";
-import { parseLogs } from "../../../src/platform/node-logs.ts";
+import { parseFrames, parseLogs } from "../../../src/platform/node-logs.ts";
 import { hostileOutputs } from "../../support/hostile-output.ts";
 
 const names = ["install.log", "journal.txt", "units.txt"] as const;

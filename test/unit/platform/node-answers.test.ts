@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { parseArtifactVersion } from "../../../src/platform/artifact/artifact-version.ts";
 import { parseHead } from "../../../src/platform/artifact/artifact-head.ts";
-import { parseNodeReport } from "../../../src/platform/readiness/node-report.ts";
+import { parseNodeReport } from "../../../src/platform/readiness/node-question.ts";
 import { parseResolvers } from "../../../src/platform/resolvers.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { hostileTexts, unprintable } from "../../support/hostile-text.ts";

@@ -121,7 +121,8 @@ test("the table has a row for each layer, and survivors are listed with their ch
 test.each([
   ["src/cli/options/a.ts", "cli"],
   ["src/backend/vm/qemu/a.ts", "backend/vm"],
-  ["src/backend/leftovers.ts", "backend"],
+  ["src/backend/shared/foreign-resource.ts", "backend/shared"],
+  ["src/backend/contract.ts", "backend"],
   ["src/errors.ts", "errors.ts"],
 ])("%s is in the layer %s", (path, layer) => {
   expect(layerOf(path)).toBe(layer);

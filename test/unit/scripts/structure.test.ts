@@ -5,7 +5,7 @@ import { parseFlows, readFlows } from "../../../scripts/structure/flows.ts";
 import { goFunctions } from "../../../scripts/structure/go-functions.ts";
 import { cyclesOf, resolveImports, upwardImports } from "../../../scripts/structure/import-graph.ts";
 import { readModule } from "../../../scripts/structure/read-module.ts";
-import { systemTemporaryFolder } from "../../../src/system/files/temporary-folder.ts";
+import { systemTemporaryFolder } from "../../../src/system/files/private-file.ts";
 import { type Measures, measureCheckout } from "../../../scripts/structure/measure.ts";
 import { missedGoals, structureTable } from "../../../scripts/structure/table.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { quote } from "../../../src/ssh/quote.ts";
+import { quote } from "../../../src/ssh/shell-text.ts";
 
 test.each([
   [["ls", "-la", "/etc/ssh"], "ls -la /etc/ssh"],

@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "../../../src/system/runtime.ts";
 import { poll } from "../../../src/system/poll.ts";
-
-const never = new AbortController().signal;
+import { neverAborted } from "../../support/never-aborted.ts";
 
 /** A clock on which only pauses take time. */
 function quickClock(): { now: () => number; sleep: (ms: number) => Promise<void>; readonly pauses: number[] } {
@@ -22,7 +21,7 @@ test("looks again until there is a result", async () => {
   const clock = quickClock();
   const looks = [undefined, undefined, 0];
 
-  const result = await poll(async () => looks.shift(), { clock, pauseMs: (count) => count * 10 }, never);
+  const result = await poll(async () => looks.shift(), { clock, pauseMs: (count) => count * 10 }, neverAborted);
 
   expect(result).toBe(0);
   expect(clock.pauses).toEqual([10, 20]);
@@ -33,7 +32,7 @@ test("looks a last time at the deadline, and then returns undefined", async () =
   const times: number[] = [];
   const look = async (): Promise<undefined> => void times.push(clock.now());
 
-  expect(await poll(look, { clock, deadlineMs: 25, pauseMs: () => 10 }, never)).toBeUndefined();
+  expect(await poll(look, { clock, deadlineMs: 25, pauseMs: () => 10 }, neverAborted)).toBeUndefined();
 
   expect(times).toEqual([0, 10, 20, 25]);
 });
@@ -44,7 +43,7 @@ test("looks once if the deadline has passed before", async () => {
     looks += 1;
   };
 
-  await poll(look, { clock: quickClock(), deadlineMs: 0, pauseMs: () => 10 }, never);
+  await poll(look, { clock: quickClock(), deadlineMs: 0, pauseMs: () => 10 }, neverAborted);
 
   expect(looks).toBe(1);
 });
@@ -61,9 +60,9 @@ test("tolerates the named failures until the deadline, and throws any other at o
     throw error;
   };
 
-  expect(await poll(failing(new TypeError("other")), rule, never).catch(String)).toBe("TypeError: other");
+  expect(await poll(failing(new TypeError("other")), rule, neverAborted).catch(String)).toBe("TypeError: other");
   expect(clock.pauses).toEqual([]);
-  expect(await poll(failing(new RangeError("busy")), rule, never).catch(String)).toBe("RangeError: busy");
+  expect(await poll(failing(new RangeError("busy")), rule, neverAborted).catch(String)).toBe("RangeError: busy");
   expect(clock.pauses).toEqual([10, 10, 5]);
 });
 
@@ -76,7 +75,7 @@ test("shows each change of what it waits for, and nothing once it is over", asyn
     waitingFor: () => (left.length === 1 ? "" : `${left.length} machines`),
   };
 
-  await poll(look, { clock: quickClock(), pauseMs: () => 10, shows }, never);
+  await poll(look, { clock: quickClock(), pauseMs: () => 10, shows }, neverAborted);
 
   expect(shown).toEqual(["waiting for 2 machines", ""]);
 });
@@ -94,7 +93,11 @@ test("shows again what it waits for after a look that showed something else", as
   ];
   const shows = { progress: { waiting }, waitingFor: () => "2 machines" };
 
-  await poll(async () => looks.shift()?.() ?? undefined, { clock: quickClock(), pauseMs: () => 10, shows }, never);
+  await poll(
+    async () => looks.shift()?.() ?? undefined,
+    { clock: quickClock(), pauseMs: () => 10, shows },
+    neverAborted,
+  );
 
   const pollShows = "waiting for 2 machines";
   expect(shown).toEqual([pollShows, "waiting for the API", "", pollShows, ""]);
@@ -120,7 +123,7 @@ test("looks again at once when it is woken", async () => {
     return looks.shift();
   };
 
-  expect(await poll(look, { clock: systemClock, pauseMs: () => 600_000, wakeUp: () => wake.signal }, never)).toBe(
-    "seen",
-  );
+  expect(
+    await poll(look, { clock: systemClock, pauseMs: () => 600_000, wakeUp: () => wake.signal }, neverAborted),
+  ).toBe("seen");
 });

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { ClusterError } from "../../../src/errors.ts";
 import { retry, type RetryRule } from "../../../src/system/retry.ts";
 import { failureOf } from "../../support/failure-of.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const outage = new ClusterError("cloud-failed", "It did not answer.", { transient: true });
 
 /** Fails so often, on a clock that only pauses advance. Returns the times of the tries. */
@@ -16,7 +16,7 @@ async function tries(failures: number, rule: Partial<RetryRule>, error: unknown 
     if (at.length <= failures) throw error;
     return "done";
   };
-  const outcome = retry(task, { clock, pauseMs: (count) => 100 * count, ...rule }, never);
+  const outcome = retry(task, { clock, pauseMs: (count) => 100 * count, ...rule }, neverAborted);
   return { outcome: await outcome.catch((thrown: unknown) => thrown), at };
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createSemaphore } from "../../../src/system/semaphore.ts";
+import { createSemaphore } from "../../../src/system/concurrency.ts";
 import { failureOf } from "../../support/failure-of.ts";
 
 const { signal } = new AbortController();

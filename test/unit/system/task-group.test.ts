@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
-import { withTasks } from "../../../src/system/task-group.ts";
+import { withTasks } from "../../../src/system/concurrency.ts";
 import { failureOf } from "../../support/failure-of.ts";
-
-const never = new AbortController().signal;
+import { neverAborted } from "../../support/never-aborted.ts";
 
 const untilAborted = async (signal: AbortSignal): Promise<never> =>
   new Promise((_resolve, reject) => {
@@ -18,7 +17,7 @@ test("the first failure of a task aborts the body and all other tasks, and is th
     tasks.start(async () => Promise.reject(new Error("second")));
     await untilAborted(tasks.signal).catch((reason: unknown) => void reasons.push(reason));
     throw new Error("the body says something else");
-  }, never);
+  }, neverAborted);
   expect((await failureOf(outcome)) as Error).toBe(first);
   expect(reasons).toEqual([first, first]);
 });
@@ -33,7 +32,7 @@ test("a failure of the body aborts the tasks, and is thrown when they have ended
       steps.push("cleaned up");
     });
     throw failure;
-  }, never);
+  }, neverAborted);
   expect((await failureOf(outcome)) as Error).toBe(failure);
   expect(steps).toEqual(["cleaned up"]);
 });
@@ -44,7 +43,7 @@ test("a task that fails although nobody asks for its result fails the group", as
     tasks.start(async () => Promise.reject(failure));
     await Bun.sleep(5);
     return "a result";
-  }, never);
+  }, neverAborted);
   expect((await failureOf(outcome)) as Error).toBe(failure);
 });
 
@@ -59,7 +58,7 @@ test("the body's result ends the tasks that still run, and those that they start
       });
     });
     return "a result";
-  }, never);
+  }, neverAborted);
   expect([result, ...steps]).toEqual(["a result", "late, aborted: true"]);
 });
 
@@ -68,7 +67,7 @@ test("a task's result is available to the body and to other tasks", async () => 
     const one = tasks.start(async () => 1);
     const two = tasks.start(async () => 1 + (await one.result()));
     return (await one.result()) + (await two.result());
-  }, never);
+  }, neverAborted);
   expect(sum).toBe(3);
 });
 
@@ -79,7 +78,7 @@ test("a task's failure reaches everyone who waits for its result", async () => {
     const failing = tasks.start(async () => Promise.reject(failure));
     tasks.start(async () => failing.result().catch((error: unknown) => void seen.push(error)));
     await failing.result();
-  }, never);
+  }, neverAborted);
   expect((await failureOf(outcome)) as Error).toBe(failure);
   expect(seen).toEqual([failure]);
 });

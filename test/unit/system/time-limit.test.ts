@@ -3,9 +3,10 @@ import { ClusterError } from "../../../src/errors.ts";
 import { watchdog, whileWaitingFor } from "../../../src/system/time-limit.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { until } from "../../support/until.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
 
 test("it bites when nothing feeds it", async () => {
-  using dog = watchdog(20, new AbortController().signal);
+  using dog = watchdog(20, neverAborted);
   await until("its bite", () => dog.signal.aborted);
   expect(dog.hasExpired()).toBe(true);
 });
@@ -13,7 +14,7 @@ test("it bites when nothing feeds it", async () => {
 test("it doesn't bite while it is fed, nor after its end", () => {
   jest.useFakeTimers();
   try {
-    const { signal, hasExpired, feed, [Symbol.dispose]: end } = watchdog(60, new AbortController().signal);
+    const { signal, hasExpired, feed, [Symbol.dispose]: end } = watchdog(60, neverAborted);
     for (let meals = 0; meals < 5; meals += 1) {
       jest.advanceTimersByTime(50);
       feed();
@@ -55,7 +56,7 @@ test("a time limit says what was waited for, in the words of the innermost wait"
 test.each([
   ["a failure of the task", AbortSignal.abort(late), new Error("broken")],
   ["an interruption", AbortSignal.abort(new Error("stop")), new Error("stop")],
-  ["another limit's error", new AbortController().signal, late],
+  ["another limit's error", neverAborted, late],
 ])("%s stays as it is", async (_, signal, error) => {
   const reason = signal.aborted && error.message === "stop" ? (signal.reason as Error) : error;
   const thrown = await whileWaitingFor(

@@ -1,4 +1,11 @@
 import type * as ec2 from "@aws-sdk/client-ec2";
+import type { Filter, Instance, SecurityGroup } from "@aws-sdk/client-ec2";
+import { ClusterError } from "../../../errors.ts";
+import { retry } from "../../../system/retry.ts";
+import type { Clock } from "../../../system/runtime.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
+import { tagNames } from "../tags.ts";
+import { type FailureMeaning, isFailure } from "./api-errors.ts";
 
 /** The cloud's API in one region, with one set of credentials. */
 export interface CloudApi {
@@ -62,4 +69,82 @@ export type Action = keyof Calls;
 interface Call<Input, Output> {
   readonly input: Input;
   readonly output: Output;
+}
+
+/** Selects everything of ours, or the things of one cluster id or of one creation. */
+export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };
+
+/** The number of filter values that one request accepts. */
+const mostIds = 200;
+
+/** Sends one request, page by page. The result includes terminated machines for as long as the cloud remembers them (about an hour). */
+export async function describeInstances(
+  api: CloudApi,
+  selection: Selection | { readonly ids: readonly string[] } | { readonly clientToken: string },
+  signal: AbortSignal,
+): Promise<readonly Instance[]> {
+  return await collectPages(async (position) => {
+    const request = { Filters: [filterFor(selection)], MaxResults: 1000, ...position };
+    const page = await api.call("DescribeInstances", request, signal);
+    return { items: page.Reservations?.flatMap((reservation) => reservation.Instances ?? []), next: page.NextToken };
+  });
+}
+
+/** Sends one request, page by page. */
+export async function describeGroups(
+  api: CloudApi,
+  selection: Selection,
+  signal: AbortSignal,
+): Promise<readonly SecurityGroup[]> {
+  return await collectPages(async (position) => {
+    const request = { Filters: [filterFor(selection)], MaxResults: 1000, ...position };
+    const page = await api.call("DescribeSecurityGroups", request, signal);
+    return { items: page.SecurityGroups, next: page.NextToken };
+  });
+}
+
+function filterFor(selection: Parameters<typeof describeInstances>[1]): Filter {
+  if (selection === "all") return { Name: "tag-key", Values: [tagNames.clusterId] };
+  if ("ids" in selection) return { Name: "instance-id", Values: selection.ids.slice(0, mostIds) };
+  if ("clientToken" in selection) return { Name: "client-token", Values: [selection.clientToken] };
+  if ("clusterId" in selection) return { Name: `tag:${tagNames.clusterId}`, Values: [selection.clusterId] };
+  return { Name: `tag:${tagNames.creationId}`, Values: [selection.creationId] };
+}
+
+/** Where the next page of an answer begins; empty for the first page. */
+interface Position {
+  readonly NextToken?: string;
+}
+
+/** A hundred thousand instances. */
+const mostPages = 100;
+
+/** Requests page after page and collects their items. Throws `cloud-failed` if there is no end of pages. */
+export async function collectPages<Item>(
+  ask: (
+    position: Position,
+  ) => Promise<{ readonly items: readonly Item[] | undefined; readonly next: string | undefined }>,
+): Promise<readonly Item[]> {
+  const items: Item[] = [];
+  const position: { NextToken?: string } = {};
+  for (let pages = 0; pages < mostPages; pages += 1) {
+    const page = await ask(position);
+    for (const item of page.items ?? []) items.push(item);
+    if (page.next === undefined || page.next === "") return items;
+    position.NextToken = page.next;
+  }
+  throw new ClusterError("cloud-failed", `The API's answer has more than ${mostPages} pages.`, {
+    hint: "Check what answers at the API's address (AWS_ENDPOINT_URL_EC2, HTTPS_PROXY).",
+  });
+}
+
+/** Retries while the API doesn't know a thing that was created a moment ago. */
+export async function untilVisible<Result>(
+  task: (signal: AbortSignal) => Promise<Result>,
+  missing: FailureMeaning,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Result> {
+  const tolerates = (error: ClusterError): boolean => isFailure(error, missing);
+  return await retry(task, { ...ruleOf(waits.visibility, clock), tolerates }, signal);
 }

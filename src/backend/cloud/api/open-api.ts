@@ -1,13 +1,19 @@
-import type { Environment, Progress, Runtime } from "../../../system/runtime.ts";
-import { orAborted } from "../../../system/or-aborted.ts";
-import type { Action, CloudApi } from "./api.ts";
-import { whileWaitingFor } from "../../../system/time-limit.ts";
-import { callFailure, encodedMessage } from "./api-errors.ts";
+import { type ClusterError, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
-import { type CredentialSource, findCredentials, type Identity } from "../credentials/credentials.ts";
-import { judgeAnswers, judgeResponse } from "./judge-answer.ts";
-import { boundedFetch, certificateAuthorities } from "./request-handler.ts";
-import { kept, resolveCredentials } from "../credentials/resolve-credentials.ts";
+import { retry } from "../../../system/retry.ts";
+import type { Clock, Environment, Progress, Runtime } from "../../../system/runtime.ts";
+import { orAborted, whileWaitingFor } from "../../../system/time-limit.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
+import { type CredentialSource, type Identity, findCredentials, kept, resolveCredentials } from "../credentials.ts";
+import { callFailure, encodedMessage, failureCode } from "./api-errors.ts";
+import type { Action, CloudApi } from "./api.ts";
+import {
+  boundedFetch,
+  certificateAuthorities,
+  incompleteAnswer,
+  judgeAnswers,
+  judgeResponse,
+} from "./request-handler.ts";
 
 /** The number of attempts for one request, including the first. */
 const attempts = 8;
@@ -116,4 +122,45 @@ function endpointOf(environment: Environment): { readonly endpoint?: string } {
 function hide(identity: Identity, progress: Progress): void {
   progress.hide(identity.secretAccessKey);
   if (identity.sessionToken !== undefined) progress.hide(identity.sessionToken);
+}
+
+interface RetryRuntime {
+  readonly clock: Clock;
+  readonly progress: Pick<Progress, "waiting">;
+}
+
+/**
+ * Returns an API for creations, which a short outage must not end. It retries every request for minutes while the
+ * failure is transient, and shows what it waits for. The SDK's own retries last only seconds. Every request that
+ * creates something is safe to repeat.
+ */
+export function retryingApi(api: CloudApi, { clock, progress }: RetryRuntime): CloudApi {
+  const outage = { isShown: false };
+  const show = (text: string): void => {
+    // One line for each outage, no matter how many requests wait for its end.
+    if (!outage.isShown) progress.waiting(`waiting for ${text}`);
+    outage.isShown = true;
+  };
+  const showEnd = (): void => {
+    if (outage.isShown) progress.waiting("");
+    outage.isShown = false;
+  };
+  return {
+    ...api,
+    call: async (action, input, signal) => {
+      const waiting = { for: `ec2:${action} in region ${api.region}` };
+      const onFailure = (error: ClusterError): void => {
+        waiting.for = `the cloud's API: ${messageOf(error).replace(/\.$/, "")}`;
+        show(waiting.for);
+      };
+      const tolerates = (error: ClusterError): boolean => error.transient && failureCode(error) !== incompleteAnswer;
+      const rule = { ...ruleOf(waits.apiOutage, clock), onFailure, tolerates };
+      const ask = async () => retry(async (inner) => api.call(action, input, inner), rule, signal);
+      try {
+        return await whileWaitingFor(() => waiting.for, ask, signal);
+      } finally {
+        showEnd();
+      }
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { ClusterError } from "../../../errors.ts";
 import { isFailure } from "./api-errors.ts";
-import { enabledRegions } from "../records/find-in-other-regions.ts";
+import { enabledRegions } from "../records.ts";
 import type { OpenRegion } from "./open-api.ts";
 
 const limitMs = 8_000;

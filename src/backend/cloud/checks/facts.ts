@@ -1,16 +1,14 @@
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
-import { once } from "../../../system/once.ts";
+import { type Outcome, skip } from "../../../model/check.ts";
+import { once } from "../../../system/concurrency.ts";
 import type { Runtime } from "../../../system/runtime.ts";
-import type { CloudApi } from "../api/api.ts";
-import { checkAddress } from "../launch/check-address.ts";
-import { describeGroups, describeInstances } from "../api/describe.ts";
-import { findImage, type LaunchImage } from "../launch/images.ts";
+import { type CloudApi, collectPages, describeGroups, describeInstances } from "../api/api.ts";
 import { openApi } from "../api/open-api.ts";
-import { collectPages } from "../api/pages.ts";
-import { type GroupReading, readGroups } from "../records/read-groups.ts";
-import { type MachineReading, readMachines } from "../records/read-machines.ts";
 import { withRegionAdvice } from "../api/region-advice.ts";
+import { type LaunchImage, findImage } from "../launch/images.ts";
+import { checkAddress } from "../launch/network.ts";
+import { type GroupReading, type MachineReading, readGroups, readMachines } from "../read-machines.ts";
 
 /** The values that `create` uses for options that aren't given. */
 export interface CheckedDefaults {
@@ -141,4 +139,53 @@ async function describeZones(api: CloudApi, instanceType: string, signal: AbortS
     return { items: page.InstanceTypeOfferings, next: page.NextToken };
   });
   return offerings.map((offering) => offering.Location ?? "").toSorted();
+}
+
+/** The limit for checks that wait for facts about the cloud. The facts have shorter limits of their own. */
+export const cloudLimitMs = 35_000;
+
+/**
+ * Runs a check that needs the cloud. Skips it if credentials or region are at fault, since those have checks of their
+ * own, or if a permission is missing. Sends the check's question without waiting for the answers to the others.
+ */
+export async function withCloud(facts: CloudFacts, ask: () => Promise<Outcome>): Promise<Outcome> {
+  const asked = Promise.allSettled([ask()]);
+  const obstacle = await findObstacle(facts);
+  if (obstacle !== undefined) return skip(`Not checked: ${obstacle}.`);
+  const [answer] = await asked;
+  if (answer.status === "fulfilled") return answer.value;
+  const reason: unknown = answer.reason;
+  if (isDenied(reason)) return skip(`Not checked: this needs the permission ec2:${String(reason.facts["action"])}.`);
+  throw reason;
+}
+
+/** Returns the reason why the region can't be asked, in words; `undefined` if it answers. */
+export async function findObstacle(facts: CloudFacts): Promise<string | undefined> {
+  const error = await failureOf(facts.defaultGroups());
+  if (error === undefined || isDenied(error)) return undefined;
+  switch (error.id) {
+    case "no-credentials":
+      return "there are no credentials";
+    case "credentials-refused":
+      return "the cloud refused the credentials";
+    case "region-not-enabled":
+      return "the region cannot be used";
+    default:
+      return "the cloud's API does not answer";
+  }
+}
+
+/** Returns the error that a fact failed with; `undefined` if the fact is known. Throws bugs. */
+export async function failureOf(fact: Promise<unknown>): Promise<ClusterError | undefined> {
+  try {
+    await fact;
+    return undefined;
+  } catch (error) {
+    if (error instanceof ClusterError) return error;
+    throw error;
+  }
+}
+
+export function isDenied(error: unknown): error is ClusterError & { readonly id: "not-permitted" } {
+  return error instanceof ClusterError && error.id === "not-permitted";
 }

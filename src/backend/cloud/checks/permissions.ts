@@ -1,15 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
-import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
-import type { ClusterError } from "../../../errors.ts";
-import { messageOf } from "../../../errors.ts";
+import { type ClusterError, messageOf } from "../../../errors.ts";
+import { type Check, type Outcome, fail, pass, skip, warn } from "../../../model/check.ts";
 import { version } from "../../../version.ts";
 import { isFailure } from "../api/api-errors.ts";
 import type { Action } from "../api/api.ts";
 import { launchRequest } from "../launch/launch.ts";
-import { groupName, toTags } from "../records/tags.ts";
-import type { CheckedDefaults, CloudFacts } from "./facts.ts";
-import { cloudLimitMs, failureOf, isDenied, withCloud } from "./with-cloud.ts";
+import { metadataText } from "../launch/look-at-machines.ts";
+import { groupName, toTags } from "../tags.ts";
+import { type CheckedDefaults, type CloudFacts, cloudLimitMs, failureOf, isDenied, withCloud } from "./facts.ts";
 
 /**
  * Returns one check for each action that the program uses. Tries read actions by reading, and create actions with a dry
@@ -145,4 +144,58 @@ async function dryRun(asked: Promise<unknown>): Promise<Outcome> {
   if (isDenied(refusal)) return denied(refusal);
   if (refusal.id === "capacity-lacking") return warn(messageOf(refusal), refusal.hint ?? "Request fewer machines.");
   return fail(messageOf(refusal), refusal.hint ?? "Resolve what the message describes.");
+}
+
+/** Checks whether the region has everything that a `create` without options needs for its machines. */
+export function launchChecks(facts: CloudFacts, defaults: CheckedDefaults): readonly Check[] {
+  const check = (name: string, ask: () => Promise<Outcome>): Check => ({
+    name,
+    limitMs: cloudLimitMs,
+    run: () => withCloud(facts, ask),
+  });
+  return [
+    check("network", () => checkNetwork(facts, defaults)),
+    check("image", async () => {
+      const image = await facts.image();
+      return pass(`${defaults.distribution}: ${image.id} (${image.name}); instance metadata: ${metadataText(image)}`);
+    }),
+    check("instance type", () => checkInstanceType(facts, defaults)),
+  ];
+}
+
+async function checkNetwork(facts: CloudFacts, { region }: CheckedDefaults): Promise<Outcome> {
+  const subnets = await facts.subnets();
+  if (subnets.length === 0) {
+    return fail(
+      `Region ${region} has no default network with a subnet.`,
+      "Create one (aws ec2 create-default-vpc), pass `subnetId` to create, or choose another `region`.",
+    );
+  }
+  const network = `${subnets[0]?.VpcId} with ${subnets.length} subnet${subnets.length === 1 ? "" : "s"}`;
+  const open = subnets.filter((subnet) => subnet.MapPublicIpOnLaunch === true);
+  if (open.length > 0)
+    return pass(`${network}, of which ${open.length} assign${open.length === 1 ? "s" : ""} public addresses`);
+  return warn(
+    `No subnet of the default network (${network}) assigns public addresses automatically.`,
+    "create requests public addresses anyway. If they are unreachable, pass it a `subnetId` with a route to the internet.",
+  );
+}
+
+async function checkInstanceType(facts: CloudFacts, { instanceType, region }: CheckedDefaults): Promise<Outcome> {
+  const zones = await facts.zones();
+  if (zones.length === 0) {
+    return fail(
+      `The instance type ${instanceType} is not offered in region ${region}.`,
+      "Pass create an `instanceType` that is, such as m6i.large, or choose another `region`.",
+    );
+  }
+  const offered = `${instanceType} is offered in ${zones.join(", ")}`;
+  if ((await failureOf(facts.subnets())) !== undefined) return pass(offered);
+  const subnets = await facts.subnets();
+  if (subnets.length === 0 || subnets.some((subnet) => zones.includes(subnet.AvailabilityZone ?? "")))
+    return pass(offered);
+  return fail(
+    `${offered}, where the default network has no subnet.`,
+    "Pass create another `instanceType`, or a `subnetId`.",
+  );
 }

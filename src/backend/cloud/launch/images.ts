@@ -1,10 +1,8 @@
 import type { DescribeImagesCommandInput, Image } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
 import { plainLine } from "../../../system/printable.ts";
-import type { CloudApi } from "../api/api.ts";
-import { distributions, sources } from "./distributions.ts";
-import type { ImageSource } from "./distributions.ts";
-import { collectPages } from "../api/pages.ts";
+import { type CloudApi, collectPages } from "../api/api.ts";
+import { type ImageSource, distributions, sources } from "./distributions.ts";
 
 export interface LaunchImage {
   readonly id: string;

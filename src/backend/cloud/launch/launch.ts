@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
-import type { Role } from "../../../model/cluster-record.ts";
 import { ClusterError, messageOf } from "../../../errors.ts";
+import type { Role } from "../../../model/cluster-record.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { failureCode, isCredentialsRefused, isFailure, wasRefused } from "../api/api-errors.ts";
-import type { CloudApi } from "../api/api.ts";
+import { type CloudApi, untilVisible } from "../api/api.ts";
+import type { CustomTag } from "../tags.ts";
+import { type TagValues, toTags } from "../tags.ts";
 import type { LaunchImage } from "./images.ts";
 import type { LaunchSubnet } from "./network.ts";
 import { type SavedLaunch, saveLaunch } from "./saved-requests.ts";
-import { type CustomTag, type TagValues, toTags } from "../records/tags.ts";
-import { untilVisible } from "../api/until-visible.ts";
 
 /** Room for the artifact, its unpacked files, and images. */
 const rootGigabytes = 60;

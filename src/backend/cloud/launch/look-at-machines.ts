@@ -1,15 +1,16 @@
+import { BlockList, isIPv4 } from "node:net";
 import type { Instance } from "@aws-sdk/client-ec2";
+import { ClusterError, messageOf } from "../../../errors.ts";
 import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
-import { ClusterError } from "../../../errors.ts";
-import type { Clock } from "../../../system/runtime.ts";
-import { machineFailed } from "../../machine-failed.ts";
-import type { CloudApi } from "../api/api.ts";
-import { clusterExists } from "./cluster-exists.ts";
-import { describeInstances } from "../api/describe.ts";
-import { type Machine, readMachines } from "../records/read-machines.ts";
-import { clustersOf, type Place, toNode } from "../records/records.ts";
-import { isPastDeadline } from "./lifetime.ts";
+import type { Clock, Environment, Progress } from "../../../system/runtime.ts";
 import { waits } from "../../../system/waits.ts";
+import { machineFailed } from "../../shared/machine-errors.ts";
+import { type CloudApi, describeInstances } from "../api/api.ts";
+import { isPastDeadline } from "../lifetime.ts";
+import { type Machine, readMachines } from "../read-machines.ts";
+import { type Place, clustersOf, toNode } from "../records.ts";
+import type { LaunchImage } from "./images.ts";
+import { checkAddress, clusterExists } from "./network.ts";
 
 const endedHint =
   "The cause may be a limit of the account, an encryption key or the image; see the cloud's message above.";
@@ -126,3 +127,68 @@ function assertAddresses(own: readonly Machine[], withoutAddress: Map<string, nu
     facts: { machines: failed.map(({ id }) => id) },
   });
 }
+
+/**
+ * Explains why nodes may not answer: this machine's address isn't among those let in. Returns `undefined` if that isn't
+ * the reason.
+ */
+export async function whyUnreachableText(
+  environment: Environment,
+  cidrs: readonly string[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const address = await checkAddress(environment, signal).catch(() => undefined);
+  if (address === undefined || isAllowedAddress(address, cidrs)) return undefined;
+  return `This machine's public address is now ${address}, but the cluster allows only ${cidrs.join(", ")}.`;
+}
+
+/** Whether any of the ranges (`address/bits`, IPv4 or IPv6) holds the address. */
+export function isAllowedAddress(address: string, cidrs: readonly string[]): boolean {
+  const admitted = new BlockList();
+  for (const cidr of cidrs) {
+    const [network = "", bits = ""] = cidr.split("/");
+    admitted.addSubnet(network, Number(bits), family(network));
+  }
+  return admitted.check(address, family(address));
+}
+
+const family = (address: string): "ipv4" | "ipv6" => (isIPv4(address) ? "ipv4" : "ipv6");
+
+/** Closes version 1 of a machine's instance metadata once nothing on the machine needs it any more. */
+export type RequireMetadata2 = (machineId: string, name: string, signal: AbortSignal) => Promise<void>;
+
+/**
+ * For the machines of one creation. Warns only once about a missing permission. Sends no request for machines that were
+ * launched with version 2 alone.
+ */
+export function metadata2Requirer(
+  api: CloudApi,
+  image: Pick<LaunchImage, "knowsMetadata2">,
+  progress: Pick<Progress, "warn" | "detail">,
+): RequireMetadata2 {
+  const state = { isForbidden: false };
+  return async (machineId, name, signal) => {
+    if (image.knowsMetadata2 || state.isForbidden) return;
+    try {
+      const request = { InstanceId: machineId, HttpTokens: "required", HttpPutResponseHopLimit: 1 } as const;
+      await api.call("ModifyInstanceMetadataOptions", request, signal);
+      progress.detail(1, `${name}: instance metadata now requires version 2`);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      if (!state.isForbidden) progress.warn(warning(error));
+      state.isForbidden = true;
+    }
+  };
+}
+
+const isRefusal = (error: unknown): error is ClusterError =>
+  error instanceof ClusterError && error.id === "not-permitted";
+
+const warning = (error: ClusterError): string =>
+  `Version 1 of the instance metadata stays open on these machines, so any program on them can read the metadata: ${messageOf(error)} Allow ec2:ModifyInstanceMetadataOptions, or choose a distribution whose images work without version 1.`;
+
+/** Describes, for people, what a creation does with the metadata of machines from this image. */
+export const metadataText = (image: Pick<LaunchImage, "knowsMetadata2">): string =>
+  image.knowsMetadata2
+    ? "version 2 only"
+    : "version 2 only, after the first login: the image may need version 1 to find its user data";

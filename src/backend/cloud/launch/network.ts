@@ -1,17 +1,19 @@
+import { isIPv4, isIPv6 } from "node:net";
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
 import { parseMoment } from "../../../model/parse-values.ts";
-import type { Clock } from "../../../system/runtime.ts";
+import { networkFailure } from "../../../system/network-failure.ts";
 import { poll } from "../../../system/poll.ts";
-import { admissions } from "./admin-cidrs.ts";
-import { isFailure } from "../api/api-errors.ts";
-import type { CloudApi } from "../api/api.ts";
-import { clusterExists } from "./cluster-exists.ts";
-import { groupName, readTags, type TagValues, toTags } from "../records/tags.ts";
-import { collectPages } from "../api/pages.ts";
-import { shownId } from "../../foreign-resource.ts";
-import { untilVisible } from "../api/until-visible.ts";
+import type { Clock, Environment } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
+import { shownId } from "../../shared/foreign-resource.ts";
+import { admissions } from "../admin-cidrs.ts";
+import { isFailure } from "../api/api-errors.ts";
+import { type CloudApi, collectPages, untilVisible } from "../api/api.ts";
+import { requestDirectly } from "../api/request-handler.ts";
+import { isPastDeadline } from "../lifetime.ts";
+import type { Machine, MachineReading } from "../read-machines.ts";
+import { type TagValues, groupName, readTags, toTags } from "../tags.ts";
 
 export interface LaunchSubnet {
   readonly id: string;
@@ -134,4 +136,90 @@ function noNetwork(region: string, chosen: string | undefined): ClusterError {
     hint: "Pass a subnet that assigns public addresses with `subnetId`, or choose another `region`.",
     facts: { region, ...(chosen !== undefined && { subnet: chosen }) },
   });
+}
+
+const defaultUrl = "https://checkip.amazonaws.com";
+const timeoutMs = 10_000;
+
+/**
+ * Returns the address from which this machine is seen. Throws `machine-not-set-up`, which names the option that makes
+ * this check unnecessary.
+ */
+export async function checkAddress(environment: Environment, signal: AbortSignal): Promise<string> {
+  const url = environment["CLUSTER_CHECK_ADDRESS_URL"] ?? defaultUrl;
+  try {
+    const answer = await requestDirectly({ url: new URL(url), method: "GET", headers: {}, timeoutMs }, signal);
+    const address = answer.text.trim();
+    if (answer.status === 200 && (isIPv4(address) || isIPv6(address))) return address;
+    throw addressUnknown(url, `it answered with status ${answer.status} and without an address`, undefined);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ClusterError) throw error;
+    const { reason, code } = networkFailure(error);
+    throw addressUnknown(url, `${reason} (${code})`, error);
+  }
+}
+
+function addressUnknown(url: string, reason: string, cause: unknown): ClusterError {
+  return new ClusterError(
+    "machine-not-set-up",
+    `Cannot find out this machine's public address from ${url}: ${reason}.`,
+    {
+      hint: "Pass the addresses that may reach the cluster with `adminCidrs`.",
+      facts: { url },
+      cause,
+    },
+  );
+}
+
+/**
+ * Throws `cluster-exists` if machines of this cluster id exist. Ignores machines that are ending, and those past their
+ * deadline, which `removeExpired` terminates; `leaving` are creations that are about to be removed.
+ */
+export function assertIdIsFree(
+  { machines }: Pick<MachineReading, "machines">,
+  wanted: {
+    readonly clusterId: string;
+    readonly region: string;
+    readonly nowMs: number;
+    readonly leaving: readonly string[];
+  },
+): void {
+  const { clusterId, region, nowMs, leaving } = wanted;
+  for (const machine of machines) {
+    if (machine.clusterId !== clusterId || leaving.includes(machine.creationId)) continue;
+    if (machine.state === "ended" || machine.isShuttingDown || isOver(machine, nowMs)) continue;
+    throw clusterExists({ clusterId, region, expiresAt: machine.expiresAt, nowMs });
+  }
+}
+
+/** Of a machine outside its cluster's group, which nothing terminates, the tag alone counts: the group's name remains the lock. */
+function isOver(machine: Machine, nowMs: number): boolean {
+  if (machine.isInItsGroup) return isPastDeadline(machine, nowMs);
+  return machine.expiresAt !== undefined && machine.expiresAt.getTime() < nowMs;
+}
+
+/** Returns the error for an id that is taken. It says when the present cluster ends. */
+export function clusterExists(present: {
+  readonly clusterId: string;
+  readonly region: string;
+  readonly expiresAt: Date | undefined;
+  readonly nowMs: number;
+  /** The security group that holds the name, if nothing else is known. */
+  readonly group?: string | undefined;
+}): ClusterError {
+  const { clusterId, region, expiresAt, group } = present;
+  const end =
+    expiresAt === undefined ? "" : ` It terminates at ${expiresAt.toISOString()}${timeLeft(expiresAt, present.nowMs)}.`;
+  const held = group === undefined ? "" : ` (security group ${group})`;
+  const message = `A cluster "${clusterId}" already exists or is being created in region ${region}${held}.${end}`;
+  return new ClusterError("cluster-exists", message, {
+    hint: "Choose another `clusterId`, or wait until that cluster has terminated.",
+    facts: { cluster: clusterId, region, expiresAt: expiresAt?.toISOString(), group },
+  });
+}
+
+function timeLeft(end: Date, nowMs: number): string {
+  const minutes = Math.ceil((end.getTime() - nowMs) / 60_000);
+  return minutes > 0 ? `, in ${minutes} min` : "";
 }

@@ -2,11 +2,11 @@ import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
 import { parseMoment } from "../../../model/parse-values.ts";
-import { creationOfDirectory } from "../../../system/files/creation-folder.ts";
-import { isMapping } from "../../../system/is-mapping.ts";
+import { creationOfDirectory } from "../../../store/creation-folder.ts";
+import { isMapping } from "../../../system/checked.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
-import { isInstanceId } from "../records/instance-id.ts";
-import { readTags } from "../records/tags.ts";
+import { isInstanceId } from "../instance-id.ts";
+import { readTags } from "../tags.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
 import { parseJson } from "../../../system/parse-json.ts";
 

@@ -1,14 +1,18 @@
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
-import { errorCode } from "../../../system/error-code.ts";
+import { errorCode } from "../../../system/files/private-file.ts";
+import { parseJson } from "../../../system/parse-json.ts";
+import {
+  type DeferredCommand,
+  type ProgramEnd,
+  deferCommand,
+  environmentWithoutSecrets,
+  runProgram,
+} from "../../../system/processes/run-program.ts";
 import type { Environment, Progress } from "../../../system/runtime.ts";
-import { environmentWithoutSecrets } from "../../../system/processes/child-environment.ts";
-import { type DeferredCommand, deferCommand } from "../../../system/processes/deferred-command.ts";
-import { type ProgramEnd, runProgram } from "../../../system/processes/run-program.ts";
 import { whileWaitingFor } from "../../../system/time-limit.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
 import type { EngineKind } from "./engine-kind.ts";
-import { parseJson } from "../../../system/parse-json.ts";
 
 /** Questions are answered in milliseconds, or in seconds under load. */
 const askLimitMs = 60_000;

@@ -1,13 +1,17 @@
-import type { CreationRequest } from "../../contract.ts";
+import { createHash } from "node:crypto";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
+import { withoutHeader } from "../../../ssh/shell-text.ts";
+import { plainLine as lineOf, outsideLines, withoutFullStop } from "../../../system/printable.ts";
 import type { Progress } from "../../../system/runtime.ts";
-import { type BuildFailure, readBuildFailure } from "./build-failure.ts";
-import type { ContainerOptions } from "../options.ts";
-import { nodeRecipe } from "./containerfiles.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { CreationRequest, ImagePreparation } from "../../contract.ts";
+import { type PackageFamily, distributions, sources } from "../distributions.ts";
 import { means } from "../engine/engine-errors.ts";
-import { outsideLines } from "../../../system/printable.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { ContainerOptions } from "../options.ts";
+import apt from "./apt.containerfile" with { type: "text" };
+import dnf from "./dnf.containerfile" with { type: "text" };
+import yum from "./yum.containerfile" with { type: "text" };
 
 const buildLimitMs = 20 * 60_000;
 
@@ -105,4 +109,168 @@ function notPulled({ kind }: Engine, image: NodeImage, error: unknown): unknown 
     facts: { ...ClusterError.marked(error).facts, image: image.name },
     cause: error,
   });
+}
+
+/** The name of all images built here; each has its own tag. */
+export const builtImages = "localhost/cluster-e2e-node";
+
+export interface NodeRecipe {
+  /** The name with the image's tag: the same text always gives the same tag. */
+  readonly image: string;
+  readonly containerfile: string;
+}
+
+/**
+ * Returns how to build the distribution's node image, including what a platform needs in it. Throws `bad-usage` for an
+ * unknown distribution.
+ */
+export function nodeRecipe(distribution: string, preparation: ImagePreparation | undefined): NodeRecipe {
+  const source = sources[distribution];
+  if (source === undefined) {
+    throw new ClusterError("bad-usage", `No node image is known for the distribution "${distribution}".`, {
+      hint: `Choose one of ${distributions.join(", ")}, or pass an image with \`nodeImage\`.`,
+      facts: { distribution, known: distributions },
+    });
+  }
+  const base = containerfileOf(source.from, recipes[source.family]);
+  // The preparation comes last, so that the engine builds the steps before it only once for all platforms.
+  const containerfile = preparation === undefined ? base : `${base}${preparationStep(preparation)}`;
+  const hash = createHash("sha256").update(containerfile).digest("hex").slice(0, 16);
+  const names = [distribution, ...(preparation === undefined ? [] : [preparation.name]), hash];
+  return { image: `${builtImages}:${names.join("-")}`, containerfile };
+}
+
+/** Encoded, because not every builder reads multi-line scripts. */
+const preparationStep = ({ script }: ImagePreparation): string => `# What the platform needs on its nodes.
+RUN echo ${Buffer.from(script).toString("base64")} | base64 -d | sh -s \\
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb /var/cache/dnf /var/cache/yum
+`;
+
+/** The steps that install what a node needs. */
+const recipes: Readonly<Record<PackageFamily, string>> = {
+  apt: withoutHeader(apt).trimEnd(),
+  dnf: withoutHeader(dnf).trimEnd(),
+  yum: withoutHeader(yum).trimEnd(),
+};
+
+/**
+ * Builds a container with a whole system. Masks units that can only fail or idle in one, above all those that a
+ * privileged container would apply to the host's devices and terminals. Each node gets its own identity: host keys come
+ * from outside, and the machine id is created at boot.
+ */
+function containerfileOf(from: string, packages: string): string {
+  return `FROM ${from}
+ENV container=docker
+${packages}
+RUN systemctl mask ${maskedUnits.join(" ")} \\
+ && systemctl set-default multi-user.target
+RUN rm -f /etc/ssh/ssh_host_*_key /etc/ssh/ssh_host_*_key.pub /var/lib/dbus/machine-id /run/nologin && : >/etc/machine-id
+STOPSIGNAL SIGRTMIN+3
+CMD ["/sbin/init"]
+`;
+}
+
+const maskedUnits = [
+  "apt-daily-upgrade.timer",
+  "apt-daily.timer",
+  "dnf-makecache.timer",
+  "dpkg-db-backup.timer",
+  "e2scrub_all.timer",
+  "e2scrub_reap.service",
+  "fstrim.timer",
+  "console-getty.service",
+  "getty@.service",
+  "serial-getty@.service",
+  "getty-static.service",
+  "dev-hugepages.mount",
+  "dev-mqueue.mount",
+  "sys-fs-fuse-connections.mount",
+  "sys-kernel-config.mount",
+  "sys-kernel-debug.mount",
+  "sys-kernel-tracing.mount",
+  "proc-sys-fs-binfmt_misc.automount",
+  "systemd-journald-audit.socket",
+  "systemd-modules-load.service",
+  "systemd-remount-fs.service",
+  "systemd-udevd.service",
+  "systemd-udevd-control.socket",
+  "systemd-udevd-kernel.socket",
+  "systemd-udev-trigger.service",
+  "systemd-update-utmp.service",
+  "systemd-update-utmp-runlevel.service",
+] as const;
+
+/** Why an image could not be built, as far as the build's output shows. */
+export interface BuildFailure {
+  /** The last message of the failing tool. */
+  readonly reason: string | undefined;
+  /** The beginning of the step that failed, such as `RUN apt-get update`. */
+  readonly step: string | undefined;
+  readonly cause: "network" | "registry" | "runtime" | "unknown";
+}
+
+/** Reads the output of a failed `build` from either of Docker's builders or from Podman. */
+export function readBuildFailure(output: string): BuildFailure {
+  const lines = output.split("\n").map(plainLine);
+  const reason = tellingLine(lines);
+  return { reason, step: failedStep(lines), cause: causeOf(lines, reason) };
+}
+
+/** Removes colours and the prefix that BuildKit puts before a step's lines (`#12 3.456 `). */
+const plainLine = (line: string): string =>
+  line
+    // oxlint-disable-next-line no-control-regex -- colours begin with one
+    .replaceAll(/\u001B\[[0-9;]*m/g, "")
+    .replace(/^#\d+ \d+\.\d+ /, "")
+    .trim();
+
+/** How tools begin their final message. The most specific pattern comes first. */
+const tellingPatterns = [
+  /\b(?:crun|runc)(?:: | creating | run failed| create failed)/,
+  /^(?:E|Err(?::\d+)?)[: ] ?\S/,
+  /^curl: \(\d+\)/,
+  /\b(?:cannot find a valid baseurl|failed to download metadata|errors during downloading)\b/i,
+  /\bOCI runtime\b/,
+  /\b(?:pull access denied|manifest unknown|failed to resolve source metadata|initializing source docker|failed to do request)\b/i,
+  /^failed: /,
+];
+
+function tellingLine(lines: readonly string[]): string | undefined {
+  for (const pattern of tellingPatterns) {
+    const found = lines.findLast((line) => pattern.test(line));
+    if (found !== undefined) return withoutFullStop(lineOf(shortened(found)));
+  }
+  return undefined;
+}
+
+/** Removes the command that the runtime was about to run. */
+const shortened = (line: string): string => line.replace(/^failed: /, "").replace(/ for \[.{0,500}\]/, "");
+
+/** `Step 3/8 : …` (Docker's older builder), `#7 [2/6] …` (BuildKit), `STEP 3/8: …` (Podman). */
+const stepPattern = /^(?:step \d+(?:\/\d+)? ?: |#\d+ \[[^\]]*\] )((?:RUN|FROM|COPY|ENV) .*)$/i;
+const stepLength = 60;
+
+function failedStep(lines: readonly string[]): string | undefined {
+  const step = lines.findLast((line) => stepPattern.test(line));
+  const text = stepPattern.exec(step ?? "")?.[1];
+  return text === undefined ? undefined : lineOf(text, stepLength);
+}
+
+const signs: readonly (readonly [cause: BuildFailure["cause"], pattern: RegExp])[] = [
+  ["runtime", /\b(?:OCI runtime|(?:crun|runc)(?:: | creating | run failed| create failed))/],
+  [
+    "registry",
+    /pull access denied|manifest unknown|failed to resolve source metadata|initializing source docker|unauthorized: |toomanyrequests|pinging container registry/i,
+  ],
+  [
+    "network",
+    /temporary failure resolving|could not resolve|could not connect|unable to connect|connection timed out|connection refused|network is unreachable|failed to fetch|failed to download|cannot find a valid baseurl|errors during downloading|curl: \((?:5|6|7|28|35|56|60)\)/i,
+  ],
+];
+
+/** Prefers the cause that the final message shows. */
+function causeOf(lines: readonly string[], reason: string | undefined): BuildFailure["cause"] {
+  const causeIn = (text: string): BuildFailure["cause"] | undefined =>
+    signs.find(([, pattern]) => pattern.test(text))?.[0];
+  return causeIn(reason ?? "") ?? causeIn(lines.join("\n")) ?? "unknown";
 }

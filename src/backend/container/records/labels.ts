@@ -1,5 +1,8 @@
-import { assertReadable } from "../../assert-readable.ts";
-import { isMapping } from "../../../system/is-mapping.ts";
+import { type NodeRecord, nodeReference } from "../../../model/cluster-record.ts";
+import { isMapping } from "../../../system/checked.ts";
+import { parseJson } from "../../../system/parse-json.ts";
+import { assertReadable } from "../../shared/assert-readable.ts";
+import { type ContainerOptions, cpusProblem, memoryProblem, volumeProblem } from "../options.ts";
 
 /**
  * The names of our labels, in one place. Commands read everything that they need to know about a cluster from these
@@ -46,3 +49,55 @@ export function readLabels(labels: unknown): LabelValues {
   const found = Object.entries(labelNames).map(([key, name]) => [key, labels[name]] as const);
   return Object.fromEntries(found.filter(([, value]) => typeof value === "string" && value !== "")) as LabelValues;
 }
+
+export interface CreationName {
+  readonly clusterId: string;
+  readonly creationId: string;
+}
+
+/** One creation has one network. */
+export const networkName = ({ clusterId, creationId }: CreationName): string =>
+  `cluster-e2e-${clusterId}-${creationId}`;
+
+/** Two creations of one cluster id can't both have this name. */
+export const containerName = (clusterId: string, node: Pick<NodeRecord, "role" | "index">): string =>
+  `cluster-e2e-${clusterId}-${nodeReference(node)}`;
+
+/** The repository of all images of snapshots. The names of their volumes begin with its last part. */
+const snapshotImages = "localhost/cluster-e2e-snapshot";
+
+/** The image of one node in a snapshot. An image from elsewhere has another name, whatever its labels are. */
+export const snapshotImage = (creationId: string, snapshot: string, node: Pick<NodeRecord, "role" | "index">): string =>
+  `${snapshotImages}:${creationId}-${snapshot}-${nodeReference(node)}`;
+
+/** The same image until the whole snapshot is there. */
+export const draftImage = (creationId: string, snapshot: string, node: Pick<NodeRecord, "role" | "index">): string =>
+  `${snapshotImage(creationId, snapshot, node)}-draft`;
+
+/** The volume with the contents of the node's own volumes. */
+export const snapshotVolume = (
+  creationId: string,
+  snapshot: string,
+  node: Pick<NodeRecord, "role" | "index">,
+): string => `cluster-e2e-snapshot-${creationId}-${snapshot}-${nodeReference(node)}`;
+
+/** The options that a node was created with. */
+export type NodeSettings = Pick<ContainerOptions, "volumes" | "memory" | "cpus">;
+
+/** The text of the label. */
+export const settingsText = ({ volumes, memory, cpus }: ContainerOptions): string =>
+  JSON.stringify({ volumes, memory, cpus });
+
+/** Returns `undefined` for a text of another shape: these values become options of the engine's command line. */
+export function parseNodeSettings(text: string | undefined): NodeSettings | undefined {
+  const found = parseJson(text ?? "");
+  if (!isMapping(found)) return undefined;
+  const { volumes, memory, cpus } = found;
+  if (!Array.isArray(volumes) || !volumes.every((volume) => isFree(volume, volumeProblem))) return undefined;
+  if (memory !== undefined && !isFree(memory, memoryProblem)) return undefined;
+  if (cpus !== undefined && !isFree(cpus, cpusProblem)) return undefined;
+  return { volumes, ...(memory !== undefined && { memory }), ...(cpus !== undefined && { cpus }) };
+}
+
+const isFree = (found: unknown, problemOf: (text: string) => string | undefined): found is string =>
+  typeof found === "string" && problemOf(found) === undefined;

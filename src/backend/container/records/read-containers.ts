@@ -11,12 +11,13 @@ import {
   parseRole,
   parseVariant,
 } from "../../../model/parse-values.ts";
-import { isMapping } from "../../../system/is-mapping.ts";
+import { isMapping } from "../../../system/checked.ts";
 import { plainLine } from "../../../system/printable.ts";
-import { complete, shownId, type ForeignResource } from "../../foreign-resource.ts";
+import { type ForeignResource, complete, shownId } from "../../shared/foreign-resource.ts";
+import { means } from "../engine/engine-errors.ts";
 import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
-import { labelNames, readLabels } from "./labels.ts";
-import { containerName, networkName } from "./names.ts";
+import { type Engine, askJson } from "../engine/engine.ts";
+import { containerName, labelNames, networkName, readLabels } from "./labels.ts";
 
 /** What the labels of a cluster's network say about the cluster. */
 export interface NetworkFacts {
@@ -203,4 +204,79 @@ function readPorts(ports: Readonly<Record<string, unknown>> | undefined): Readon
 function mappingAt(found: unknown, key: string): Readonly<Record<string, unknown>> | undefined {
   const value = isMapping(found) && Object.hasOwn(found, key) ? found[key] : undefined;
   return isMapping(value) ? value : undefined;
+}
+
+/** Selects everything of ours, or the things of one cluster id or of one creation. */
+export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };
+
+/**
+ * Returns the engine's descriptions of things with our labels, including stopped containers. readContainers decides
+ * which of them are ours.
+ */
+export async function describe(engine: Engine, selection: Selection, signal: AbortSignal): Promise<Described> {
+  const [containers, networks] = await Promise.all([
+    describeContainers(engine, selection, signal),
+    describeNetworks(engine, selection, signal),
+  ]);
+  return { containers, networks };
+}
+
+export async function describeContainers(
+  engine: Engine,
+  selection: Selection,
+  signal: AbortSignal,
+): Promise<readonly unknown[]> {
+  const words = ["ps", "--all", "--quiet", "--no-trunc", filterWord(selection)];
+  return describeEach(engine, { words, kind: "container" }, signal);
+}
+
+async function describeNetworks(
+  engine: Engine,
+  selection: Selection,
+  signal: AbortSignal,
+): Promise<readonly DescribedNetwork[]> {
+  const words = ["network", "ls", "--quiet", "--no-trunc", filterWord(selection)];
+  const described = await describeEach(engine, { words, kind: "network" }, signal);
+  return described.map((description) => engine.kind.readNetwork(description));
+}
+
+/** Matches ids, and the names that Podman uses for networks. */
+const nameShape = /^(?:sha256:)?[a-zA-Z0-9][a-zA-Z0-9_.-]{0,255}$/;
+
+/** Describes the things whose ids or names the command prints. */
+export async function describeEach(
+  engine: Engine,
+  { words, kind }: { readonly words: readonly string[]; readonly kind: "container" | "network" | "image" | "volume" },
+  signal: AbortSignal,
+): Promise<readonly unknown[]> {
+  const lines = (await engine.ask({ words }, signal)).split("\n").filter((name) => nameShape.test(name));
+  // An image with two names is printed twice.
+  return inspect(engine, { names: [...new Set(lines)], kind }, signal);
+}
+
+/** Describes the containers with these ids. The answer lacks those that are gone. */
+export async function inspectContainers(
+  engine: Engine,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly unknown[]> {
+  return inspect(engine, { names: ids, kind: "container" }, signal);
+}
+
+async function inspect(
+  engine: Engine,
+  { names, kind }: { readonly names: readonly string[]; readonly kind: string },
+  signal: AbortSignal,
+): Promise<readonly unknown[]> {
+  if (names.length === 0) return [];
+  // Something that was removed meanwhile is missing from the answer.
+  const accepts = (stderr: string): boolean => means(stderr, "gone");
+  const answer = await askJson(engine, { words: [kind, "inspect", ...names], accepts }, signal);
+  return Array.isArray(answer) ? (answer as readonly unknown[]) : [];
+}
+
+export function filterWord(selection: Selection): string {
+  if (selection === "all") return `--filter=label=${labelNames.clusterId}`;
+  if ("clusterId" in selection) return `--filter=label=${labelNames.clusterId}=${selection.clusterId}`;
+  return `--filter=label=${labelNames.creationId}=${selection.creationId}`;
 }

@@ -1,13 +1,19 @@
-import { networkName } from "./names.ts";
+import { join } from "node:path";
 import {
-  byRoleAndIndex,
   type ClusterRecord,
-  clusterState,
   type NodeRecord,
   type NodeState,
+  byRoleAndIndex,
+  clusterState,
 } from "../../../model/cluster-record.ts";
-import { creationDirectory } from "../../../system/files/creation-folder.ts";
-import type { NetworkFacts, NodeContainer } from "./read-containers.ts";
+import { abandonedCreations, creationDirectory } from "../../../store/creation-folder.ts";
+import { stateFolder } from "../../../store/state-folder.ts";
+import type { Environment } from "../../../system/runtime.ts";
+import type { ForeignResource } from "../../shared/foreign-resource.ts";
+import { clusterExists } from "../../shared/machine-errors.ts";
+import { type Engine, removalCommand } from "../engine/engine.ts";
+import { networkName } from "./labels.ts";
+import { type NetworkFacts, type NodeContainer, type Selection, describe, readContainers } from "./read-containers.ts";
 
 /** Nodes accept root's login; a container has no other users of its own. */
 const sshUser = "root";
@@ -127,3 +133,37 @@ function earliest(containers: readonly NodeContainer[]): Date | undefined {
   const times = containers.map(({ createdAt }) => createdAt?.getTime()).filter((time) => time !== undefined);
   return times.length === 0 ? undefined : new Date(Math.min(...times));
 }
+
+/** Reads what the engine has of ours, and what only looks like it; `root` is the folder of this machine's creations. */
+export async function readInventory(
+  engine: Engine,
+  selection: Selection,
+  root: string,
+  signal: AbortSignal,
+): Promise<Inventory & { readonly foreignResources: readonly ForeignResource[] }> {
+  const reading = readContainers(await describe(engine, selection, signal));
+  const clusterIds = new Set(reading.networks.map(({ clusterId }) => clusterId));
+  const abandoned = await Promise.all([...clusterIds].map(async (clusterId) => abandonedCreations(root, clusterId)));
+  return { ...reading, abandoned: new Set(abandoned.flat().map(({ creation }) => creation.creationId)) };
+}
+
+/**
+ * Throws `cluster-exists` if anything with this cluster id exists; `leaving` are creations that are about to be
+ * removed.
+ */
+export function assertIdIsFree(
+  engine: Engine,
+  inventory: Inventory,
+  { clusterId, leaving }: { readonly clusterId: string; readonly leaving: readonly string[] },
+): void {
+  const isTaken = inventory.networks.some(
+    (network) => network.clusterId === clusterId && !leaving.includes(network.creationId),
+  );
+  if (isTaken) throw clusterExists(clusterId, { removal: removalCommand(engine, clusterId) });
+}
+
+/** Returns the folder of the creations that this machine has made with the engine. */
+export const creationsRoot = (
+  { kind }: Pick<Engine, "kind">,
+  { environment }: { readonly environment: Environment },
+): string => join(stateFolder(environment), "container", kind.name);

@@ -1,25 +1,24 @@
-import type { SnapshotRecord, Snapshots } from "../../contract.ts";
 import { join } from "node:path";
-import { ClusterError } from "../../../errors.ts";
-import { type ClusterName, type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
-import { nodeCount } from "../../../model/cluster-record.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
+import { type ClusterName, type ClusterRecord, nodeCount, nodeReference } from "../../../model/cluster-record.ts";
+import { mapConcurrently } from "../../../system/concurrency.ts";
 import { makePrivateFolder } from "../../../system/files/private-file.ts";
-import { mapConcurrently } from "../../../system/map-concurrently.ts";
-import type { Runtime } from "../../../system/runtime.ts";
-import { lockMachines } from "../../lock-machines.ts";
-import { assertIncomplete, notWhole, snapshotNotFound } from "../../snapshot-errors.ts";
+import { poll } from "../../../system/poll.ts";
+import type { Clock, Runtime } from "../../../system/runtime.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
+import type { SnapshotRecord, Snapshots } from "../../contract.ts";
+import { lockMachines } from "../../shared/lock-machines.ts";
+import { assertIncomplete, notWhole, snapshotNotFound } from "../../shared/machine-errors.ts";
+import { readEngineFacts } from "../engine/choose-engine.ts";
+import { means } from "../engine/engine-errors.ts";
 import type { Engine } from "../engine/engine.ts";
-import { readEngineFacts } from "../engine/engine-facts.ts";
-import { rememberedRights } from "../launch/system-flags.ts";
-import { type Rights, systemFlags, type SystemFlags } from "../launch/system-flags.ts";
-import { readInventory } from "../records/inventory.ts";
+import { type Rights, type SystemFlags, rememberedRights, systemFlags } from "../launch/system-flags.ts";
+import { type CreationName, labelNames } from "../records/labels.ts";
 import type { NodeContainer } from "../records/read-containers.ts";
+import { readInventory } from "../records/records.ts";
 import { removeContainers } from "../remove-creation.ts";
-import { deleteSnapshots, removeImages } from "./delete-snapshots.ts";
-import { ownBytes } from "./image-size.ts";
-import { createdAt, readSnapshots, type SavedSnapshot } from "./read-snapshots.ts";
-import { restoreNodes } from "./restore-nodes.ts";
-import { saveNodes } from "./save-nodes.ts";
+import { type SavedSnapshot, createdAt, readSnapshots } from "./read-snapshots.ts";
+import { restoreNodes, saveNodes } from "./saved-nodes.ts";
 
 const atOnce = 6;
 
@@ -153,3 +152,87 @@ export class ContainerSnapshots implements Snapshots {
 }
 
 const neverAborted = (): AbortSignal => new AbortController().signal;
+
+const unitBytes: Readonly<Record<string, number>> = { "": 1, B: 1, kB: 1e3, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
+
+/** Returns the bytes that an image's last step added; 0 if the engine doesn't say. */
+export async function ownBytes(engine: Engine, image: string, signal: AbortSignal): Promise<number> {
+  const text = await engine.ask({ words: ["history", "--format={{.Size}}", image], accepts: () => true }, signal);
+  return parseSize(text.split("\n")[0] ?? "");
+}
+
+/** Reads `4.61 kB` (Podman) or `4.61kB` (Docker). */
+export function parseSize(text: string): number {
+  const [, number, unit = ""] = /^([0-9.]+) ?([kKMGT]?B?)$/.exec(text) ?? [];
+  return Math.round(Number(number ?? 0) * (unitBytes[unit] ?? 0));
+}
+
+const removalsAtOnce = 6;
+
+/** Deletes snapshots. Nodes that were restored from one keep its layers until they are removed. */
+async function deleteSnapshots(
+  engine: Engine,
+  snapshots: readonly SavedSnapshot[],
+  signal: AbortSignal,
+): Promise<void> {
+  const accepts = (stderr: string): boolean => means(stderr, "gone");
+  const tasks = snapshots.flatMap(({ images, volumes }) => [
+    ...images.flatMap(({ names }) => names.map((name) => engine.kind.untagWords(name))),
+    ...volumes.map(({ volume }) => ["volume", "rm", volume]),
+  ]);
+  await mapConcurrently(tasks, removalsAtOnce, async (words) => engine.change({ words, accepts }), signal);
+  const creationIds = new Set(snapshots.map(({ creationId }) => creationId));
+  for (const creationId of creationIds) await removeImages(engine, creationId, signal);
+}
+
+/**
+ * Deletes all snapshots of a creation whose containers are gone. Resolves with a sentence about what is left, if
+ * anything.
+ */
+export async function deleteAllSnapshots(
+  engine: Engine,
+  { creationId }: Pick<CreationName, "creationId">,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const problem: { text?: string | undefined } = {};
+  const look = async (): Promise<true | undefined> => {
+    try {
+      await deleteSnapshots(engine, await readSnapshots(engine, { creationId }, signal), signal);
+      const left = await removeImages(engine, creationId, signal);
+      problem.text = left.length === 0 ? undefined : `Left behind: ${left.length} images of its snapshots.`;
+    } catch (error) {
+      signal.throwIfAborted();
+      problem.text = `Left behind: snapshots (${messageOf(error)}).`;
+    }
+    return problem.text === undefined ? true : undefined;
+  };
+  await poll(look, ruleOf(waits.imageRemoval, clock), signal);
+  return problem.text;
+}
+
+/**
+ * Removes images without a name that no container uses any more. Resolves with the ids of those that are still in use.
+ * An image on which another one is built goes after that one.
+ */
+export async function removeImages(
+  engine: Engine,
+  creationId: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const filters = ["--filter=dangling=true", `--filter=label=${labelNames.snapshot}`];
+  const words = [
+    "images",
+    "--quiet",
+    "--no-trunc",
+    ...filters,
+    `--filter=label=${labelNames.creationId}=${creationId}`,
+  ];
+  for (let before = Infinity; ;) {
+    const ids = (await engine.ask({ words }, signal)).split("\n").filter((id) => /^(?:sha256:)?[0-9a-f]{64}$/.test(id));
+    if (ids.length === 0 || ids.length >= before) return ids;
+    before = ids.length;
+    const accepts = (stderr: string): boolean => means(stderr, "gone") || means(stderr, "inUse");
+    await mapConcurrently(ids, 1, async (id) => engine.change({ words: ["image", "rm", id], accepts }), signal);
+  }
+}

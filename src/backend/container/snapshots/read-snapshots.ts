@@ -1,6 +1,4 @@
-import type { NodeName } from "../../contract.ts";
-import { nodeReference, type Counts } from "../../../model/cluster-record.ts";
-import { nodeCount } from "../../../model/cluster-record.ts";
+import { type Counts, nodeCount, nodeReference } from "../../../model/cluster-record.ts";
 import {
   parseClusterId,
   parseCounts,
@@ -9,15 +7,24 @@ import {
   parseIpv4,
   parseMoment,
   parseRole,
+  parseSnapshotName,
 } from "../../../model/parse-values.ts";
-import { parseSnapshotName } from "../../../model/snapshot-name.ts";
-import { isMapping } from "../../../system/is-mapping.ts";
-import type { Engine } from "../engine/engine.ts";
+import { isMapping } from "../../../system/checked.ts";
+import type { NodeName } from "../../contract.ts";
 import type { Reach } from "../engine/engine-kind.ts";
-import { describeEach, filterWord, type Selection } from "../records/describe.ts";
-import { labelNames, type LabelValues, readLabels } from "../records/labels.ts";
-import { type CreationName, draftImage, snapshotImage, snapshotVolume } from "../records/names.ts";
-import { type NodeSettings, parseNodeSettings } from "../records/node-settings.ts";
+import type { Engine } from "../engine/engine.ts";
+import {
+  type CreationName,
+  type LabelValues,
+  type NodeSettings,
+  draftImage,
+  labelNames,
+  parseNodeSettings,
+  readLabels,
+  snapshotImage,
+  snapshotVolume,
+} from "../records/labels.ts";
+import { type Selection, describeEach, filterWord } from "../records/read-containers.ts";
 
 /** Everything that the engine has of one snapshot. */
 export interface SavedSnapshot extends CreationName {

@@ -1,34 +1,29 @@
-import type { CopyRequest, Creation, CreationFolder, CreationSummary, NodeName } from "../../contract.ts";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
-import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
-import { readBootId } from "../../../system/processes/boot-id.ts";
+import { type ClusterRecord, nodeCount, nodeReference, roles } from "../../../model/cluster-record.ts";
+import { mapConcurrently } from "../../../system/concurrency.ts";
+import { readBootId } from "../../../system/processes/process-identity.ts";
 import { acquireProcessLock } from "../../../system/processes/process-lock.ts";
-import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { version } from "../../../version.ts";
-import { hostKeyPerNode } from "../../first-host-keys.ts";
-import { lockMachines } from "../../lock-machines.ts";
+import type { CopyRequest, Creation, CreationFolder, CreationSummary, NodeName } from "../../contract.ts";
+import { hostKeyPerNode } from "../../shared/first-boot.ts";
+import { lockMachines } from "../../shared/lock-machines.ts";
 import {
-  assertIdIsFree,
-  removalCommand,
   type NodeFacts,
-  readClusters,
   type StoredCluster,
+  assertIdIsFree,
+  readClusters,
+  removalCommand,
   writeClusterFacts,
 } from "../cluster-facts.ts";
-import { findFreePorts } from "../machines/free-ports.ts";
-import { toPorts } from "../machines/launch.ts";
-import { lookAtMachines, readOwnCluster } from "../machines/look-at-machines.ts";
+import { findFreePorts, lookAtMachines, readOwnCluster, toPorts } from "../machines/launch.ts";
 import type { Qemu } from "../qemu/qemu.ts";
-import { describeCreation } from "../records.ts";
-import { removeCreation, stopCreation } from "../remove-creation.ts";
-import { continueMachines } from "../snapshots/continue-machines.ts";
+import { describeCreation, removeCreation, stopCreation } from "../records.ts";
+import { continueMachines } from "../snapshots/restore-machines.ts";
 import { factsText, readSnapshotFacts } from "../snapshots/snapshot-files.ts";
-import { copyMachine } from "./copy-machine.ts";
-import { describeCopy } from "./describe-copy.ts";
 import { replaceKeys, systemKeyLocation } from "./replace-keys.ts";
-import type { ResolvedCopy } from "./resolve-copy.ts";
+import { type ResolvedCopy, copyMachine } from "./resolve-copy.ts";
 
 const copiesAtOnce = 4;
 const loginsAtOnce = 20;
@@ -219,4 +214,34 @@ async function planNodes(nodes: readonly NodeFacts[], creationId: string): Promi
     id: `vm-${creationId.slice(0, 8)}-${place}`,
     ports: toPorts(ports.slice(place * 3)),
   }));
+}
+
+/** Describes what a copy would create, for people and as data. */
+function describeCopy(
+  { clusterId, source: { id }, snapshot }: CopyRequest,
+  { source, saved }: Pick<ResolvedCopy, "source" | "saved">,
+): CreationSummary {
+  const { counts, distribution, variant } = source.facts;
+  const { accelerator, memoryMegabytes, cpus } = saved.machines;
+  return {
+    lines: [
+      ["Cluster", clusterId],
+      ["Continues", `snapshot "${snapshot}" of cluster "${id}", made at ${saved.createdAt}`],
+      ["Engine", `QEMU ${saved.qemuVersion}, ${accelerator}`],
+      ["Software", `${variant}, ${distribution}`],
+      ["Machines", `${nodeCount(counts)}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
+      ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs`],
+      ["Network", "a private network of its own; outside traffic goes through this machine"],
+      ["Reached at", "ports of 127.0.0.1"],
+      ["Ends", "when you run the destroy command"],
+    ],
+    facts: {
+      cluster: clusterId,
+      from: { cluster: id, snapshot, createdAt: saved.createdAt },
+      engine: { name: "qemu", version: saved.qemuVersion, accelerator },
+      counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
+      memoryMegabytes,
+      cpus,
+    },
+  };
 }

@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { lstat, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { pipeline } from "node:stream/promises";
-import { isMapping } from "../../../system/is-mapping.ts";
+import { isMapping } from "../../../system/checked.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Sum } from "./find-sum.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";

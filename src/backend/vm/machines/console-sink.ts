@@ -4,10 +4,9 @@ import { open, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
-import { systemEnvironment } from "../../../system/processes/child-environment.ts";
-import { runProgram } from "../../../system/processes/run-program.ts";
+import { runProgram, systemEnvironment } from "../../../system/processes/run-program.ts";
 import consoleSinkFile from "./console-sink.sh" with { type: "text" };
-import { consoleNames } from "./machine-files.ts";
+import { consoleNames } from "./machine-process.ts";
 
 /** The blocks of `ulimit -f` have 512 bytes. */
 const blocks = 3_906;

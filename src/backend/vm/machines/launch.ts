@@ -1,25 +1,34 @@
 import { mkdir, writeFile } from "node:fs/promises";
-import { nodeReference } from "../../../model/cluster-record.ts";
+import { type Server, createServer } from "node:net";
 import { ClusterError } from "../../../errors.ts";
-import { mapConcurrently } from "../../../system/map-concurrently.ts";
-import type { ProgramEnd } from "../../../system/processes/run-program.ts";
+import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
 import { createKnownHosts } from "../../../ssh/known-hosts.ts";
-import { creationFiles } from "../../../system/files/creation-folder.ts";
-import type { Clock } from "../../../system/runtime.ts";
-import type { FirstBoot } from "../../cloud-init.ts";
-import type { FirstHostKeys } from "../../first-host-keys.ts";
-import { type ClusterFacts, type NodeFacts, type NodePorts, writeClusterFacts } from "../cluster-facts.ts";
-import { createDisk, type ImageFacts } from "../images/disk.ts";
-import { createFlash, type Firmware } from "../qemu/firmware.ts";
-import { openConsoleSink } from "./console-sink.ts";
-import { findFreePorts } from "./free-ports.ts";
-import { machineFiles } from "./machine-files.ts";
-import { type MachinePlan, machineArguments } from "./machine-arguments.ts";
-import { startNetwork, type NetworkSockets } from "./private-network.ts";
-import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
-import { writeSeed } from "./seed.ts";
-import type { Accelerator, VmOptions } from "../options.ts";
+import { creationFiles } from "../../../store/creation-folder.ts";
+import { mapConcurrently } from "../../../system/concurrency.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
+import type { ProgramEnd } from "../../../system/processes/run-program.ts";
+import type { Clock } from "../../../system/runtime.ts";
+import type { FirstBoot, FirstHostKeys } from "../../shared/first-boot.ts";
+import { machineFailed } from "../../shared/machine-errors.ts";
+import {
+  type ClusterFacts,
+  type NodeFacts,
+  type NodePorts,
+  type StoredCluster,
+  readCluster,
+  writeClusterFacts,
+} from "../cluster-facts.ts";
+import { consoleOutput } from "../console-output.ts";
+import { type ImageFacts, createDisk } from "../images/image-store.ts";
+import type { Accelerator, VmOptions } from "../options.ts";
+import type { Architecture } from "../qemu/architecture.ts";
+import { type Firmware, createFlash } from "../qemu/firmware.ts";
+import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
+import { observeCluster } from "../records.ts";
+import { openConsoleSink } from "./console-sink.ts";
+import { type MachinePlan, machineArguments, writeSeed } from "./machine-arguments.ts";
+import { machineFiles } from "./machine-process.ts";
+import { type NetworkSockets, startNetwork } from "./private-network.ts";
 
 const atOnce = 4;
 const portTries = 5;
@@ -164,4 +173,54 @@ async function openBook({ directory, facts }: StartPlan): Promise<Book> {
       await writeClusterFacts(directory, { ...facts, nodes });
     },
   };
+}
+
+/** Finds this many different TCP ports of 127.0.0.1 that nobody listens on now. Another program may take them before the caller does. */
+export async function findFreePorts(count: number): Promise<readonly number[]> {
+  const servers = await Promise.all(Array.from({ length: count }, listen));
+  const ports = servers.map((server) => {
+    const address = server.address();
+    if (address === null || typeof address === "string") throw new TypeError("A listening server has no port");
+    return address.port;
+  });
+  await Promise.all(servers.map(close));
+  return ports;
+}
+
+async function listen(): Promise<Server> {
+  const server = createServer();
+  const listening = Promise.withResolvers<void>();
+  server.once("error", listening.reject).listen(0, "127.0.0.1", listening.resolve);
+  await listening.promise;
+  return server;
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = Promise.withResolvers<void>();
+  server.close(() => closed.resolve());
+  await closed.promise;
+}
+
+/** Looks at all machines of a creation. Throws `machine-failed` if one of them has ended, or all have been removed. */
+export async function lookAtMachines(
+  directory: string,
+  { firmware }: Pick<Architecture, "firmware">,
+): Promise<ClusterRecord> {
+  const cluster = await observeCluster(await readOwnCluster(directory));
+  const ended = cluster.nodes.find((node) => node.state === "ended");
+  if (ended === undefined) return cluster;
+  throw machineFailed(ended, {
+    said: await consoleOutput(directory, ended).catch(() => ""),
+    hint: `The image must boot from a disk with ${firmware}; the console output in the saved logs may show the cause.`,
+  });
+}
+
+/** Reads what this creation has saved about itself. Throws `machine-failed` if somebody has removed it meanwhile. */
+export async function readOwnCluster(directory: string): Promise<StoredCluster> {
+  const stored = await readCluster(directory);
+  if (stored !== undefined) return stored;
+  throw new ClusterError("machine-failed", "The cluster was removed while it was being created.", {
+    hint: "If that was a mistake, create it again.",
+    facts: { directory },
+  });
 }

@@ -1,14 +1,17 @@
-import { quote } from "../../../ssh/quote.ts";
-import type { Architecture } from "../qemu/architecture.ts";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { quote } from "../../../ssh/shell-text.ts";
+import { type FirstBoot, userData } from "../../shared/first-boot.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
-import { consolePipeName } from "./console-sink.ts";
-import { type MachineFiles, qemuLogName } from "./machine-files.ts";
+import { privateAddressWithBits } from "../ip-detect.ts";
+import type { Accelerator, VmOptions } from "../options.ts";
+import type { Architecture } from "../qemu/architecture.ts";
 import { monitorOptions } from "../qemu/monitor.ts";
-import { socketPath, type NetworkSockets } from "./private-network.ts";
 import { escaped } from "../qemu/qemu.ts";
 import { sandboxArguments } from "../qemu/sandbox.ts";
-import { macAddresses } from "./seed.ts";
-import type { Accelerator, VmOptions } from "../options.ts";
+import { consolePipeName } from "./console-sink.ts";
+import { type MachineFiles, qemuLogName } from "./machine-process.ts";
+import { type NetworkSockets, socketPath } from "./private-network.ts";
 
 /** Everything that a machine consists of. */
 export interface MachinePlan {
@@ -112,4 +115,42 @@ function privateNetworkOptions({ place, sockets }: MachinePlan): readonly (reado
     ["-netdev", connection],
     ["-device", networkCard("inside", macAddresses(place).inside)],
   ];
+}
+
+/** The node's own part of the cloud-init data. */
+export interface Seed {
+  /** cloud-init treats machines with the same id as the same machine. */
+  readonly instanceId: string;
+  readonly hostname: string;
+  /** The node's place in the launch order. */
+  readonly place: number;
+  readonly boot: FirstBoot;
+}
+
+/** Returns a node's hardware addresses. They are the same in every cluster, since no two clusters share a network. */
+const macAddresses = (place: number): { readonly outside: string; readonly inside: string } => {
+  const number = place + 2;
+  const end = [number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":");
+  return { outside: `52:54:00:93:${end}`, inside: `52:54:00:94:${end}` };
+};
+
+/** Writes the files for cloud-init's NoCloud source. All are JSON, because every JSON text is also YAML. */
+export async function writeSeed(folder: string, seed: Seed): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const metaData = { "instance-id": seed.instanceId, "local-hostname": seed.hostname };
+  const files = {
+    "user-data": userData(seed.boot),
+    "meta-data": `${JSON.stringify(metaData, undefined, 1)}\n`,
+    "network-config": `${JSON.stringify(networkConfiguration(seed.place), undefined, 1)}\n`,
+  };
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text, { mode: 0o600 });
+}
+
+/** Uses version 1, which every version of cloud-init reads. The private address never changes and has no route to anywhere else. */
+export function networkConfiguration(place: number): unknown {
+  const mac = macAddresses(place);
+  const outside = { type: "physical", name: "eth0", mac_address: mac.outside, subnets: [{ type: "dhcp" }] };
+  const subnet = { type: "static", address: privateAddressWithBits(place) };
+  const inside = { type: "physical", name: "eth1", mac_address: mac.inside, subnets: [subnet] };
+  return { version: 1, config: [outside, inside] };
 }

@@ -1,13 +1,15 @@
-import { isAccessible } from "../../../system/files/is-accessible.ts";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
-import type { Clock } from "../../../system/runtime.ts";
+import { type NodeRecord, nodeReference } from "../../../model/cluster-record.ts";
+import { errorCode, isAccessible } from "../../../system/files/private-file.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
 import { poll } from "../../../system/poll.ts";
-import { commandOfProcess, signalProcess } from "../../../system/processes/process-command.ts";
-import type { MachineFiles, ProcessFiles } from "./machine-files.ts";
+import { commandOfProcess, signalProcess } from "../../../system/processes/process-identity.ts";
+import type { Clock } from "../../../system/runtime.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
 import { queryRunState } from "../qemu/monitor.ts";
 import { qemuMessage } from "../qemu/qemu.ts";
-import { ruleOf, waits } from "../../../system/waits.ts";
-import { readOwnText } from "../../../system/files/read-text.ts";
 
 /** `unstarted`: not started yet. `ended`: its QEMU came to an orderly end. `killed`: it did not. */
 export type MachineLife = "unstarted" | "running" | "ended" | "killed" | Failure;
@@ -81,3 +83,60 @@ async function endBy(
   const rule = ruleOf(name === "TERM" ? waits.machineTerm : waits.machineKill, clock);
   return (await poll(look, rule, signal)) === true;
 }
+
+/** The files that identify one of our QEMU processes and that it can't start without, by absolute path. */
+export interface ProcessFiles {
+  readonly disk: string;
+  /** QEMU's process file. It exists while QEMU runs, disappears after an orderly end, and stays behind after a kill. */
+  readonly pid: string;
+}
+
+/** The files of one machine in its cluster's folder; the disk is a layer on top of the image. */
+export interface MachineFiles extends ProcessFiles {
+  readonly folder: string;
+  /** Layers on top of the firmware, for machines whose firmware isn't built in. */
+  readonly flash: { readonly program: string; readonly variables: string };
+  /** The files that cloud-init reads at the first boot. */
+  readonly seed: string;
+  /** The newest part of the console output. */
+  readonly console: string;
+  /** QEMU's stderr. */
+  readonly qemuLog: string;
+  /** Exists once QEMU has reported that the machine runs. A console file isn't enough: an attempt that found its ports taken leaves one too. */
+  readonly started: string;
+}
+
+export const qemuLogName = "qemu.txt";
+
+/** The files in a machine's folder with the end of its console output. */
+export const consoleNames = { earlier: "console-earlier.txt", current: "console.txt" } as const;
+
+export function machineFiles(directory: string, node: Pick<NodeRecord, "role" | "index">): MachineFiles {
+  const folder = join(machinesFolder(directory), nodeReference(node));
+  return {
+    folder,
+    ...processFiles(folder),
+    flash: { program: join(folder, "firmware.qcow2"), variables: join(folder, "firmware-variables.qcow2") },
+    seed: join(folder, "seed"),
+    console: join(folder, consoleNames.current),
+    qemuLog: join(folder, qemuLogName),
+    started: join(folder, "started"),
+  };
+}
+
+export const processFiles = (folder: string): ProcessFiles => ({
+  disk: join(folder, "disk.qcow2"),
+  pid: join(folder, "qemu.pid"),
+});
+
+/** Returns the files of every QEMU that a creation may have, found by the folders alone: facts may be missing, damaged, or from another version. */
+export async function allProcessFiles(directory: string): Promise<readonly ProcessFiles[]> {
+  const machines = machinesFolder(directory);
+  const entries = await readdir(machines, { withFileTypes: true }).catch((error: unknown) => {
+    if (errorCode(error) === "ENOENT") return [];
+    throw error;
+  });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => processFiles(join(machines, name)));
+}
+
+export const machinesFolder = (directory: string): string => join(directory, "machines");

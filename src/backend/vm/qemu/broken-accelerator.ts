@@ -1,13 +1,13 @@
 import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { readBootId } from "../../../system/processes/boot-id.ts";
-import { cacheFolder } from "../../../system/files/state-folder.ts";
-import type { Environment } from "../../../system/runtime.ts";
-import { isMapping } from "../../../system/is-mapping.ts";
+import { cacheFolder } from "../../../store/state-folder.ts";
+import { isMapping } from "../../../system/checked.ts";
 import { makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
-import { type Accelerator, accelerators } from "../options.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
 import { parseJson } from "../../../system/parse-json.ts";
+import { readBootId } from "../../../system/processes/process-identity.ts";
+import type { Environment } from "../../../system/runtime.ts";
+import { type Accelerator, accelerators } from "../options.ts";
 
 /** An accelerator that passed its trial but still stopped a machine. */
 export interface BrokenAccelerator {

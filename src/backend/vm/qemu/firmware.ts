@@ -1,11 +1,11 @@
-import { isAccessible } from "../../../system/files/is-accessible.ts";
+import { isAccessible } from "../../../system/files/private-file.ts";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
-import { isMapping } from "../../../system/is-mapping.ts";
+import { isMapping } from "../../../system/checked.ts";
 import type { Architecture } from "./architecture.ts";
-import { createDisk, type LayeredImage } from "../images/disk.ts";
-import type { MachineFiles } from "../machines/machine-files.ts";
+import { createDisk, type LayeredImage } from "../images/image-store.ts";
+import type { MachineFiles } from "../machines/machine-process.ts";
 import type { Qemu } from "./qemu.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
 import { parseJson } from "../../../system/parse-json.ts";

@@ -1,15 +1,14 @@
 import { symlink } from "node:fs/promises";
-import { connect, type Socket } from "node:net";
+import { type Socket, connect } from "node:net";
 import { basename, join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
-import { systemClock } from "../../../system/runtime.ts";
-import { errorCode } from "../../../system/error-code.ts";
-import { isMapping } from "../../../system/is-mapping.ts";
-import { poll } from "../../../system/poll.ts";
-import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
-import { waits } from "../../../system/waits.ts";
+import { isMapping } from "../../../system/checked.ts";
+import { errorCode, systemTemporaryFolder } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/parse-json.ts";
+import { poll } from "../../../system/poll.ts";
+import { systemClock } from "../../../system/runtime.ts";
+import { waits } from "../../../system/waits.ts";
 
 /** QEMU answers in milliseconds, or in seconds on a busy computer. */
 const limitMs = 5_000;

@@ -1,11 +1,15 @@
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
-import { minimalEnvironment } from "../../../system/processes/child-environment.ts";
-import type { Environment, Progress } from "../../../system/runtime.ts";
-import { errorCode } from "../../../system/error-code.ts";
-import { type ProgramEnd, type ProgramRun, runProgram } from "../../../system/processes/run-program.ts";
-import type { Architecture } from "./architecture.ts";
+import { errorCode } from "../../../system/files/private-file.ts";
 import { plainLine, plainLines, withoutFullStop } from "../../../system/printable.ts";
+import {
+  type ProgramEnd,
+  type ProgramRun,
+  minimalEnvironment,
+  runProgram,
+} from "../../../system/processes/run-program.ts";
+import type { Environment, Progress } from "../../../system/runtime.ts";
+import type { Architecture } from "./architecture.ts";
 
 const limitMs = 60_000;
 

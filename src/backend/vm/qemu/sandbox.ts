@@ -1,4 +1,4 @@
-import { tryAsFirmware } from "./accelerator-trial.ts";
+import { tryAsFirmware } from "./accelerator.ts";
 import type { Qemu } from "./qemu.ts";
 
 /**

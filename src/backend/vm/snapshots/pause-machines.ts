@@ -1,15 +1,14 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { systemClock } from "../../../system/runtime.ts";
-import { isAccessible } from "../../../system/files/is-accessible.ts";
-import { writePrivateFile } from "../../../system/files/private-file.ts";
-import { isMapping } from "../../../system/is-mapping.ts";
+import { isMapping } from "../../../system/checked.ts";
+import { isAccessible, writePrivateFile } from "../../../system/files/private-file.ts";
 import { poll } from "../../../system/poll.ts";
-import { lockIdleMachines } from "../../lock-machines.ts";
-import type { NodeFacts } from "../cluster-facts.ts";
-import { machineFiles } from "../machines/machine-files.ts";
-import { runOnMonitor } from "../qemu/monitor.ts";
+import { systemClock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
+import { lockIdleMachines } from "../../shared/lock-machines.ts";
+import type { NodeFacts } from "../cluster-facts.ts";
+import { machineFiles } from "../machines/machine-process.ts";
+import { runOnMonitor } from "../qemu/monitor.ts";
 
 /** https://www.qemu.org/docs/master/interop/qemu-qmp-ref.html#qapidoc-MigrationStatus */
 const busy: ReadonlySet<string> = new Set(["setup", "active", "device", "cancelling", "pre-switchover"]);

@@ -1,12 +1,16 @@
-import { readdir, stat } from "node:fs/promises";
+import { access, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { nodeReference, type NodeRecord } from "../../../model/cluster-record.ts";
-import { parseMoment } from "../../../model/parse-values.ts";
-import { parseSnapshotName } from "../../../model/snapshot-name.ts";
-import { isMapping } from "../../../system/is-mapping.ts";
-import { type MachineSettings, parseMachineSettings } from "../cluster-facts.ts";
+import { ClusterError } from "../../../errors.ts";
+import { type ClusterName, type NodeRecord, nodeReference } from "../../../model/cluster-record.ts";
+import { parseMoment, parseSnapshotName } from "../../../model/parse-values.ts";
+import { isMapping } from "../../../system/checked.ts";
+import { mapConcurrently } from "../../../system/concurrency.ts";
+import { sha256OfFile } from "../../../system/files/byte-source.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
 import { parseJson } from "../../../system/parse-json.ts";
+import { notWhole, snapshotNotFound } from "../../shared/machine-errors.ts";
+import { type MachineSettings, type NodeFacts, parseMachineSettings } from "../cluster-facts.ts";
+import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 
 const schemaVersion = 1;
 
@@ -110,4 +114,113 @@ export async function usedBytes(folder: string): Promise<number> {
     ),
   );
   return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+const atOnce = 4;
+
+interface Checked {
+  readonly cluster: ClusterName;
+  readonly nodes: readonly NodeFacts[];
+  readonly snapshot: StoredSnapshot;
+}
+
+/**
+ * Reads a snapshot and checks everything that a restore relies on. Throws `snapshot-unusable` if a file is missing or differs from what was saved,
+ * and if this QEMU can't read memory that another version wrote.
+ */
+export async function checkSnapshot(
+  qemu: Qemu,
+  { cluster, nodes, snapshot }: Checked,
+  signal: AbortSignal,
+): Promise<SnapshotFacts> {
+  const unusable = (why: string, hint: string): ClusterError =>
+    new ClusterError("snapshot-unusable", `The snapshot "${snapshot.name}" of cluster "${cluster.id}" ${why}.`, {
+      hint,
+      facts: { cluster: cluster.id, snapshot: snapshot.name },
+    });
+  const deletion = "Nothing was stopped. Delete the snapshot, and make another one.";
+  const facts = await readSnapshotFacts(snapshot.folder);
+  if (facts === undefined) throw unusable("is damaged: its snapshot.json cannot be read", deletion);
+  const [version, problems] = await Promise.all([
+    exactVersion(qemu, signal),
+    mapConcurrently(
+      [...new Set([...Object.keys(facts.files), ...requiredFiles(nodes)])],
+      atOnce,
+      async (path) => fileProblem(snapshot.folder, path, facts, signal),
+      signal,
+    ),
+  ]);
+  if (release(version) !== release(facts.qemuVersion)) {
+    const text = `was made by QEMU ${facts.qemuVersion}, and this machine has ${version}`;
+    throw unusable(text, "Nothing was stopped. Use the QEMU that made it, or make another snapshot.");
+  }
+  const problem = problems.find((each) => each !== undefined);
+  if (problem !== undefined) throw unusable(`is damaged: ${problem}`, deletion);
+  const missing = await missingImage(qemu, { nodes, snapshot }, signal);
+  if (missing !== undefined) throw unusable(`needs the image ${missing}, which is not there`, deletion);
+  return facts;
+}
+
+/** Returns QEMU's version with all its numbers, such as `7.2.22`. */
+async function exactVersion(qemu: Qemu, signal: AbortSignal): Promise<string> {
+  const end = await qemu.system(["--version"], signal);
+  const found = /version (\d+\.\d+\.\d+)/.exec(end.stdout)?.[1];
+  if (found === undefined) throw qemuFailure(`${qemu.systemName} --version`, end);
+  return found;
+}
+
+/** The form of saved memory changes with the first two numbers; the third counts corrections. */
+const release = (version: string): string => version.split(".").slice(0, 2).join(".");
+
+const requiredFiles = (nodes: readonly NodeFacts[]): readonly string[] =>
+  nodes.flatMap((node) => [savedFiles(node).disk, savedFiles(node).memory]);
+
+async function fileProblem(
+  folder: string,
+  path: string,
+  { files }: SnapshotFacts,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const known = files[path];
+  const size = await stat(join(folder, path)).then(
+    (found) => found.size,
+    () => undefined,
+  );
+  if (known === undefined || size === undefined) return `${path} is missing`;
+  const isSame = size === known.bytes && (await sha256OfFile(join(folder, path), signal)) === known.sha256;
+  return isSame ? undefined : `${path} has changed`;
+}
+
+/** Returns the image below the disks, if it is gone. */
+async function missingImage(
+  qemu: Qemu,
+  { nodes, snapshot }: Pick<Checked, "nodes" | "snapshot">,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const [first] = nodes;
+  if (first === undefined) return undefined;
+  const end = await qemu.image(["info", "--output=json", join(snapshot.folder, savedFiles(first).disk)], signal);
+  const told: unknown = end.status === 0 ? parseJson(end.stdout) : undefined;
+  const image = isMapping(told) ? told["full-backing-filename"] : undefined;
+  if (typeof image !== "string") return undefined;
+  return access(image).then(
+    () => undefined,
+    () => image,
+  );
+}
+
+/** Finds a complete snapshot. Throws `snapshot-not-found`, or `snapshot-unusable` if only a part of it is there. */
+export async function findSnapshot(cluster: ClusterName, name: string): Promise<StoredSnapshot> {
+  const snapshot = await findAnySnapshot(cluster, name);
+  if (snapshot.isComplete) return snapshot;
+  throw notWhole(cluster, name);
+}
+
+/** Finds a snapshot, complete or not. Throws `snapshot-not-found`. */
+export async function findAnySnapshot(cluster: ClusterName, name: string): Promise<StoredSnapshot> {
+  const snapshots = await readSnapshotFolders(cluster.directory);
+  const found = snapshots.filter((snapshot) => snapshot.name === name);
+  const best = found.find(({ isComplete }) => isComplete) ?? found[0];
+  if (best !== undefined) return best;
+  throw snapshotNotFound(cluster, name, [...new Set(snapshots.map((snapshot) => snapshot.name))]);
 }

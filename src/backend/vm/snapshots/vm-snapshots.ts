@@ -1,28 +1,27 @@
-import type { SnapshotRecord, Snapshots } from "../../contract.ts";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
-import { outside } from "../../../outside-text.ts";
 import { type ClusterName, type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
-import { freeSpaceProblem } from "../../../system/files/free-space.ts";
-import { makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
+import { outside } from "../../../outside-text.ts";
+import { freeSpaceProblem, makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Runtime } from "../../../system/runtime.ts";
-import { lockMachines } from "../../lock-machines.ts";
-import { assertIncomplete } from "../../snapshot-errors.ts";
+import type { SnapshotRecord, Snapshots } from "../../contract.ts";
+import { lockMachines } from "../../shared/lock-machines.ts";
+import { assertIncomplete } from "../../shared/machine-errors.ts";
 import type { StoredCluster } from "../cluster-facts.ts";
-import { machineFiles, type MachineFiles } from "../machines/machine-files.ts";
-import { isRunning } from "../machines/machine-process.ts";
-import { readOwnCluster } from "../machines/look-at-machines.ts";
+import { readOwnCluster } from "../machines/launch.ts";
+import { type MachineFiles, isRunning, machineFiles } from "../machines/machine-process.ts";
 import { queryRunState, queryVersion } from "../qemu/monitor.ts";
 import type { Qemu } from "../qemu/qemu.ts";
-import { checkSnapshot } from "./check-snapshot.ts";
-import { findAnySnapshot, findSnapshot } from "./find-snapshot.ts";
 import { pauseMachines } from "./pause-machines.ts";
 import { restoreMachines } from "./restore-machines.ts";
 import { describeFiles, saveMachines } from "./save-machines.ts";
 import {
+  checkSnapshot,
   draftFolder,
   factsPath,
   factsText,
+  findAnySnapshot,
+  findSnapshot,
   readSnapshotFacts,
   readSnapshotFolders,
   snapshotFolder,

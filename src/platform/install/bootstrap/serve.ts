@@ -1,5 +1,5 @@
 import { installPaths, installUnits, unitFileOf } from "../../install-paths.ts";
-import type { Layout } from "../../layout.ts";
+import type { Layout } from "../../layouts/layout.ts";
 import { shellText, withoutHeader } from "../../../ssh/shell-text.ts";
 import bootstrapEnd from "./bootstrap-end.sh" with { type: "text" };
 import bootstrapServer from "./bootstrap-server.py" with { type: "text" };

@@ -1,12 +1,17 @@
+import { dirname } from "node:path/posix";
 import type { Variant } from "../../../model/cluster-record.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
+import { mapConcurrently } from "../../../system/concurrency.ts";
+import type { FileToCopy } from "../../configuration/genconf-folder.ts";
 import { installPaths } from "../../install-paths.ts";
+import type { Layout } from "../../layouts/layout.ts";
 import type { PlanForNodes } from "../install-plan.ts";
-import type { Layout } from "../../layout.ts";
+import makeFolders from "../make-folders.sh" with { type: "text" };
 import { type Phase, runRemoteScript } from "../phase.ts";
+import unitFunctions from "../unit-functions.sh" with { type: "text" };
+import selinuxFile from "./enforce-selinux.sh" with { type: "text" };
 import packageFunctions from "./package-functions.sh" with { type: "text" };
 import prepareFile from "./prepare.sh" with { type: "text" };
-import unitFunctions from "../unit-functions.sh" with { type: "text" };
 
 const limitMs = 30 * 60_000;
 
@@ -57,3 +62,58 @@ export const neededPrograms = (layout: Layout, variant: Variant): readonly strin
   ...layout.needs,
   ...(variant === "enterprise" ? layout.enterpriseNeeds : []),
 ];
+
+const filesAtOnce = 4;
+
+/** Sends files to the node as root, and creates missing folders. */
+export const copyFiles = (copies: readonly FileToCopy[]): Phase => ({
+  title: "Copy files",
+  run: async ({ connection, reference, step }, signal) => {
+    await runRemoteScript(
+      connection,
+      {
+        name: "e2e-copy-folders",
+        // Other users must be able to reach the files that their modes let them read.
+        text: shellText(makeFolders, { MASK: "022" }),
+        arguments: [...new Set(copies.map((copy) => dirname(copy.target)))],
+        limitMs: 60_000,
+        task: "creating the folders of `copyToMaster`",
+        failure: `${reference}: cannot create the folders of \`copyToMaster\``,
+        errorId: "install-failed",
+      },
+      signal,
+    );
+    const sent: string[] = [];
+    await mapConcurrently(
+      copies,
+      filesAtOnce,
+      async ({ source, target, mode }) => {
+        await connection.upload({ file: source }, { path: target, mode, sudo: true }, signal);
+        sent.push(target);
+        step.update(`${sent.length} of ${copies.length}`);
+      },
+      signal,
+    );
+  },
+});
+
+export const selinuxScript = shellText(selinuxFile);
+
+export const enforceSelinux: Phase = {
+  title: "Enforce SELinux",
+  run: async ({ connection, reference }, signal) => {
+    await runRemoteScript(
+      connection,
+      {
+        name: "e2e-selinux",
+        text: selinuxScript,
+        arguments: [],
+        limitMs: 60_000,
+        task: "setting SELinux to enforcing",
+        failure: `${reference}: cannot set SELinux to enforcing`,
+        errorId: "install-failed",
+      },
+      signal,
+    );
+  },
+};

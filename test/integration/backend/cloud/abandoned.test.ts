@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
 import { readdir, truncate } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { stateFolder } from "../../../../src/system/files/state-folder.ts";
+import { stateFolder } from "../../../../src/store/state-folder.ts";
 import type { LoggedRequest } from "../../../local-cloud/endpoint/request-log.ts";
-import { type CloudFixture, leftIn, neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { type CloudFixture, leftIn, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** Starts a create in a separate process, and kills it as soon as `isTime` returns true. */
 async function createAndKill(

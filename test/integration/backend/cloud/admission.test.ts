@@ -9,10 +9,11 @@ import {
   type TagSpecification,
 } from "@aws-sdk/client-ec2";
 import { join } from "node:path";
-import { admitRange, listAdmittedRanges, removeRange } from "../../../../src/cluster/hand-over/admission.ts";
+import { admitRange, listAdmittedRanges, removeRange } from "../../../../src/cluster/admission.ts";
 import type { LocalCloud } from "../../../local-cloud/local-cloud.ts";
-import { type CloudFixture, neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { type CloudFixture, openFixture, region } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const office = "192.0.2.0/24";
 
@@ -48,7 +49,7 @@ const rulesOf = (cloud: LocalCloud): Readonly<Record<string, readonly string[]>>
 
 const opened = (range: string): readonly string[] => ["22", "443", "80"].map((port) => `${range} ${port}`);
 
-// Shows R132.
+// Shows R116.
 test("admits this machine's address or a given range to the same ports as the others, on one cluster only", async () => {
   await using clusters = await openClusters();
   const { backend, cloud } = clusters;

@@ -1,14 +1,13 @@
 /** How this machine's public address is found out, and what is said if it can't be. */
 import { expect, test } from "bun:test";
-import { cloudAdmission } from "../../../../src/backend/cloud/admission/cloud-admission.ts";
-import { checkAddress } from "../../../../src/backend/cloud/launch/check-address.ts";
-import { resolveCreation } from "../../../../src/backend/cloud/launch/resolve-creation.ts";
-import { whyUnreachableText } from "../../../../src/backend/cloud/launch/why-unreachable.ts";
+import { cloudAdmission } from "../../../../src/backend/cloud/admission.ts";
+import { checkAddress } from "../../../../src/backend/cloud/launch/network.ts";
+import { resolveCreation } from "../../../../src/backend/cloud/plan.ts";
+import { whyUnreachableText } from "../../../../src/backend/cloud/launch/look-at-machines.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { scriptedCloud } from "../../../support/scripted-cloud.ts";
-
-const never = new AbortController().signal;
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** Runs a task with an environment whose address service answers like this. */
 async function withAnswer<Result>(
@@ -21,14 +20,16 @@ async function withAnswer<Result>(
 
 test.each(["192.0.2.7", "2001:db8::7"])("the answer %s is the address", async (address) => {
   const text = ` ${address}\n`;
-  expect(await withAnswer({ text }, async (environment) => checkAddress(environment, never))).toBe(address);
+  expect(await withAnswer({ text }, async (environment) => checkAddress(environment, neverAborted))).toBe(address);
 });
 
 test.each([
   [200, "<html>Log in first</html>"],
   [503, "192.0.2.7\n"],
 ])("an answer with status %d and %p is an error that names the service and the option", async (status, text) => {
-  const error = await withAnswer({ status, text }, async (environment) => failureOf(checkAddress(environment, never)));
+  const error = await withAnswer({ status, text }, async (environment) =>
+    failureOf(checkAddress(environment, neverAborted)),
+  );
   expect(error).toMatchObject({
     id: "machine-not-set-up",
     hint: "Pass the addresses that may reach the cluster with `adminCidrs`.",
@@ -39,11 +40,11 @@ test.each([
 
 test("a service that does not answer is named, and admit asks for the address instead", async () => {
   const environment = { CLUSTER_CHECK_ADDRESS_URL: `http://127.0.0.1:${await freePort()}` };
-  const error = await failureOf(checkAddress(environment, never));
+  const error = await failureOf(checkAddress(environment, neverAborted));
   expect([error.id, error.message]).toEqual(["machine-not-set-up", expect.stringContaining("(ECONNREFUSED).")]);
   const { admit } = cloudAdmission(scriptedCloud([], []).api, environment);
   const cluster = { id: "default", creationId: "0123456789abcdef", directory: "" };
-  const refused = await failureOf(admit(cluster, { range: undefined, openPorts: [] }, never));
+  const refused = await failureOf(admit(cluster, { range: undefined, openPorts: [] }, neverAborted));
   expect([refused.message, refused.hint]).toEqual([
     error.message,
     "Pass this machine's public address to the admit command.",
@@ -62,7 +63,7 @@ test.each([
   ["a range that contains it", "192.0.2.7", ["192.0.2.0/24"], false],
   ["any range, if the address is not known", "?", ["198.51.100.0/24"], false],
 ])("nodes that let in %s", async (_, text, cidrs, isExplained) => {
-  const why = await withAnswer({ text }, async (environment) => whyUnreachableText(environment, cidrs, never));
+  const why = await withAnswer({ text }, async (environment) => whyUnreachableText(environment, cidrs, neverAborted));
   expect(why).toBe(
     isExplained
       ? "This machine's public address is now 192.0.2.7, but the cluster allows only 198.51.100.0/24, 203.0.113.9/32."
@@ -86,7 +87,7 @@ test.each([
   };
   const quick = { ...api, call: async () => answers as never };
   const resolved = await withAnswer({ text: "192.0.2.7" }, async (environment) =>
-    resolveCreation(quick, request, environment, never),
+    resolveCreation(quick, request, environment, neverAborted),
   );
   expect(resolved.cidrs).toEqual(expected);
 });

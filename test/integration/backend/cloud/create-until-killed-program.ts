@@ -1,7 +1,8 @@
 /** Creates a cluster in the cloud that the environment names, then stays in the last step of the creation until its parent kills it. */
 import { createCloudBackend } from "../../../../src/backend/cloud/cloud-backend.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
-import { createTestCluster, neverAborted, newRequest, region } from "../../../support/cloud-fixture.ts";
+import { createTestCluster, newRequest, region } from "../../../support/cloud-fixture.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const runtime = { environment: process.env, clock: systemClock, progress: silentProgress };
 const backend = await createCloudBackend({ region }, runtime, neverAborted);

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { nodeReference, roles } from "../../../../src/model/cluster-record.ts";
-import { openConnections } from "../../../../src/cluster/connections/cluster-connections.ts";
-import { openFixture, neverAborted, region, leftIn, nothing } from "../../../support/cloud-fixture.ts";
+import { openConnections } from "../../../../src/cluster/connections.ts";
+import { openFixture, region, leftIn, nothing } from "../../../support/cloud-fixture.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 test("creates machines that accept logins, and finds, lists and destroys them", async () => {
   await using fixture = await openFixture({});
@@ -79,7 +80,7 @@ test("launches machines that terminate themselves, with tags from which the clus
   expect(cluster).toMatchObject({ variant: "enterprise", distribution: "debian-12", maximumCost: 0.62 });
 });
 
-// Shows R106.
+// Shows R123.
 test("machines in the cloud boot with the host key of their role", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
@@ -93,7 +94,7 @@ test("machines in the cloud boot with the host key of their role", async () => {
   expect(keysOf("agent")).not.toEqual(keysOf("master"));
 });
 
-// Shows R102.
+// Shows R105.
 test("the deadline counts from the API's clock, not from this machine's", async () => {
   await using fixture = await openFixture({});
   fixture.cloud.clock.skew(-180_000);
@@ -105,7 +106,7 @@ test("the deadline counts from the API's clock, not from this machine's", async 
   expect(lifetimeMs).toBeGreaterThan(7_200_000 - 200_000);
 });
 
-// Shows R103.
+// Shows R106.
 test("sends as many requests for 300 machines as for three", async () => {
   const callsFor = async (agents: number) => {
     await using fixture = await openFixture({});

@@ -2,14 +2,15 @@ import { expect, test } from "bun:test";
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createCloudBackend } from "../../../../src/backend/cloud/cloud-backend.ts";
-import { findCredentials } from "../../../../src/backend/cloud/credentials/credentials.ts";
+import { findCredentials } from "../../../../src/backend/cloud/credentials.ts";
 import { openApi } from "../../../../src/backend/cloud/api/open-api.ts";
 import type { ClusterError } from "../../../../src/errors.ts";
 import { accounts } from "../../../local-cloud/endpoint/accounts.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
-import { type CloudFixture, neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { type CloudFixture, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const noneGiven = { CLOUD_ACCESS_KEY_ID: undefined, CLOUD_SECRET_ACCESS_KEY: undefined };
 const { accessKeyId, secretAccessKey } = accounts.main;
@@ -81,7 +82,7 @@ test.each([
   expect((error as ClusterError).message.replaceAll("\n", " ")).toMatch(message);
 });
 
-// Shows R7, R68.
+// Shows R81, R83.
 test("the default profile is used by default, and named if its credentials are rejected", async () => {
   await using folder = await scratchFolder();
   const file = join(folder.path, "credentials");

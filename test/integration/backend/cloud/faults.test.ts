@@ -5,12 +5,12 @@ import type { Fault } from "../../../local-cloud/endpoint/faults.ts";
 import {
   type CloudFixture,
   leftIn,
-  neverAborted,
   nothing,
   openFixture,
   region,
   type RequestChanges,
 } from "../../../support/cloud-fixture.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** Creates a cluster with these faults. Resolves with the cluster or the error. */
 async function create(fixture: CloudFixture, faults: readonly Fault[], changes: RequestChanges) {
@@ -113,7 +113,7 @@ test("the error about the account's limit names what was requested", async () =>
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 
-// Shows R101.
+// Shows R102.
 test("a machine that terminates while it starts is reported with the cloud's reason", async () => {
   await using fixture = await openFixture({});
   const message = "Client.VolumeLimitExceeded: Volume limit exceeded";
@@ -134,7 +134,7 @@ test("a machine that terminates while it starts is reported with the cloud's rea
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 
-// Shows R101.
+// Shows R102.
 test("a first boot that fails is reported with the last lines of its log", async () => {
   await using fixture = await openFixture({});
   const firstContact = { pattern: "e2e-first-contact", replaceHostKey: true };

@@ -1,7 +1,8 @@
 /** Answers that aren't from EC2, such as a captive portal's: they must not be mistaken for errors or empty results. */
 import { expect, test } from "bun:test";
-import { leftIn, neverAborted, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { leftIn, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 const page = "<!DOCTYPE html><html><body>Log in to the guest network</body></html>";
@@ -31,7 +32,7 @@ const foreign = {
   "JSON that refuses": { status: 400, body: '{"message": "bad gateway"}', contentType: "application/json" },
 } as const;
 
-// Shows R127.
+// Shows R100.
 test.each(Object.entries(foreign))("%s: list asks again, and gets the answer", async (_, raw) => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
@@ -42,7 +43,7 @@ test.each(Object.entries(foreign))("%s: list asks again, and gets the answer", a
   expect(fixture.cloud.requests.entries.map(({ outcome }) => outcome)).toEqual(["raw", "raw", "ok"]);
 });
 
-// Shows R127.
+// Shows R100.
 test("if such answers continue, the error is cloud-failed and shows the answer", async () => {
   const stays = {
     "a web page": "a web page, perhaps of a proxy or a login portal, came instead (HTTP 200)",
@@ -114,7 +115,7 @@ test.each([
   60_000,
 );
 
-// Shows R127.
+// Shows R100.
 test("a launch whose answer never names its machines is rolled back; its token finds them", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;

@@ -2,36 +2,36 @@
  * Somebody else in the account who may launch and tag instances and create security groups. What this computer's own files say about a cluster
  * counts more than what tags say.
  */
-import type { Backend } from "../../../../src/backend/contract.ts";
-import { expect, test } from "bun:test";
+
+import { join } from "node:path";
 import {
   AuthorizeSecurityGroupIngressCommand,
   CreateSecurityGroupCommand,
   EC2Client,
   RunInstancesCommand,
 } from "@aws-sdk/client-ec2";
-import { join } from "node:path";
+import { expect, test } from "bun:test";
 import { createCloudBackend } from "../../../../src/backend/cloud/cloud-backend.ts";
-import { tagNames } from "../../../../src/backend/cloud/records/tags.ts";
-import { admitRange, listAdmittedRanges, removeRange } from "../../../../src/cluster/hand-over/admission.ts";
-import { exportCluster } from "../../../../src/cluster/hand-over/export-cluster.ts";
-import { parseHandOver } from "../../../../src/cluster/hand-over/hand-over-file.ts";
-import { importCluster } from "../../../../src/cluster/hand-over/import-cluster.ts";
-import type { Runtime } from "../../../../src/system/runtime.ts";
+import { tagNames } from "../../../../src/backend/cloud/tags.ts";
+import type { Backend } from "../../../../src/backend/contract.ts";
+import { admitRange, listAdmittedRanges, removeRange } from "../../../../src/cluster/admission.ts";
+import { exportCluster, parseHandOver } from "../../../../src/cluster/export-cluster.ts";
+import { importCluster } from "../../../../src/cluster/import-cluster.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
+import type { Runtime } from "../../../../src/system/runtime.ts";
 import { networksOf } from "../../../local-cloud/catalogue/networks.ts";
 import { regions } from "../../../local-cloud/catalogue/regions.ts";
 import type { LocalCloud } from "../../../local-cloud/local-cloud.ts";
 import {
   type CloudFixture,
   leftIn,
-  neverAborted,
   openFixture,
   region,
   subnetOfTheOtherNetwork,
 } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { until } from "../../../support/until.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const office = "192.0.2.0/24";
 const oneNode = {
@@ -74,7 +74,7 @@ function copiedTags({ cloud }: CloudFixture, { nodes }: ClusterRecord, changes: 
 const groupOf = (cloud: LocalCloud, id: string) =>
   cloud.groups().find(({ groupName }) => groupName.endsWith(`-${id}`))!;
 
-// Shows R104, R122.
+// Shows R107, R130.
 test("a changed deadline in a tag neither ends a running cluster nor frees its id", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -90,7 +90,7 @@ test("a changed deadline in a tag neither ends a running cluster nor frees its i
   await until("the expired machine ends", () => stateOf(cloud, id) === "terminated");
 }, 120_000);
 
-// Shows R104, R122.
+// Shows R107, R130.
 test("an expired machine with all tags of a running node does not let the next create of the id end the cluster", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -105,7 +105,7 @@ test("an expired machine with all tags of a running node does not let the next c
   expect(stateOf(cloud, cluster.nodes[0]!.id)).toBe("running");
 }, 120_000);
 
-// Shows R104.
+// Shows R107.
 test("expired machines are ended where only their network interfaces name security groups", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -116,7 +116,7 @@ test("expired machines are ended where only their network interfaces name securi
   await until("the expired machine ends", () => stateOf(cloud, cluster.nodes[0]!.id) === "terminated");
 }, 120_000);
 
-// Shows R122.
+// Shows R130.
 test("an older machine with the cluster's id in its tags does not become the cluster", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -154,7 +154,7 @@ test("a foreign machine in the cluster's own group is none of its nodes either, 
   expect((await backend.list(neverAborted)).flatMap(({ nodes }) => nodes)).toHaveLength(1);
 }, 120_000);
 
-// Shows R100, R122.
+// Shows R101, R130.
 test("a machine outside of the cluster's group that has all of its tags is not removed with it", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -195,7 +195,7 @@ const rulesOf = (cloud: LocalCloud, groupId: string) =>
     .find((group) => group.groupId === groupId)!
     .rules.flatMap(({ source }) => ("cidr" in source ? [source.cidr] : []));
 
-// Shows R132.
+// Shows R116.
 test("of two groups with the cluster's name and tags, only the one that this computer launched it in is changed", async () => {
   await using attacked = await openWithTwin();
   const { backend, cloud, twin } = attacked;
@@ -209,7 +209,7 @@ test("of two groups with the cluster's name and tags, only the one that this com
   expect(rulesOf(cloud, twin)).toEqual([office]);
 }, 120_000);
 
-// Shows R132.
+// Shows R116.
 test("a computer that did not create the cluster changes neither of two such groups, and names both", async () => {
   await using attacked = await openWithTwin();
   const { cloud, runtime } = attacked;
@@ -227,7 +227,7 @@ test("a computer that did not create the cluster changes neither of two such gro
   expect(JSON.stringify(cloud.groups())).toBe(before);
 }, 120_000);
 
-// Shows R122, R130.
+// Shows R115, R130.
 test("import finds the exported cluster, although an older machine in a group of its name claims the id", async () => {
   await using fixture = await openFixture({});
   const { cloud, runtime } = fixture;

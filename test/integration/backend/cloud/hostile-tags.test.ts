@@ -3,12 +3,13 @@ import { expect, test } from "bun:test";
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { openApi } from "../../../../src/backend/cloud/api/open-api.ts";
-import { toTags } from "../../../../src/backend/cloud/records/tags.ts";
-import { Cluster } from "../../../../src/cluster/library/cluster.ts";
-import { stateFolder } from "../../../../src/system/files/state-folder.ts";
+import { toTags } from "../../../../src/backend/cloud/tags.ts";
+import { Cluster } from "../../../../src/library/cluster.ts";
+import { stateFolder } from "../../../../src/store/state-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { type CloudFixture, leftIn, neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { type CloudFixture, leftIn, openFixture, region } from "../../../support/cloud-fixture.ts";
 import { until } from "../../../support/until.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 const hourMs = 3_600_000;
@@ -45,7 +46,7 @@ async function launch(fixture: CloudFixture, changed: object): Promise<string> {
 const stateOf = ({ cloud }: CloudFixture, id: string): string | undefined =>
   cloud.instances().find(({ instanceId }) => instanceId === id)?.state;
 
-// Shows R122.
+// Shows R130.
 test.each([
   ["with a broken tag, which would be past its deadline", { creationId: "x/../../../.ssh" }],
   ["with all tags, past its deadline, but outside of the cluster's security group", {}],
@@ -79,7 +80,7 @@ test("an instance with broken tags and a copied creation id is not terminated wi
   expect(stateOf(fixture, foreign)).toBe("running");
 }, 120_000);
 
-// Shows R122.
+// Shows R130.
 test("the roll-back terminates this creation's instances, even if their tags have changed", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);

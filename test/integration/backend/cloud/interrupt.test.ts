@@ -2,15 +2,9 @@ import { expect, test } from "bun:test";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { LoggedRequest } from "../../../local-cloud/endpoint/request-log.ts";
 import type { LocalCloud } from "../../../local-cloud/local-cloud.ts";
-import {
-  leftIn,
-  neverAborted,
-  nothing,
-  openFixture,
-  region,
-  type RequestChanges,
-} from "../../../support/cloud-fixture.ts";
+import { leftIn, nothing, openFixture, region, type RequestChanges } from "../../../support/cloud-fixture.ts";
 import { until } from "../../../support/until.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** The reason of an abort by Ctrl-C, which isn't a failure of the creation. */
 const interruption = new Error("interrupted");

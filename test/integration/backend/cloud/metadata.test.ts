@@ -1,8 +1,9 @@
 /** Version 1 of the instance metadata is disabled at launch if the image doesn't need it, otherwise after the first login. */
 import { expect, test } from "bun:test";
 import { imagesOf } from "../../../local-cloud/catalogue/images.ts";
-import { neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { openFixture, region } from "../../../support/cloud-fixture.ts";
 import type { CloudFixture } from "../../../support/cloud-fixture.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const twoNodes = { master: 1, agent: 1, public_agent: 0 } as const;
 const usual = { instanceType: "m5.large", customTags: [], adminCidrs: [] };
@@ -22,7 +23,7 @@ const asked = ({ cloud }: CloudFixture) => ({
 const imageOf = (distribution: string): string =>
   imagesOf(region).find((image) => image.distribution === distribution)!.id;
 
-// Shows R119.
+// Shows R108.
 test.each([
   ["centos-7", undefined, "optional", 2],
   ["debian-12", undefined, "required", 0],
@@ -40,7 +41,7 @@ test.each([
   expect(fixture.told.filter((line) => line.startsWith("warn"))).toEqual([]);
 });
 
-// Shows R119.
+// Shows R108.
 test("without the permission to change it later, one warning is shown, and the cluster is created", async () => {
   await using fixture = await openFixture({});
   fixture.cloud.behaviour.change({ deniedActions: ["ModifyInstanceMetadataOptions"] });

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import type { ClusterError } from "../../../../src/errors.ts";
-import { neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { openFixture, region } from "../../../support/cloud-fixture.ts";
 import { until } from "../../../support/until.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 
@@ -99,7 +100,7 @@ test("the address is queried without the proxy that all other requests use", asy
   using proxy = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("198.51.100.1") });
   await using fixture = await openFixture({});
   const script = `
-    const { checkAddress } = await import("${import.meta.dir}/../../../../src/backend/cloud/launch/check-address.ts");
+    const { checkAddress } = await import("${import.meta.dir}/../../../../src/backend/cloud/launch/network.ts");
     console.log(await checkAddress(process.env, new AbortController().signal));
   `;
   const address = `http://127.0.0.1:${proxy.port}`;

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { hasDefaultProfile } from "../../../../src/backend/cloud/credentials/credentials.ts";
+import { hasDefaultProfile } from "../../../../src/backend/cloud/credentials.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const keys = "aws_access_key_id = AK\naws_secret_access_key = SK\n";

@@ -1,15 +1,9 @@
 import { expect, test } from "bun:test";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { LocalCloud } from "../../../local-cloud/local-cloud.ts";
-import {
-  leftIn,
-  neverAborted,
-  nothing,
-  openFixture,
-  region,
-  subnetOfTheOtherNetwork,
-} from "../../../support/cloud-fixture.ts";
+import { leftIn, nothing, openFixture, region, subnetOfTheOtherNetwork } from "../../../support/cloud-fixture.ts";
 import { until } from "../../../support/until.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 
@@ -77,7 +71,7 @@ test("of two creates in different networks, where the group's name is no lock, t
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
 });
 
-// Shows R104.
+// Shows R107.
 test("removes the remains of ended clusters, and nothing else", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;

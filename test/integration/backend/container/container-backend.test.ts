@@ -1,33 +1,33 @@
 /** Clusters of a scripted engine. Its program is real; its containers are SSH servers in this process. */
-import type { Creation, CreationRequest } from "../../../../src/backend/contract.ts";
-import { expect, setDefaultTimeout, test } from "bun:test";
+
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { openContainerBackend } from "../../../../src/backend/container/container-backend.ts";
-import type { ContainerOptions } from "../../../../src/backend/container/options.ts";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { containerChecks } from "../../../../src/backend/container/checks.ts";
-import { labelArguments, labelNames } from "../../../../src/backend/container/records/labels.ts";
-import { containerName, networkName } from "../../../../src/backend/container/records/names.ts";
-import { systemClock } from "../../../../src/system/runtime.ts";
-import { outcomeText } from "../../../support/outcome-text.ts";
-import { defaultDistribution } from "../../../../src/backend/container/launch/distributions.ts";
-import { generateKeyPair } from "../../../../src/ssh/keys.ts";
+import { openContainerBackend } from "../../../../src/backend/container/container-backend.ts";
+import { defaultDistribution } from "../../../../src/backend/container/distributions.ts";
+import type { ContainerOptions } from "../../../../src/backend/container/options.ts";
 import {
-  beginCreation,
-  creationDirectory,
-  creationFiles,
-  endCreation,
-} from "../../../../src/system/files/creation-folder.ts";
+  containerName,
+  labelArguments,
+  labelNames,
+  networkName,
+} from "../../../../src/backend/container/records/labels.ts";
+import type { Creation, CreationRequest } from "../../../../src/backend/contract.ts";
+import { generateKeyPair } from "../../../../src/ssh/keys.ts";
+import { beginCreation, creationDirectory, creationFiles, endCreation } from "../../../../src/store/creation-folder.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
 import { ContainerWorld } from "../../../faults/worlds/container-world.ts";
 import type { EngineAnswer } from "../../../faults/worlds/scripted-engine.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { machinesLack } from "../../../support/install-machine.ts";
+import { outcomeText } from "../../../support/outcome-text.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 setDefaultTimeout(60_000);
 
-const never = new AbortController().signal;
 const creationId = "0123456789abcdef";
 const { publicKey } = generateKeyPair("test");
 const request: CreationRequest<ContainerOptions> = {
@@ -50,7 +50,7 @@ async function openMachine() {
   const backend = await openContainerBackend(
     { engine: "docker" },
     { environment: world.environment, clock, progress },
-    never,
+    neverAborted,
   );
   const root = join(world.stateFolder, "cluster-e2e", "container", "docker");
   const directory = creationDirectory(root, request.clusterId, creationId);
@@ -64,7 +64,7 @@ async function openMachine() {
     root,
     directory,
     rights: join(root, ".rights"),
-    plan: async () => backend.plan(request, never),
+    plan: async () => backend.plan(request, neverAborted),
     [Symbol.asyncDispose]: async () => world[Symbol.asyncDispose](),
   };
 }
@@ -73,13 +73,13 @@ type Machine = Awaited<ReturnType<typeof openMachine>>;
 
 async function claimed({ plan, directory }: Machine): Promise<Creation> {
   const creation = await plan();
-  await creation.claim({ creationId, directory }, never);
+  await creation.claim({ creationId, directory }, neverAborted);
   return creation;
 }
 
 async function launched(machine: Machine): Promise<Creation> {
   const creation = await claimed(machine);
-  await creation.launch(publicKey, never);
+  await creation.launch(publicKey, neverAborted);
   return creation;
 }
 
@@ -96,31 +96,31 @@ checks(`a creation makes what it describes, is found, and removes everything (${
   expect(creation.describeRemains()).toBeUndefined();
   expect([statuses(machine), steps]).toEqual([[], []]);
 
-  await creation.claim({ creationId, directory }, never);
+  await creation.claim({ creationId, directory }, neverAborted);
   expect(statuses(machine)).toEqual(["created"]);
   expect(told).toContainEqual(expect.stringMatching(/^Nodes run .*, the default under cgroups 2\.$/));
   expect(existsSync(rights)).toBeTrue();
   expect(creation.describeRemains()).toContain("destroy --cluster-id own");
 
-  await creation.launch(publicKey, never);
-  const { nodes } = await creation.look(never);
+  await creation.launch(publicKey, neverAborted);
+  const { nodes } = await creation.look(neverAborted);
   expect(nodes.map(({ role, index, state }) => [role, index, state])).toEqual([
     ["master", 0, "running"],
     ["agent", 0, "running"],
   ]);
   expect(steps).toEqual(["Reserve the cluster id: done", "Start containers: done"]);
   for (const found of [
-    await creation.describe(never),
-    await backend.find("own", never),
-    ...(await backend.list(never)),
+    await creation.describe(neverAborted),
+    await backend.find("own", neverAborted),
+    ...(await backend.list(neverAborted)),
   ])
     expect(found).toMatchObject({ id: "own", state: "running", variant: "oss", directory, nodes });
-  expect(await backend.find("other", never)).toBeUndefined();
+  expect(await backend.find("other", neverAborted)).toBeUndefined();
 
-  await creation.stop(never);
+  await creation.stop(neverAborted);
   expect(statuses(machine)).toEqual(["exited", "exited"]);
   expect(existsSync(rights)).toBeFalse();
-  expect(await creation.remove(never)).toBeUndefined();
+  expect(await creation.remove(neverAborted)).toBeUndefined();
   expect([statuses(machine), world.engine.networks]).toEqual([[], []]);
 });
 
@@ -130,7 +130,7 @@ checks("a node that ends fails the creation with the last lines of its console",
   const [first] = machine.world.engine.containers;
   await machine.world.engine.kill(first!.id);
   await using _ = machine.world.strike({ call: "logs", when: "before", answer: printed("no /sbin/init\n") });
-  const failure = await failureOf(creation.look(never));
+  const failure = await failureOf(creation.look(neverAborted));
   expect(failure).toMatchObject({ id: "machine-failed", hint: expect.stringContaining("systemd") });
   expect(failure.message).toContain("status 137");
   expect(failure.message).toEndWith("\n  no /sbin/init");
@@ -140,10 +140,10 @@ checks("a node that ends fails the creation with the last lines of its console",
 checks("a node that somebody removes fails the creation, and is named", async () => {
   await using machine = await openMachine();
   const creation = await launched(machine);
-  await creation.look(never);
+  await creation.look(neverAborted);
   const agent = machine.world.engine.containers[1]!;
   await machine.world.engine.remove(agent.id);
-  const failure = await failureOf(creation.look(never));
+  const failure = await failureOf(creation.look(neverAborted));
   expect(failure.id).toBe("machine-failed");
   expect(failure.message).toContain(`agent_0 (${agent.id.slice(0, 12)})`);
   expect(failure.message).toContain("the container was removed");
@@ -153,7 +153,7 @@ checks("after a start that failed, the engine's permissions are tested again", a
   await using machine = await openMachine();
   const creation = await claimed(machine);
   await using _ = machine.world.strike({ call: "start", when: "before", answer: "no space left on device" });
-  expect((await failureOf(creation.launch(publicKey, never))).message).toContain("no space left on device");
+  expect((await failureOf(creation.launch(publicKey, neverAborted))).message).toContain("no space left on device");
   expect(machine.steps.at(-1)).toBe("Start containers: failed");
   expect(existsSync(machine.rights)).toBeFalse();
 });
@@ -162,11 +162,11 @@ checks("after a claim that failed, nothing is launched", async () => {
   await using machine = await openMachine();
   await using _ = machine.world.strike({ call: "network create", when: "before", answer: "no subnet is left" });
   const creation = await machine.plan();
-  expect((await failureOf(creation.claim({ creationId, directory: machine.directory }, never))).id).toBe(
+  expect((await failureOf(creation.claim({ creationId, directory: machine.directory }, neverAborted))).id).toBe(
     "engine-failed",
   );
   expect(machine.steps).toEqual(["Reserve the cluster id: failed"]);
-  expect(await failureOf(creation.launch(publicKey, never))).toBeInstanceOf(TypeError);
+  expect(await failureOf(creation.launch(publicKey, neverAborted))).toBeInstanceOf(TypeError);
   expect(statuses(machine)).toEqual([]);
 });
 
@@ -177,12 +177,12 @@ checks("an id that has a cluster is refused, both before the claim and in it", a
   const refusals = [await failureOf(machine.plan()), await failureOf(claimOf(late, machine, "f".repeat(16)))];
   for (const refusal of refusals)
     expect(refusal).toMatchObject({ id: "cluster-exists", hint: expect.stringContaining("destroy --cluster-id own") });
-  expect(await late.remove(never)).toBeUndefined();
+  expect(await late.remove(neverAborted)).toBeUndefined();
   expect(statuses(machine)).toEqual(["running", "running"]);
 });
 
 const claimOf = async (creation: Creation, { root }: Machine, id: string): Promise<void> =>
-  creation.claim({ creationId: id, directory: creationDirectory(root, "own", id) }, never);
+  creation.claim({ creationId: id, directory: creationDirectory(root, "own", id) }, neverAborted);
 
 checks("the id of an abandoned creation is free, once its leftovers are removed", async () => {
   await using machine = await openMachine();
@@ -193,7 +193,7 @@ checks("the id of an abandoned creation is free, once its leftovers are removed"
   const next = await machine.plan();
   expect((await failureOf(claimOf(next, machine, "f".repeat(16)))).id).toBe("cluster-exists");
   expect(machine.world.engine.networks).toHaveLength(1);
-  await backend.remove((await backend.find("own", never))!, never);
+  await backend.remove((await backend.find("own", neverAborted))!, neverAborted);
   await claimOf(next, machine, "f".repeat(16));
   expect(statuses(machine)).toEqual(["created"]);
 });
@@ -205,26 +205,26 @@ checks("of two clusters of one id, the one with nodes is found, even if it has o
   const empty = "0".repeat(16);
   const labels = [`${labelNames.clusterId}=own`, `${labelNames.creationId}=${empty}`].map((text) => `--label=${text}`);
   await world.engine.run(["network", "create", ...labels, `cluster-e2e-own-${empty}`], new Uint8Array());
-  expect(await backend.find("own", never)).toMatchObject({ creationId: empty, nodes: [] });
-  await creation.claim({ creationId, directory: machine.directory }, never);
-  expect((await backend.list(never)).map((cluster) => cluster.creationId)).toEqual([empty, creationId]);
-  expect(await backend.find("own", never)).toMatchObject({ creationId, nodes: [{ role: "master" }] });
+  expect(await backend.find("own", neverAborted)).toMatchObject({ creationId: empty, nodes: [] });
+  await creation.claim({ creationId, directory: machine.directory }, neverAborted);
+  expect((await backend.list(neverAborted)).map((cluster) => cluster.creationId)).toEqual([empty, creationId]);
+  expect(await backend.find("own", neverAborted)).toMatchObject({ creationId, nodes: [{ role: "master" }] });
 });
 
 checks("a cluster that can't be removed is left findable, and the error says what is left", async () => {
   await using machine = await openMachine();
   await launched(machine);
   const { backend, world, root } = machine;
-  const cluster = (await backend.find("own", never))!;
+  const cluster = (await backend.find("own", neverAborted))!;
   {
     await using _ = world.strike({ call: "rm", when: "before", answer: "device or resource busy" });
-    const failure = await failureOf(backend.remove(cluster, never));
+    const failure = await failureOf(backend.remove(cluster, neverAborted));
     expect(failure).toMatchObject({ id: "engine-failed", hint: "Try again." });
     expect(failure.message).toMatch(/^Left behind: container .*, container .* \(.*device or resource busy.*\)\.$/);
     expect(world.engine.networks).toHaveLength(1);
   }
   expect(dirname(cluster.directory)).toBe(root);
-  await backend.remove(cluster, never);
+  await backend.remove(cluster, neverAborted);
   expect([statuses(machine), world.engine.networks]).toEqual([[], []]);
 });
 
@@ -232,7 +232,7 @@ checks("the console output of each node has the node's name", async () => {
   await using machine = await openMachine();
   const creation = await launched(machine);
   await using _ = machine.world.strike({ call: "logs", when: "before", answer: printed("it boots\n") });
-  const outputs = await machine.backend.consoleOutput(await creation.look(never), never);
+  const outputs = await machine.backend.consoleOutput(await creation.look(neverAborted), neverAborted);
   expect(outputs.map(({ name, text }) => `${name}: ${text}`).toSorted()).toEqual([
     "agent_0.console.txt: it boots",
     "master_0.console.txt: it boots",
@@ -253,8 +253,8 @@ checks("doctor reports what interrupted creates and lost clusters left, with the
     { call: "image inspect", when: "before", answer: printed(JSON.stringify([orphan, torn])) },
   );
   const runtime = { environment: world.environment, clock: systemClock, progress };
-  const check = containerChecks("docker", runtime, never).find(({ name }) => name === "leftovers")!;
-  const told = outcomeText(await check.run(never));
+  const check = containerChecks("docker", runtime, neverAborted).find(({ name }) => name === "leftovers")!;
+  const told = outcomeText(await check.run(neverAborted));
   expect(told).toContain('The snapshot "installed" of cluster "own" has outlived it.');
   expect(told).toContain(`docker image rm ${orphan.RepoTags[0]}`);
   expect(told).toContain('The snapshot "installed" of cluster "own" is incomplete.');
@@ -288,7 +288,7 @@ async function imitate({ world }: Machine, creation: string, index: number): Pro
   await world.engine.run(["create", ...words, `--network=${network}`, `--name=${name}`], new Uint8Array());
 }
 
-// Shows R123.
+// Shows R131.
 test("of two clusters with one id, the one whose key is on this machine is meant", async () => {
   await using machine = await openMachine();
   await imitate(machine, "fedcba9876543210", 5);
@@ -296,5 +296,5 @@ test("of two clusters with one id, the one whose key is on this machine is meant
   await beginCreation(machine.directory, "own", creationId);
   await writeFile(creationFiles(machine.directory).privateKey, "");
   await endCreation(machine.directory, "finished");
-  expect((await machine.backend.find("own", never))?.creationId).toBe(creationId);
+  expect((await machine.backend.find("own", neverAborted))?.creationId).toBe(creationId);
 });

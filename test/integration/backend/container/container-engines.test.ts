@@ -8,15 +8,14 @@ import { chooseEngine } from "../../../../src/backend/container/engine/choose-en
 import { containerChecks } from "../../../../src/backend/container/checks.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { type EngineName } from "../../../../src/backend/container/engine/engine-kind.ts";
-import { findInOtherEngines } from "../../../../src/backend/container/records/find-in-other-engines.ts";
+import { findInOtherEngines } from "../../../../src/backend/container/container-backend.ts";
 import { findCluster } from "../../../../src/cluster/find-cluster.ts";
-import { runChecks } from "../../../../src/doctor/run-checks.ts";
+import { runChecks } from "../../../../src/commands/doctor/run-checks.ts";
 import { type Progress, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
-
-const neverAborted = new AbortController().signal;
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** The shell scripts, by program. */
 const docker = `echo '{"Server":{"Components":[{"Name":"Engine"}]}}'`;
@@ -107,7 +106,7 @@ test("if docker is another program and Podman is missing, the error says both", 
   );
 });
 
-// Shows R121.
+// Shows R109.
 test.each([
   ["does not answer", silentDocker],
   ["may not be used", `echo "permission denied while trying to connect to the Docker daemon socket" >&2; exit 1`],
@@ -190,7 +189,7 @@ test("the wait for a slow engine is shown; that for a quick one is not", async (
   expect(machine.waits).toEqual([""]);
 });
 
-// Shows R121.
+// Shows R109.
 test("doctor reports with Docker's message that it hangs, after trying Podman", async () => {
   await using machine = await openMachine({ docker: "exec /bin/sleep 600" });
   const runtime = { ...machine.runtime, clock: systemClock };

@@ -1,30 +1,29 @@
 /** ARM machines on a real QEMU, which can emulate them everywhere. */
-import { expect, test } from "bun:test";
+
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { expect, test } from "bun:test";
+import { hostKeyPerNode } from "../../../../src/backend/shared/first-boot.ts";
+import type { NodeFacts } from "../../../../src/backend/vm/cluster-facts.ts";
+import { readImageFacts } from "../../../../src/backend/vm/images/image-store.ts";
+import { findFreePorts, launchMachines, toPorts } from "../../../../src/backend/vm/machines/launch.ts";
+import { endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { trialLimitsMs, tryAccelerators } from "../../../../src/backend/vm/qemu/accelerator.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
-import type { NodeFacts } from "../../../../src/backend/vm/cluster-facts.ts";
-import { readImageFacts } from "../../../../src/backend/vm/images/disk.ts";
 import { findFirmware } from "../../../../src/backend/vm/qemu/firmware.ts";
-import { findFreePorts } from "../../../../src/backend/vm/machines/free-ports.ts";
-import { launchMachines, toPorts } from "../../../../src/backend/vm/machines/launch.ts";
-import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
-import { endMachines } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
-import { hostKeyPerNode } from "../../../../src/backend/first-host-keys.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const environment = { PATH: process.env["PATH"] ?? "" };
 const qemu = openQemu({ environment, progress: silentProgress }, architectureOf("arm64"));
 const missing = ["qemu-system-aarch64", "qemu-img"].find((program) => Bun.which(program) === null);
-const firmware = missing === undefined ? await findFirmware(qemu, never).catch(() => undefined) : undefined;
+const firmware = missing === undefined ? await findFirmware(qemu, neverAborted).catch(() => undefined) : undefined;
 const lack = firmware === undefined ? `no ${missing ?? "firmware"} here` : undefined;
 
 test.skipIf(lack !== undefined)(`the trial of an accelerator works on ARM (${lack ?? "here"})`, async () => {
-  const trials = await tryAccelerators(qemu, "linux", trialLimitsMs, never);
+  const trials = await tryAccelerators(qemu, "linux", trialLimitsMs, neverAborted);
   expect(trials.find(({ accelerator }) => accelerator === "tcg")).toEqual({ accelerator: "tcg", problem: undefined });
 });
 
@@ -42,7 +41,7 @@ test.skipIf(lack !== undefined)(
     await mkdir(join(folder.path, "machines"));
     await writeFile(join(folder.path, "empty.img"), new Uint8Array(1_048_576));
     const files = machineFiles(folder.path, node);
-    await launchMachines(qemu, await planOf(folder.path, node), never);
+    await launchMachines(qemu, await planOf(folder.path, node), neverAborted);
     try {
       await consoleShows(files.console, "BdsDxe: ");
       const text = await readFile(files.console, "utf8");
@@ -50,7 +49,7 @@ test.skipIf(lack !== undefined)(
       // The first card after the one for random numbers.
       expect(text).toMatch(/BdsDxe: failed to load Boot\d+ "UEFI Misc Device.*Pci\(0x2,0x0\)/);
     } finally {
-      await endMachines([files], systemClock, never);
+      await endMachines([files], systemClock, neverAborted);
     }
   },
   60_000,
@@ -74,7 +73,7 @@ async function planOf(directory: string, node: NodeFacts): Promise<Parameters<ty
     accelerator: "tcg",
     isSandboxed: true,
     firmware,
-    image: await readImageFacts(qemu, join(directory, "empty.img"), never),
+    image: await readImageFacts(qemu, join(directory, "empty.img"), neverAborted),
     boot: {
       user: "e2e",
       publicKey: "ssh-ed25519 AAAA",

@@ -1,12 +1,11 @@
 /** New clusters from a snapshot of real QEMUs whose disks hold a program that only counts. Nobody can log in to it. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { appendFile, mkdir, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
+
+import { appendFile, mkdir, readFile, readdir, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
-import { readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type StoredCluster, readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import { assertMemory, assertSpace } from "../../../../src/backend/vm/copies/resolve-copy.ts";
-import { allProcessFiles, machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
-import { endMachines } from "../../../../src/backend/vm/machines/machine-process.ts";
+import { allProcessFiles, endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { createCluster } from "../../../../src/cluster/create.ts";
@@ -14,18 +13,18 @@ import { summarizeCreation } from "../../../../src/cluster/create/plan-machines.
 import { Cluster, type CopyClusterRequest, VmBackend } from "../../../../src/index.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../../src/ssh/known-hosts.ts";
-import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
+import { creationFiles } from "../../../../src/store/creation-folder.ts";
 import { type Runtime, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { wireKey } from "../../../support/ssh-options.ts";
 import { until } from "../../../support/until.ts";
 import { readCount, startCountingMachines } from "./counting-machines.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const lack =
   process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null ? undefined : "no QEMU for this processor here";
 const checks = test.skipIf(lack !== undefined);
-const never = new AbortController().signal;
 const from = { clusterId: "counting", name: "counted" };
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; source?: StoredCluster } = {};
 const source = (): StoredCluster => state.source!;
@@ -77,7 +76,7 @@ const create = async (clusterId: string, signal: AbortSignal, limitMs = 60_000) 
   createCluster(request(clusterId, limitMs), placeOf(), runtime(), signal);
 
 const summarize = async (clusterId: string, path?: string) =>
-  summarizeCreation(request(clusterId, 60_000), placeOf(path), never);
+  summarizeCreation(request(clusterId, 60_000), placeOf(path), neverAborted);
 
 const refusal = async (clusterId: string, path?: string) => failureOf(summarize(clusterId, path));
 
@@ -87,11 +86,12 @@ beforeAll(async () => {
   state.source = await startCountingMachines(state.folder.path, runtime());
   await pinSource();
   await untilCounting(source());
-  await backend().snapshots.create((await backend().find("counting", never))!, "counted", never);
+  await backend().snapshots.create((await backend().find("counting", neverAborted))!, "counted", neverAborted);
 }, 60_000);
 
 afterAll(async () => {
-  if (state.source !== undefined) await endMachines(await allProcessFiles(source().directory), systemClock, never);
+  if (state.source !== undefined)
+    await endMachines(await allProcessFiles(source().directory), systemClock, neverAborted);
   await state.folder?.[Symbol.asyncDispose]();
 });
 
@@ -130,12 +130,12 @@ checks(
     const networkOf = async ({ directory }: StoredCluster) =>
       readFile(join(directory, "machines", "network", "qemu.pid"), "utf8");
     expect(await networkOf(copy)).not.toBe(await networkOf(source()));
-    const listed = await backend().list(never);
+    const listed = await backend().list(neverAborted);
     expect(listed.map(({ id }) => id).toSorted()).toEqual(["copy", "counting"]);
     interrupted.abort(new Error("interrupted"));
     expect(await creation).toMatchObject({ message: "interrupted" });
     expect(await made("copy")).toBeUndefined();
-    expect((await backend().list(never)).map(({ id }) => id)).toEqual(["counting"]);
+    expect((await backend().list(neverAborted)).map(({ id }) => id)).toEqual(["counting"]);
     expect(await allProcessFiles(copy.directory)).toEqual([]);
     await untilCounting(source());
     expect((await countsOf(source())).every((count, place) => count > saved[place]!)).toBe(true);
@@ -147,8 +147,8 @@ checks(
 checks(
   "a copy whose machines never answer is removed at its time limit",
   async () => {
-    expect(await failureOf(create("late", never, 4_000))).toMatchObject({ id: "deadline-passed" });
-    expect((await backend().list(never)).map(({ id }) => id)).toEqual(["counting"]);
+    expect(await failureOf(create("late", neverAborted, 4_000))).toMatchObject({ id: "deadline-passed" });
+    expect((await backend().list(neverAborted)).map(({ id }) => id)).toEqual(["counting"]);
     expect(await made("late")).toBeUndefined();
   },
   60_000,
@@ -163,7 +163,7 @@ checks(
     const failure = await failureOf(Cluster.create(machines, { from: "counting:counted", timeoutMs: 4_000 }));
     expect(failure).toMatchObject({ id: "deadline-passed" });
     expect(lines).toContain("Continue virtual machines: done");
-    expect((await backend().list(never)).map(({ id }) => id)).toEqual(["counting"]);
+    expect((await backend().list(neverAborted)).map(({ id }) => id)).toEqual(["counting"]);
     const missing = await failureOf(Cluster.create(machines, { from: "counting:other" }));
     expect(missing).toMatchObject({ id: "snapshot-not-found" });
     const both = { from: "counting:counted", variant: "oss", masters: 1 } as CopyClusterRequest;
@@ -178,16 +178,18 @@ checks(
 
 checks("unknown clusters, unknown snapshots and a taken id are refused", async () => {
   const other = request("copy", 60_000, { ...from, name: "other" });
-  expect(await failureOf(summarizeCreation(other, placeOf(), never))).toMatchObject({
+  expect(await failureOf(summarizeCreation(other, placeOf(), neverAborted))).toMatchObject({
     id: "snapshot-not-found",
     hint: "It has: counted.",
   });
   const nowhere = request("copy", 60_000, { ...from, clusterId: "nowhere" });
-  expect(await failureOf(summarizeCreation(nowhere, placeOf(), never))).toMatchObject({ id: "cluster-not-found" });
+  expect(await failureOf(summarizeCreation(nowhere, placeOf(), neverAborted))).toMatchObject({
+    id: "cluster-not-found",
+  });
   expect(await refusal("counting")).toMatchObject({ id: "cluster-exists" });
   const { planCopy: _, ...without } = backend();
   expect(
-    await failureOf(summarizeCreation(request("copy", 60_000), { backend: without, install: undefined }, never)),
+    await failureOf(summarizeCreation(request("copy", 60_000), { backend: without, install: undefined }, neverAborted)),
   ).toMatchObject({
     id: "bad-usage",
   });
@@ -232,7 +234,7 @@ checks(
       message: expect.stringContaining("agent_0/disk.qcow2 has changed"),
     });
     await truncate(disk, size);
-    expect((await backend().list(never)).map(({ id }) => id)).toEqual(["counting"]);
+    expect((await backend().list(neverAborted)).map(({ id }) => id)).toEqual(["counting"]);
   },
   60_000,
 );
@@ -245,7 +247,7 @@ test("the disks must fit on this machine's disk; the memory is only read", async
   expect(await failureOf(needing(disk))).toMatchObject({ id: "capacity-lacking" });
 });
 
-// Shows R135.
+// Shows R119.
 test("memory must suffice for the copy, and for the source if it runs", () => {
   const nodes = [{ state: "running" }, { state: "running" }];
   const cluster = (states = nodes) =>

@@ -1,21 +1,21 @@
 /** A cluster of two real QEMUs, connected like ours, that boot a program of a few bytes. */
+
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type StoredCluster, writeClusterFacts } from "../../../../src/backend/vm/cluster-facts.ts";
-import { findFreePorts } from "../../../../src/backend/vm/machines/free-ports.ts";
-import { startMachines, toPorts } from "../../../../src/backend/vm/machines/launch.ts";
-import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
+import { findFreePorts, startMachines, toPorts } from "../../../../src/backend/vm/machines/launch.ts";
+import { machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { hostArchitecture } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { runOnMonitor } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
-import { systemClock, type Runtime } from "../../../../src/system/runtime.ts";
+import { type Runtime, systemClock } from "../../../../src/system/runtime.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** xor ax, ax; mov ds, ax; sti; then, 18 times a second: hlt; inc dword [0x1000]; jmp back. */
 const counting = [0x31, 0xc0, 0x8e, 0xd8, 0xfb, 0xf4, 0x66, 0xff, 0x06, 0x00, 0x10, 0xeb, 0xf8];
 const bootSignature = [0x55, 0xaa];
 
 const settings = { accelerator: "tcg", isSandboxed: false, memoryMegabytes: 32, cpus: 1 } as const;
-const never = new AbortController().signal;
 
 /** The cluster `counting`, in the state folder `state` of this folder. */
 export async function startCountingMachines(folder: string, runtime: Runtime): Promise<StoredCluster> {
@@ -34,14 +34,18 @@ export async function startCountingMachines(folder: string, runtime: Runtime): P
   const sockets = { folder: join(folder, "sockets"), count: facts.nodes.length };
   await mkdir(sockets.folder);
   const qemu = openQemu(runtime, hostArchitecture());
-  await startMachines(qemu, { directory, facts, options: settings, ...settings, sockets, clock: systemClock }, never);
+  await startMachines(
+    qemu,
+    { directory, facts, options: settings, ...settings, sockets, clock: systemClock },
+    neverAborted,
+  );
   return { directory, facts };
 }
 
 /** The current count of the machine in this folder. */
 export async function readCount(folder: string): Promise<number> {
   const command = { execute: "human-monitor-command", arguments: { "command-line": "xp /1dw 0x1000" } };
-  const [text] = await runOnMonitor(folder, [command], never);
+  const [text] = await runOnMonitor(folder, [command], neverAborted);
   return Number(/:\s+(\d+)/.exec(String(text))?.[1]);
 }
 

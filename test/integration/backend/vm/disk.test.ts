@@ -3,19 +3,19 @@ import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
-import { assertDiskIsLargeEnough, createDisk, readImageFacts } from "../../../../src/backend/vm/images/disk.ts";
+import { assertDiskIsLargeEnough, createDisk, readImageFacts } from "../../../../src/backend/vm/images/image-store.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { silentProgress } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const qemu = openQemu({ environment: process.env, progress: silentProgress }, architectureOf("x64"));
 const isHere = Bun.which("qemu-img") !== null;
 
 async function makeImage(folder: string, ...words: readonly string[]): Promise<string> {
   const path = join(folder, "image.qcow2");
-  const end = await qemu.image(["create", "-q", "-f", "qcow2", ...words, path, "1M"], never);
+  const end = await qemu.image(["create", "-q", "-f", "qcow2", ...words, path, "1M"], neverAborted);
   expect(end).toMatchObject({ status: 0 });
   return path;
 }
@@ -23,7 +23,7 @@ async function makeImage(folder: string, ...words: readonly string[]): Promise<s
 test.skipIf(!isHere)("an image with its own contents is accepted", async () => {
   await using folder = await scratchFolder();
   const path = await makeImage(folder.path);
-  expect(await readImageFacts(qemu, path, never)).toEqual({ path, format: "qcow2", sizeBytes: 1_048_576 });
+  expect(await readImageFacts(qemu, path, neverAborted)).toEqual({ path, format: "qcow2", sizeBytes: 1_048_576 });
 });
 
 test.skipIf(!isHere)("an image that would expose another file of this machine to the nodes is rejected", async () => {
@@ -32,14 +32,14 @@ test.skipIf(!isHere)("an image that would expose another file of this machine to
   await writeFile(secret, "key\n".repeat(300_000));
   const refused = /refers to another file, which could be any file on this machine/;
   const layered = await makeImage(folder.path, "-b", secret, "-F", "raw");
-  expect((await failureOf(readImageFacts(qemu, layered, never))).message).toMatch(refused);
+  expect((await failureOf(readImageFacts(qemu, layered, neverAborted))).message).toMatch(refused);
   const split = await makeImage(folder.path, "-o", `data_file=${secret}`);
-  expect((await failureOf(readImageFacts(qemu, split, never))).message).toMatch(refused);
+  expect((await failureOf(readImageFacts(qemu, split, neverAborted))).message).toMatch(refused);
 });
 
 test.skipIf(!isHere)("an image that qemu-img can't read is an error with its message", async () => {
   await using folder = await scratchFolder();
-  const failure = await failureOf(readImageFacts(qemu, join(folder.path, "missing"), never));
+  const failure = await failureOf(readImageFacts(qemu, join(folder.path, "missing"), neverAborted));
   expect(failure.id).toBe("image-not-found");
   expect(failure.message).toContain("is not a disk image that nodes can use: qemu-img info failed: Could not open");
 });
@@ -48,11 +48,11 @@ test.skipIf(!isHere)("a disk is a layer on its image, and one that can't be crea
   await using folder = await scratchFolder();
   const image = { path: await makeImage(folder.path), format: "qcow2" } as const;
   const path = join(folder.path, "disk.qcow2");
-  await createDisk(qemu, { path, image, megabytes: 8 }, never);
-  const told = JSON.parse((await qemu.image(["info", "--output=json", path], never)).stdout) as object;
+  await createDisk(qemu, { path, image, megabytes: 8 }, neverAborted);
+  const told = JSON.parse((await qemu.image(["info", "--output=json", path], neverAborted)).stdout) as object;
   expect(told).toMatchObject({ "virtual-size": 8 * 1024 ** 2, "full-backing-filename": image.path });
   const nowhere = join(folder.path, "missing", "disk.qcow2");
-  expect(await failureOf(createDisk(qemu, { path: nowhere, image, megabytes: 8 }, never))).toMatchObject({
+  expect(await failureOf(createDisk(qemu, { path: nowhere, image, megabytes: 8 }, neverAborted))).toMatchObject({
     id: "engine-failed",
     message: expect.stringContaining("qemu-img create failed: "),
   });

@@ -2,15 +2,15 @@
 import { expect, test } from "bun:test";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { hostKeyPerNode } from "../../../../src/backend/first-host-keys.ts";
+import { hostKeyPerNode } from "../../../../src/backend/shared/first-boot.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { launchMachines } from "../../../../src/backend/vm/machines/launch.ts";
-import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
+import { machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import type { Qemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const done = { status: 0, stdout: "", stderr: "" };
 const qemu: Qemu = {
   architecture: architectureOf("x64"),
@@ -60,7 +60,7 @@ test("each machine boots with its own host key, which the first login expects", 
     sockets: { folder: folder.path, count: nodes.length },
     clock: systemClock,
   } as const;
-  await launchMachines(qemu, plan, never);
+  await launchMachines(qemu, plan, neverAborted);
   const seeds = await Promise.all(
     nodes.map(async (node) => readFile(join(machineFiles(folder.path, node).seed, "user-data"), "utf8")),
   );

@@ -4,11 +4,12 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { leftoversCheck } from "../../../../src/backend/vm/checks.ts";
 import { writeClusterFacts } from "../../../../src/backend/vm/cluster-facts.ts";
-import { machineFiles, type ProcessFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
+import { machineFiles, type ProcessFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { networkFiles } from "../../../../src/backend/vm/machines/private-network.ts";
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const creationId = "0123456789abcdef";
 
@@ -50,7 +51,7 @@ async function told({ agents, hasNetwork, snapshots }: Given): Promise<string> {
   const counts = { master: 1, agent: agents, public_agent: 0 };
   const known = { variant: "oss", distribution: "debian-12", createdAt: undefined, createdBy: "test" } as const;
   await writeClusterFacts(directory, { clusterId: "one", creationId, ...known, counts, nodes });
-  return outcomeText(await leftoversCheck(root.path).run(new AbortController().signal));
+  return outcomeText(await leftoversCheck(root.path).run(neverAborted));
 }
 
 const left = (what: string): string =>

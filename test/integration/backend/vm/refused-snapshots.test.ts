@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ClusterFacts, writeClusterFacts } from "../../../../src/backend/vm/cluster-facts.ts";
-import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
+import { machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
@@ -11,8 +11,8 @@ import { failureOf } from "../../../support/failure-of.ts";
 import { machineNodes } from "../../../support/machine-node.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { startMonitor } from "./scripted-monitor.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const creationId = "0123456789abcdef";
 const machines = { accelerator: "tcg", isSandboxed: true, memoryMegabytes: 64, cpus: 1 } as const;
 const nodes = machineNodes;
@@ -48,7 +48,9 @@ async function save(given: Given) {
   });
   const environment = { XDG_STATE_HOME: state.path, PATH: "/nowhere" };
   const backend = createVmBackend({ environment, clock: systemClock, progress: silentProgress });
-  const failure = await failureOf(backend.snapshots.create((await backend.find("one", never))!, "installed", never));
+  const failure = await failureOf(
+    backend.snapshots.create((await backend.find("one", neverAborted))!, "installed", neverAborted),
+  );
   return { failure, snapshots: await readdir(snapshotsFolder(directory)).catch(() => []) };
 }
 

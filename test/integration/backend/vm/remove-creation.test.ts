@@ -2,19 +2,19 @@
 import { expect, test } from "bun:test";
 import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
+import { machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { leftoversCheck } from "../../../../src/backend/vm/checks.ts";
-import { lockMachines } from "../../../../src/backend/lock-machines.ts";
-import { removeCreation } from "../../../../src/backend/vm/remove-creation.ts";
+import { lockMachines } from "../../../../src/backend/shared/lock-machines.ts";
+import { removeCreation } from "../../../../src/backend/vm/records.ts";
 import { recordSockets } from "../../../../src/backend/vm/machines/private-network.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
-import { lookAtMachines } from "../../../../src/backend/vm/machines/look-at-machines.ts";
+import { lookAtMachines } from "../../../../src/backend/vm/machines/launch.ts";
 import { destroyCluster } from "../../../../src/cluster/destroy-clusters.ts";
 import { type Clock, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const silent = { clock: systemClock, progress: silentProgress };
 
 /** A running machine that is not recorded anywhere. */
@@ -32,7 +32,7 @@ test("machines are ended even without cluster.json", async () => {
   await using root = await scratchFolder();
   const directory = join(root.path, "one");
   await using child = await machine(directory);
-  await removeCreation(directory, silent, never);
+  await removeCreation(directory, silent, neverAborted);
   expect(await child.exited).toBe(143);
   expect(await readdir(directory)).toEqual([]);
   expect(await readdir(root.path)).toEqual(["one"]);
@@ -50,18 +50,18 @@ test.each([
   const directory = join(root, "one-0123456789abcdef");
   await using child = await machine(directory);
   if (text !== undefined) await writeFile(join(directory, "cluster.json"), text);
-  expect(await leftoversCheck(root).run(never)).toMatchObject({
+  expect(await leftoversCheck(root).run(neverAborted)).toMatchObject({
     status: "warn",
     message: `Left over: cluster "one" (${directory}/cluster.json cannot be read).`,
     remedy: "Remove those that you no longer need: cluster-vm destroy --cluster-id one",
   });
   const backend = createVmBackend(runtime);
-  expect(await backend.list(never)).toMatchObject([{ id: "one", state: "incomplete", nodes: [] }]);
-  await destroyCluster(backend, "one", runtime, never);
+  expect(await backend.list(neverAborted)).toMatchObject([{ id: "one", state: "incomplete", nodes: [] }]);
+  await destroyCluster(backend, "one", runtime, neverAborted);
   expect(await child.exited).toBe(143);
   expect(await readdir(directory)).toEqual([]);
-  expect(await backend.list(never)).toEqual([]);
-  expect(await leftoversCheck(root).run(never)).toMatchObject({ status: "pass" });
+  expect(await backend.list(neverAborted)).toEqual([]);
+  expect(await leftoversCheck(root).run(neverAborted)).toMatchObject({ status: "pass" });
 });
 
 test("a folder that is a link isn't a cluster: doctor names it, and nothing behind it is ended or removed", async () => {
@@ -73,9 +73,9 @@ test("a folder that is a link isn't a cluster: doctor names it, and nothing behi
   await mkdir(root, { recursive: true });
   await symlink(elsewhere, join(root, "one-0123456789abcdef"));
   const backend = createVmBackend(runtime);
-  expect(await backend.list(never)).toEqual([]);
-  expect((await failureOf(destroyCluster(backend, "one", runtime, never))).id).toBe("cluster-not-found");
-  expect(await leftoversCheck(root).run(never)).toMatchObject({
+  expect(await backend.list(neverAborted)).toEqual([]);
+  expect((await failureOf(destroyCluster(backend, "one", runtime, neverAborted))).id).toBe("cluster-not-found");
+  expect(await leftoversCheck(root).run(neverAborted)).toMatchObject({
     status: "warn",
     message: expect.stringContaining("folder one-0123456789abcdef: it is a link to another place"),
   });
@@ -95,7 +95,7 @@ test("removes the network sockets that a killed create left, and nothing else in
     await writeFile(join(folder, "socket-0"), "");
     await recordSockets(directory, folder);
     if (folder === shared) await writeFile(join(folder, "socket-less"), "");
-    await removeCreation(directory, silent, never);
+    await removeCreation(directory, silent, neverAborted);
   }
   expect((await readdir(root.path)).toSorted()).toEqual(["cluster-e2e-dEf456", "home", "one"]);
   expect(await readdir(shared!)).toEqual(["socket-less"]);
@@ -106,7 +106,7 @@ test("nothing is removed while machines are starting", async () => {
   await using root = await scratchFolder();
   const directory = join(root.path, "one");
   await using child = await machine(directory);
-  const launching = await lockMachines(directory, silent, never);
+  const launching = await lockMachines(directory, silent, neverAborted);
   const impatient = new AbortController();
   const { promise: told, resolve: note } = Promise.withResolvers<string>();
   const waiting = { clock: systemClock, progress: { ...silentProgress, note } };
@@ -117,7 +117,7 @@ test("nothing is removed while machines are starting", async () => {
   expect(child.exitCode).toBeNull();
   expect(await readdir(directory)).toEqual(["machines"]);
   await launching[Symbol.asyncDispose]();
-  await removeCreation(directory, silent, never);
+  await removeCreation(directory, silent, neverAborted);
   expect(await readdir(directory)).toEqual([]);
 });
 
@@ -127,7 +127,7 @@ test("a lock that is never released is reported with its file", async () => {
   await writeFile(`${directory}.lock`, JSON.stringify({ host: "another-name", pid: 1, startedAt: "then" }));
   const time = { now: 0 };
   const clock: Clock = { now: () => time.now, sleep: async (ms) => void (await Promise.resolve((time.now += ms))) };
-  const failure = await failureOf(removeCreation(directory, { clock, progress: silentProgress }, never));
+  const failure = await failureOf(removeCreation(directory, { clock, progress: silentProgress }, neverAborted));
   expect(failure.id).toBe("deadline-passed");
   expect(failure.hint).toContain(`remove ${directory}.lock`);
   expect(time.now).toBe(300_000);

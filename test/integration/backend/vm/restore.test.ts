@@ -1,26 +1,26 @@
 /** Restores of real QEMUs on a computer whose disk or ports have been taken meanwhile. */
-import type { Snapshots } from "../../../../src/backend/contract.ts";
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+
+import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Snapshots } from "../../../../src/backend/contract.ts";
 import type { StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
-import { allProcessFiles, machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
-import { endMachines } from "../../../../src/backend/vm/machines/machine-process.ts";
+import { allProcessFiles, endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { queryRunState } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../../src/ssh/known-hosts.ts";
-import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
+import { creationFiles } from "../../../../src/store/creation-folder.ts";
 import { type Runtime, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { wireKey } from "../../../support/ssh-options.ts";
 import { startCountingMachines } from "./counting-machines.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const lack =
   process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null ? undefined : "no QEMU for this processor here";
 const mountLack = process.getuid?.() === 0 && process.platform === "linux" ? lack : "nothing can be mounted here";
-const never = new AbortController().signal;
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; cluster?: StoredCluster } = {};
 const cluster = (): StoredCluster => state.cluster!;
 const nodes = () => cluster().facts.nodes;
@@ -31,7 +31,7 @@ function runtime(): Runtime {
 }
 
 const snapshots = (): Snapshots => createVmBackend(runtime()).snapshots;
-const record = async () => (await createVmBackend(runtime()).find("counting", never))!;
+const record = async () => (await createVmBackend(runtime()).find("counting", neverAborted))!;
 const states = async () =>
   Promise.all(nodes().map(async (node) => queryRunState(machineFiles(cluster().directory, node).folder)));
 
@@ -39,15 +39,16 @@ beforeAll(async () => {
   if (lack !== undefined) return;
   state.folder = await scratchFolder();
   state.cluster = await startCountingMachines(state.folder.path, runtime());
-  await snapshots().create(await record(), "counted", never);
+  await snapshots().create(await record(), "counted", neverAborted);
 }, 60_000);
 
 afterAll(async () => {
-  if (state.cluster !== undefined) await endMachines(await allProcessFiles(cluster().directory), systemClock, never);
+  if (state.cluster !== undefined)
+    await endMachines(await allProcessFiles(cluster().directory), systemClock, neverAborted);
   await state.folder?.[Symbol.asyncDispose]();
 });
 
-// Shows R134.
+// Shows R118.
 test.skipIf(mountLack !== undefined)(
   `a full disk ends a restore before it stops anything, and no copied disk is left (${mountLack ?? "here"})`,
   async () => {
@@ -56,7 +57,7 @@ test.skipIf(mountLack !== undefined)(
     await Bun.$`mount -t tmpfs -o size=64k tmpfs ${folder}`.quiet();
     try {
       await writeFile(pid, running);
-      const failure = await failureOf(snapshots().restore(await record(), "counted", never));
+      const failure = await failureOf(snapshots().restore(await record(), "counted", neverAborted));
       expect(failure).toMatchObject({ id: "capacity-lacking", message: expect.stringContaining("The disk is full") });
       const files = await readdir(join(cluster().directory, "machines"), { recursive: true });
       expect(files.filter((name) => name.endsWith(".restored"))).toEqual([]);
@@ -75,10 +76,10 @@ test.skipIf(lack !== undefined)(
     const keys = nodes().map(() => wireKey(generateKeyPair("host").publicKey));
     const before = (await record()).nodes.map(({ ssh }) => ssh.port);
     for (const [place, port] of before.entries()) await knownHosts().pin("127.0.0.1", port, keys[place]!);
-    await endMachines(await allProcessFiles(cluster().directory), systemClock, never);
+    await endMachines(await allProcessFiles(cluster().directory), systemClock, neverAborted);
     const taken = Bun.listen({ hostname: "127.0.0.1", port: before[1]!, socket: { data: () => {} } });
     try {
-      await snapshots().restore(await record(), "counted", never);
+      await snapshots().restore(await record(), "counted", neverAborted);
     } finally {
       taken.stop(true);
     }

@@ -1,26 +1,31 @@
 /** Snapshots of real QEMUs whose disks hold a program that only counts. */
-import type { Snapshots } from "../../../../src/backend/contract.ts";
-import { afterAll, beforeAll, expect, test } from "bun:test";
+
 import { existsSync } from "node:fs";
-import { appendFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Snapshots } from "../../../../src/backend/contract.ts";
+import { lockMachines } from "../../../../src/backend/shared/lock-machines.ts";
 import type { StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
-import { allProcessFiles, machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
-import { endMachines, isRunning } from "../../../../src/backend/vm/machines/machine-process.ts";
+import {
+  allProcessFiles,
+  endMachines,
+  isRunning,
+  machineFiles,
+} from "../../../../src/backend/vm/machines/machine-process.ts";
 import { queryRunState, runOnMonitor } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
-import { lockMachines } from "../../../../src/backend/lock-machines.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
-import { systemClock, type Runtime } from "../../../../src/system/runtime.ts";
+import { type Runtime, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
 import { readCount, startCountingMachines } from "./counting-machines.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const lack =
   process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null ? undefined : "no QEMU for this processor here";
-const never = new AbortController().signal;
 /** How the steps of all commands ended. */
 const { progress, steps } = recordingProgress();
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; cluster?: StoredCluster } = {};
@@ -35,7 +40,7 @@ function runtime(path?: string, folder = state.folder!.path): Runtime {
 
 /** As a new command would open them. */
 const snapshots = (path?: string): Snapshots => createVmBackend(runtime(path)).snapshots;
-const record = async () => (await createVmBackend(runtime()).find("counting", never))!;
+const record = async () => (await createVmBackend(runtime()).find("counting", neverAborted))!;
 
 const counts = async (): Promise<readonly number[]> => Promise.all(monitors().map(readCount));
 const states = async () => Promise.all(monitors().map(queryRunState));
@@ -56,11 +61,12 @@ beforeAll(async () => {
   state.folder = await scratchFolder();
   state.cluster = await startCountingMachines(state.folder.path, runtime());
   await untilCounting();
-  await snapshots().create(await record(), "counted", never);
+  await snapshots().create(await record(), "counted", neverAborted);
 }, 120_000);
 
 afterAll(async () => {
-  if (state.cluster !== undefined) await endMachines(await allProcessFiles(cluster().directory), systemClock, never);
+  if (state.cluster !== undefined)
+    await endMachines(await allProcessFiles(cluster().directory), systemClock, neverAborted);
   await state.folder?.[Symbol.asyncDispose]();
 });
 
@@ -70,10 +76,10 @@ checks(
   `machines continue after a snapshot, and a restore takes them back to it (${lack ?? "here"})`,
   async () => {
     const before = await counts();
-    await snapshots().create(await record(), "own", never);
+    await snapshots().create(await record(), "own", neverAborted);
     expect(await states()).toEqual(["running", "running"]);
     expect(steps.at(-1)).toBe("Save memory and disks: done");
-    expect(await snapshots().list(await record(), never)).toMatchObject([
+    expect(await snapshots().list(await record(), neverAborted)).toMatchObject([
       { name: "counted", isComplete: true },
       { name: "own", isComplete: true },
     ]);
@@ -81,7 +87,7 @@ checks(
     const haveGoneOn = async () => (await counts()).every((count, place) => count > saved[place]! + 40);
     await until("machines that count on for two seconds", haveGoneOn, { limitMs: 50_000, everyMs: 200 });
     const later = await counts();
-    await snapshots().restore(await record(), "own", never);
+    await snapshots().restore(await record(), "own", neverAborted);
     expect(steps.slice(-2)).toEqual(["Check the snapshot: done", "Restore memory and disks: done"]);
     const restored = await counts();
     expect(await states()).toEqual(["running", "running"]);
@@ -90,7 +96,7 @@ checks(
       expect(restored[place]!).toBeLessThan(later[place]!);
     }
     await untilCounting();
-    await snapshots().delete(await record(), "own", never);
+    await snapshots().delete(await record(), "own", neverAborted);
     expect((await record()).nodes.map(({ state: each, ssh }) => [each, ssh.port])).toEqual(
       nodes().map(({ ports }) => ["running", ports.ssh]),
     );
@@ -101,22 +107,22 @@ checks(
 checks(
   "a restore also starts machines that have ended",
   async () => {
-    await endMachines(await allProcessFiles(cluster().directory), systemClock, never);
+    await endMachines(await allProcessFiles(cluster().directory), systemClock, neverAborted);
     expect((await record()).nodes.map((node) => node.state)).toEqual(["ended", "ended"]);
-    const refused = await failureOf(snapshots().create(await record(), "late", never));
+    const refused = await failureOf(snapshots().create(await record(), "late", neverAborted));
     expect(refused).toMatchObject({ id: "machine-failed" });
-    await snapshots().restore(await record(), "counted", never);
+    await snapshots().restore(await record(), "counted", neverAborted);
     await untilCounting();
   },
   60_000,
 );
 
 checks("a name can't be used twice, and an unknown name is not found", async () => {
-  expect(await failureOf(snapshots().create(await record(), "counted", never))).toMatchObject({
+  expect(await failureOf(snapshots().create(await record(), "counted", neverAborted))).toMatchObject({
     id: "snapshot-exists",
   });
   for (const act of ["restore", "delete"] as const) {
-    const missing = await failureOf(snapshots()[act](await record(), "other", never));
+    const missing = await failureOf(snapshots()[act](await record(), "other", neverAborted));
     expect(missing).toMatchObject({ id: "snapshot-not-found", hint: "It has: counted." });
   }
 });
@@ -127,13 +133,14 @@ checks(
     const pids = async () =>
       Promise.all(nodes().map(async (node) => readFile(machineFiles(cluster().directory, node).pid, "utf8")));
     const before = await pids();
-    await snapshots().create(await record(), "damaged", never);
+    await snapshots().create(await record(), "damaged", neverAborted);
     const memory = join(snapshotsFolder(cluster().directory), "damaged", "agent_0", "memory");
     const whole = await readFile(memory);
     const changed = Buffer.from(whole);
     changed[changed.length - 100]! ^= 1;
     await writeFile(memory, changed);
-    const refusal = async (path?: string) => failureOf(snapshots(path).restore(await record(), "damaged", never));
+    const refusal = async (path?: string) =>
+      failureOf(snapshots(path).restore(await record(), "damaged", neverAborted));
     expect(await refusal()).toMatchObject({
       id: "snapshot-unusable",
       message: expect.stringContaining("agent_0/memory has changed"),
@@ -155,7 +162,7 @@ checks(
     expect(await refusal()).toMatchObject({ message: expect.stringContaining("snapshot.json cannot be read") });
     expect(await pids()).toEqual(before);
     expect(await states()).toEqual(["running", "running"]);
-    await snapshots().delete(await record(), "damaged", never);
+    await snapshots().delete(await record(), "damaged", neverAborted);
     expect(await names()).toEqual(["counted"]);
   },
   60_000,
@@ -184,7 +191,7 @@ checks.each([
     const killed = Bun.spawn([process.execPath, own, "counting", "counted"], { env, stderr: "ignore" });
     await killed.exited;
     expect(killed.signalCode).toBe("SIGKILL");
-    await snapshots().restore(await record(), "counted", never);
+    await snapshots().restore(await record(), "counted", neverAborted);
     await untilCounting();
     expect(await names()).toEqual(["counted"]);
     const files = await readdir(join(cluster().directory, "machines"), { recursive: true });
@@ -203,7 +210,7 @@ test.skipIf(mountLack !== undefined)(
     const folder = snapshotsFolder(cluster().directory);
     await Bun.$`mount -t tmpfs -o size=1m tmpfs ${folder}`.quiet();
     try {
-      const failure = await failureOf(snapshots().create(await record(), "full", never));
+      const failure = await failureOf(snapshots().create(await record(), "full", neverAborted));
       expect(failure).toMatchObject({ id: "capacity-lacking", message: expect.stringContaining("The disk is full") });
       expect(await names()).toEqual([]);
       expect(await states()).toEqual(["running", "running"]);
@@ -218,7 +225,7 @@ test.skipIf(mountLack !== undefined)(
 checks(
   "of two concurrent restores, one waits for the other",
   async () => {
-    const again = async () => snapshots().restore(await record(), "counted", never);
+    const again = async () => snapshots().restore(await record(), "counted", neverAborted);
     await Promise.all([again(), again()]);
     expect(await states()).toEqual(["running", "running"]);
     await untilCounting();
@@ -245,22 +252,24 @@ checks(
   "the paused machines of a killed program continue at the next look at the cluster, unless another process works on them",
   async () => {
     const { directory } = cluster();
-    await Promise.all(monitors().map(async (folder) => runOnMonitor(folder, [{ execute: "stop" }], never)));
+    await Promise.all(monitors().map(async (folder) => runOnMonitor(folder, [{ execute: "stop" }], neverAborted)));
     await mkdir(join(snapshotsFolder(directory), ".cut"));
     await writeFile(join(directory, "paused"), "");
     {
-      await using _ = await lockMachines(directory, { clock: systemClock, progress }, never);
+      await using _ = await lockMachines(directory, { clock: systemClock, progress }, neverAborted);
       await record();
       expect(await states()).toEqual(["paused", "paused"]);
     }
-    expect((await snapshots().list(await record(), never)).find(({ name }) => name === "cut")?.isComplete).toBe(false);
+    expect((await snapshots().list(await record(), neverAborted)).find(({ name }) => name === "cut")?.isComplete).toBe(
+      false,
+    );
     expect(await states()).toEqual(["running", "running"]);
-    expect(await failureOf(snapshots().restore(await record(), "cut", never))).toMatchObject({
+    expect(await failureOf(snapshots().restore(await record(), "cut", neverAborted))).toMatchObject({
       id: "snapshot-unusable",
     });
-    await snapshots().create(await record(), "cut", never);
+    await snapshots().create(await record(), "cut", neverAborted);
     expect((await names()).toSorted()).toEqual(["counted", "cut"]);
-    await snapshots().delete(await record(), "cut", never);
+    await snapshots().delete(await record(), "cut", neverAborted);
   },
   60_000,
 );
@@ -272,9 +281,9 @@ checks(
     const own = runtime(undefined, folder.path);
     const { directory, facts } = await startCountingMachines(folder.path, own);
     const backend = createVmBackend(own);
-    const found = (await backend.find("counting", never))!;
-    await backend.snapshots.create(found, "counted", never);
-    await backend.remove(found, never);
+    const found = (await backend.find("counting", neverAborted))!;
+    await backend.snapshots.create(found, "counted", neverAborted);
+    await backend.remove(found, neverAborted);
     expect(await stat(snapshotsFolder(directory)).catch(() => "gone")).toBe("gone");
     for (const node of facts.nodes) expect(await isRunning(machineFiles(directory, node))).toBe(false);
   },

@@ -16,8 +16,8 @@ import { unmarked } from "../../../../src/outside-text.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const loginFailed = new ClusterError("machine-failed", "Cannot log in to master_0.");
 
 /** A machine is a process that sleeps; under `crashes`, it ends at once. The network's process creates the sockets and ends. */
@@ -115,15 +115,15 @@ async function openCreation(script: string, { forced, agents = 1, hasOwnImage = 
       const own = join(root, `one-${id}`);
       await mkdir(own);
       const resolved = { ...plan.resolved, image: { ...plan.resolved.image, ...sum } };
-      await new VmCreation({ ...plan, resolved }, runtime).claim({ creationId: id, directory: own }, never);
+      await new VmCreation({ ...plan, resolved }, runtime).claim({ creationId: id, directory: own }, neverAborted);
     },
-    claim: async () => creation.claim({ creationId: "0123456789abcdef", directory }, never),
-    launch: async () => creation.launch("ssh-ed25519 AAAA", never),
+    claim: async () => creation.claim({ creationId: "0123456789abcdef", directory }, neverAborted),
+    launch: async () => creation.launch("ssh-ed25519 AAAA", neverAborted),
     /** The folder of the sockets that connect the machines. */
     sockets: async () => readFile(join(directory, "machines", "network", "sockets"), "utf8"),
     [Symbol.asyncDispose]: async () => {
-      await creation.stop(never);
-      await creation.remove(never);
+      await creation.stop(neverAborted);
+      await creation.remove(neverAborted);
       await folder[Symbol.asyncDispose]();
     },
   };
@@ -148,23 +148,23 @@ test("machines that crash under kvm are restarted under tcg, once", async () => 
   const { creation, notes } = started;
   expect((await failureOf(creation.look())).id).toBe("machine-failed");
   const usualLimitMs = creation.loginLimitMs;
-  expect(await creation.recover(loginFailed, never)).toBe(true);
+  expect(await creation.recover(loginFailed, neverAborted)).toBe(true);
   expect(creation.loginLimitMs).toBeGreaterThan(usualLimitMs);
   expect(notes).toEqual([expect.stringContaining("kvm cannot run these machines (KVM internal error. Suberror: 1)")]);
-  await creation.launch("ssh-ed25519 AAAA", never);
+  await creation.launch("ssh-ed25519 AAAA", neverAborted);
   expect((await creation.look()).nodes.map(({ state }) => state)).toEqual(["running", "running"]);
-  expect(await creation.recover(loginFailed, never)).toBe(false);
+  expect(await creation.recover(loginFailed, neverAborted)).toBe(false);
 });
 
 test("running machines are not restarted, whatever else failed", async () => {
   await using started = await startCreation("none");
-  expect(await started.creation.recover(loginFailed, never)).toBe(false);
+  expect(await started.creation.recover(loginFailed, neverAborted)).toBe(false);
   expect(started.notes).toEqual([]);
 });
 
 test("if the user chose kvm, a crash under it is an error with a remedy", async () => {
   await using started = await startCreation("kvm", { forced: "kvm" });
-  expect((await failureOf(started.creation.recover(loginFailed, never))).hint).toBe(
+  expect((await failureOf(started.creation.recover(loginFailed, neverAborted))).hint).toBe(
     "Omit `accelerator`, or pass `accelerator tcg`.",
   );
 });
@@ -174,7 +174,7 @@ test("what cloud-init complains about is shown with -v, and the machine counts a
   const { creation, details } = started;
   const complaint = { status: 3, stdout: "status: error\nno such locale\n", stderr: "" };
   const [first] = (await creation.look()).nodes;
-  await creation.finishBoot(first!, { run: async () => complaint }, never);
+  await creation.finishBoot(first!, { run: async () => complaint }, neverAborted);
   expect(unmarked(details.at(-1)!)).toBe("-v: master_0: cloud-init reported:\nstatus: error\nno such locale");
 });
 
@@ -191,7 +191,7 @@ test.each([
     const run = async (command: { readonly argv: readonly string[] }) => Promise.resolve((asked.push(command), clean));
     const [first] = (await started.creation.look()).nodes;
     const shown = started.details.length;
-    await started.creation.finishBoot(first!, { run }, never);
+    await started.creation.finishBoot(first!, { run }, neverAborted);
     // Machines on this computer have no deadline of their own.
     expect(asked).toMatchObject([
       { limitMs, argv: ["sh", "-c", expect.anything(), "e2e-first-boot", "", "/run/cloud-init"] },
@@ -209,7 +209,7 @@ test.each([
   await using started = await startCreation("none", { ...(forced !== undefined && { forced }), agents: 0 });
   await rememberBrokenAccelerator(started.environment, { accelerator: "kvm", reason: "emulation failure" });
   const [first] = (await started.creation.look()).nodes;
-  await started.creation.finishBoot(first!, { run: async () => clean }, never);
+  await started.creation.finishBoot(first!, { run: async () => clean }, neverAborted);
   expect((await readBrokenAccelerator(started.environment))?.reason).toBe(reason);
 });
 
@@ -291,8 +291,8 @@ test("the sockets of the private network stay until the last machine has booted"
   const sockets = await started.sockets();
   const shell = { run: async () => ({ status: 0, stdout: "", stderr: "" }) };
   const [first, second] = (await creation.look()).nodes;
-  await creation.finishBoot(first!, shell, never);
+  await creation.finishBoot(first!, shell, neverAborted);
   expect(await isThere(join(sockets, "socket-1"))).toBe(true);
-  await creation.finishBoot(second!, shell, never);
+  await creation.finishBoot(second!, shell, neverAborted);
   expect(await isThere(sockets)).toBe(false);
 });

@@ -1,16 +1,15 @@
-import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, stat } from "node:fs/promises";
+import { mkdir, readFile, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { expect, test } from "bun:test";
 import type { ClusterError } from "../../../../src/errors.ts";
-import type { DownloadRequest } from "../../../../src/platform/artifact/artifact-download.ts";
-import { downloadArtifact } from "../../../../src/platform/artifact/artifact-download.ts";
-import { parseArtifactLocation } from "../../../../src/platform/artifact/artifact-location.ts";
+import { type DownloadRequest, downloadArtifact } from "../../../../src/platform/artifact/artifact-download.ts";
+import { parseArtifactLocation } from "../../../../src/platform/artifact/artifact-request.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { artifactBytes, cutAnswer, rangeAnswer, rawServer, webServer } from "./artifact-server.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const secret = "hunter2-token";
 const bytes = artifactBytes(300_000);
 const sum = createHash("sha256").update(bytes).digest("hex");
@@ -26,10 +25,10 @@ const request = (workspaceFolder: string, part: Partial<DownloadRequest> = {}): 
   ...part,
 });
 
-const download = (url: string, given: DownloadRequest, signal = never) =>
+const download = (url: string, given: DownloadRequest, signal = neverAborted) =>
   downloadArtifact(parseArtifactLocation(url, "/").value!, given, signal);
 
-async function failure(url: string, given: DownloadRequest, signal = never): Promise<ClusterError> {
+async function failure(url: string, given: DownloadRequest, signal = neverAborted): Promise<ClusterError> {
   const error: unknown = await download(url, given, signal).then(
     () => new Error("it was downloaded"),
     (thrown: unknown) => thrown,
@@ -39,7 +38,7 @@ async function failure(url: string, given: DownloadRequest, signal = never): Pro
   return error as ClusterError;
 }
 
-// Shows R41.
+// Shows R46.
 test("a download is in a private folder of the workspace, and is removed after use", async () => {
   await using workspace = await scratchFolder();
   await using server = webServer((asked) => rangeAnswer(asked, bytes, {}));

@@ -3,13 +3,14 @@ import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClusterError } from "../../../../src/errors.ts";
 import { readArtifactHead } from "../../../../src/platform/artifact/artifact-head.ts";
-import { parseArtifactLocation } from "../../../../src/platform/artifact/artifact-location.ts";
+import { parseArtifactLocation } from "../../../../src/platform/artifact/artifact-request.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
 import { artifactBytes, rangeAnswer, rawServer, webServer } from "./artifact-server.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
-const signal = new AbortController().signal;
+const signal = neverAborted;
 const secret = "hunter2-token";
 
 /** A clock on which pauses take no time. */

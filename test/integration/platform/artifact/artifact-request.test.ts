@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
 import { readArtifactHead } from "../../../../src/platform/artifact/artifact-head.ts";
-import { parseArtifactLocation } from "../../../../src/platform/artifact/artifact-location.ts";
+import { parseArtifactLocation } from "../../../../src/platform/artifact/artifact-request.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { artifactBytes, rangeAnswer, webServer } from "./artifact-server.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 test.each([
   ["", null],
@@ -13,14 +14,14 @@ test.each([
 ])("the user part %j of a URL is sent as %j", async (user, authorization) => {
   await using server = webServer((request) => rangeAnswer(request, artifactBytes(5000), {}));
   const location = parseArtifactLocation(server.origin.replace("//", `//${user}`), "/").value!;
-  await readArtifactHead(location, { clock: systemClock, limitMs: 15_000 }, new AbortController().signal);
+  await readArtifactHead(location, { clock: systemClock, limitMs: 15_000 }, neverAborted);
   expect(server.requests.map((request) => request.headers.get("authorization"))).toEqual([authorization]);
 });
 
 test("a part without a Content-Range header is rejected, since its place is unknown", async () => {
   await using server = webServer(() => new Response(artifactBytes(4096), { status: 206 }));
   const location = parseArtifactLocation(server.origin, "/").value!;
-  const reading = readArtifactHead(location, { clock: systemClock, limitMs: 15_000 }, new AbortController().signal);
+  const reading = readArtifactHead(location, { clock: systemClock, limitMs: 15_000 }, neverAborted);
   expect(await failureOf(reading)).toMatchObject({
     id: "artifact-unreachable",
     message: expect.stringContaining("without a Content-Range header"),
@@ -32,7 +33,7 @@ test("between tries, a server that fails gets more and more time", async () => {
   const clock = { now: () => 0, sleep: async (ms: number) => void pauses.push(ms) };
   await using server = webServer(() => new Response("busy", { status: 503 }));
   const location = parseArtifactLocation(server.origin, "/").value!;
-  const reading = readArtifactHead(location, { clock, limitMs: 15_000 }, new AbortController().signal);
+  const reading = readArtifactHead(location, { clock, limitMs: 15_000 }, neverAborted);
   expect((await failureOf(reading)).id).toBe("artifact-unreachable");
   expect(pauses).toEqual([500, 1000, 1500]);
 });

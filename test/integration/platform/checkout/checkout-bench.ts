@@ -1,13 +1,12 @@
 import { chmod, mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Variant } from "../../../../src/model/cluster-record.ts";
-import { syncCheckoutToNode } from "../../../../src/platform/checkout/checkout-sync.ts";
-import type { SyncTarget } from "../../../../src/platform/checkout/checkout-sync.ts";
+import { type SyncTarget, syncCheckoutToNode } from "../../../../src/platform/checkout/checkout-sync.ts";
 import { readCheckout } from "../../../../src/platform/checkout/checkout.ts";
-import type { Layout } from "../../../../src/platform/layout.ts";
 import { clusterLayout } from "../../../../src/platform/layouts/cluster.ts";
+import type { Layout } from "../../../../src/platform/layouts/layout.ts";
 import type { Connection, RemoteCommand } from "../../../../src/ssh/connection/connection.ts";
-import { createFileSums } from "../../../../src/system/files/file-hash.ts";
+import { createFileSums } from "../../../../src/system/files/byte-source.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const { signal } = new AbortController();

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { installOn } from "../../../../src/cluster/create.ts";
-import { standing } from "../../../../src/cluster/library/install-from-path.ts";
+import { standing } from "../../../../src/library/install-from-path.ts";
 import { openInstallation } from "../../../../src/platform/install/steps.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";

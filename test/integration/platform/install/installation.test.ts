@@ -1,18 +1,17 @@
-import { unmarked } from "../../../../src/outside-text.ts";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { NodeRecord, Role } from "../../../../src/model/cluster-record.ts";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { installOn } from "../../../../src/cluster/create.ts";
-import { standing } from "../../../../src/cluster/library/install-from-path.ts";
+import { standing } from "../../../../src/library/install-from-path.ts";
+import type { NodeRecord, Role } from "../../../../src/model/cluster-record.ts";
+import { unmarked } from "../../../../src/outside-text.ts";
+import { bootstrapPort } from "../../../../src/platform/install/bootstrap/serve.ts";
 import type { InstallPlan } from "../../../../src/platform/install/install-plan.ts";
 import { openInstallation } from "../../../../src/platform/install/steps.ts";
 import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
-import { bootstrapPort } from "../../../../src/platform/install/bootstrap/serve.ts";
+import type { TemporaryFolder } from "../../../../src/system/files/private-file.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
-import type { TemporaryFolder } from "../../../../src/system/files/temporary-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { scratchFolder } from "../../../support/scratch-folder.ts";
 import {
   added,
   exampleArtifact,
@@ -20,8 +19,13 @@ import {
   examplePlan,
   exampleTraits,
 } from "../../../support/install-example.ts";
-import { machinesLack, startMachines } from "../../../support/install-machine.ts";
-import type { FolderMachine, FolderMachines } from "../../../support/install-machine.ts";
+import {
+  type FolderMachine,
+  type FolderMachines,
+  machinesLack,
+  startMachines,
+} from "../../../support/install-machine.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
 
 const state: { folder?: TemporaryFolder } = {};
@@ -84,7 +88,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     expect(machines.machines[1]!.commands.length).toBe(2);
   }, 20_000);
 
-  // Shows R40.
+  // Shows R45.
   test("combines base, extra configuration and addresses in the configuration", async () => {
     await using machines = await startMachines({ roles: three });
     await machines.machines[0]!.write(
@@ -192,7 +196,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     );
   }, 40_000);
 
-  // Shows R17.
+  // Shows R22.
   test("fails before anything is installed if the artifact has the other variant", async () => {
     await using machines = await startMachines({ roles: three });
     const artifact = await artifactFile("ee");
@@ -224,7 +228,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     );
   }, 20_000);
 
-  // Shows R23.
+  // Shows R30.
   test("fails to enforce SELinux on a node without it", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     const error = await failureOf(install(machines, { selinuxEnforcing: true }, signal));
@@ -281,7 +285,7 @@ describe.skipIf(machinesLack !== undefined)("an artifact on the web", () => {
     curl: '#!/bin/sh\nexec /usr/bin/curl --interface "$(cat "$MACHINE/address")" --resolve "artifacts.example:$(cat "$MACHINE/../port"):127.0.0.1" "$@"\n',
   };
 
-  // Shows R94.
+  // Shows R120.
   test("is fetched by the first master itself, with its URL in no argument list", async () => {
     await using machines = await startMachines({ roles: ["master"], programs: throughName });
     using server = serve((request) => !isNode(request));

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
-import { layoutLines } from "../../../../src/platform/readiness/layout-lines.ts";
+import { layoutLines } from "../../../../src/platform/readiness/node-question.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
 
 const { signal } = new AbortController();

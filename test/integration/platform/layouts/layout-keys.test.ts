@@ -3,13 +3,14 @@ import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { installOn } from "../../../../src/cluster/create.ts";
-import { standing } from "../../../../src/cluster/library/install-from-path.ts";
+import { standing } from "../../../../src/library/install-from-path.ts";
 import type { InstallPlan } from "../../../../src/platform/install/install-plan.ts";
 import { openInstallation } from "../../../../src/platform/install/steps.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { added, exampleCluster, examplePlan, exampleTraits } from "../../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** A node that has everything, including Docker. */
 const completeNode = {
@@ -49,7 +50,7 @@ async function configurations(
   const plan = examplePlan(path, { variant: "enterprise", ...changes });
   const runtime = { connections: machines.connections, clock: systemClock, progress: silentProgress };
   const installation = openInstallation(plan, { ...exampleTraits, nodesKeepTime: false }, runtime);
-  await installOn(standing(exampleCluster(machines.nodes, plan.variant)), installation, new AbortController().signal);
+  await installOn(standing(exampleCluster(machines.nodes, plan.variant)), installation, neverAborted);
   const text = await machine!.read("var/lib/cluster-e2e/installer/configurations");
   return text
     .split("---\n")
@@ -65,7 +66,7 @@ describe.skipIf(machinesLack !== undefined)("the configuration of a DC/OS releas
     expect(found).toEqual([expect.objectContaining(keys)]);
   }, 20_000);
 
-  // Shows R117.
+  // Shows R113.
   test("gets them too if only genconf's output reveals the layout", async () => {
     const found = await configurations("", { layoutHint: undefined });
     expect(found).toHaveLength(2);

@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import type { ConnectionPool } from "../../../../src/ssh/connection/connection-pool.ts";
-import { waitUntilReady } from "../../../../src/platform/readiness.ts";
+import { waitUntilReady } from "../../../../src/platform/readiness/readiness.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 test.skipIf(machinesLack !== undefined)(
   "a node is asked again a second after a question was sent, also after the first one, which waits for the login",
@@ -27,7 +28,7 @@ test.skipIf(machinesLack !== undefined)(
       clock: systemClock,
       progress: silentProgress,
     };
-    const failure = await failureOf(waitUntilReady(request, new AbortController().signal));
+    const failure = await failureOf(waitUntilReady(request, neverAborted));
     expect(failure).toMatchObject({ id: "deadline-passed" });
     // The last question comes at the deadline.
     const gaps = asked.slice(1, -1).map((atMs, index) => atMs - asked[index]!);

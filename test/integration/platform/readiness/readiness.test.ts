@@ -1,18 +1,24 @@
-import { outside } from "../../../../src/outside-text.ts";
-import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
 import type { ClusterRecord, NodeRecord, Role } from "../../../../src/model/cluster-record.ts";
-import { waitUntilReady } from "../../../../src/platform/readiness.ts";
-import type { ReadinessReport, ReadinessRequest } from "../../../../src/platform/readiness.ts";
+import { outside } from "../../../../src/outside-text.ts";
+import {
+  type ReadinessReport,
+  type ReadinessRequest,
+  waitUntilReady,
+} from "../../../../src/platform/readiness/readiness.ts";
 import { type Clock, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
-import { machinesLack, startMachines } from "../../../support/install-machine.ts";
-import type { FolderMachine, FolderMachines } from "../../../support/install-machine.ts";
-import { makeAuthority, startWeb } from "./readiness-web.ts";
-import type { ExampleWeb } from "./readiness-web.ts";
+import {
+  type FolderMachine,
+  type FolderMachines,
+  machinesLack,
+  startMachines,
+} from "../../../support/install-machine.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { type ExampleWeb, makeAuthority, startWeb } from "./readiness-web.ts";
 
 const speed = 20;
 /** A clock that runs twenty times as fast. */
@@ -65,7 +71,7 @@ const withWeb = (machines: FolderMachines, web: ExampleWeb): readonly NodeRecord
   machines.nodes.map((node) => (node.role === "master" ? web.of(node) : node));
 
 describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
-  // Shows R32.
+  // Shows R71.
   test("ends when the checks of all nodes have passed three times in a row", async () => {
     await using machines = await startMachines({ roles });
     const counting = '#!/bin/sh\necho x >>"$MACHINE/calls"\n';

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { commitAndTag, releasableCheckout } from "../../../../scripts/release/checkout.ts";
 import { output } from "../../../../scripts/release/command.ts";
-import type { TemporaryFolder } from "../../../../src/system/files/temporary-folder.ts";
+import type { TemporaryFolder } from "../../../../src/system/files/private-file.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
@@ -23,7 +23,7 @@ async function checkoutWith(check: string): Promise<TemporaryFolder & { git(...w
   return { ...folder, git };
 }
 
-// Shows R83.
+// Shows R16.
 test("a release is one commit of the changelog, with a tag that contains the notes", async () => {
   await using checkout = await checkoutWith("");
   const { tags, time } = await releasableCheckout(checkout.path);

@@ -15,7 +15,7 @@ beforeAll(async () => {
   state.inputs = await bundledFiles();
 }, 120_000);
 
-// Shows R109.
+// Shows R19.
 test("every bundled package has an entry with a text", async () => {
   expect(state.inputs.filter((path) => path.includes("node_modules/")).length).toBeGreaterThan(100);
   expect(await missingFrom(state.text, root, state.inputs)).toEqual([]);
@@ -29,7 +29,7 @@ test("the file is up to date", async () => {
   expect(await thirdPartyNotices(root, state.inputs)).toBe(state.text);
 });
 
-// Shows R109.
+// Shows R19.
 test("a bundled package without an entry, or in another version, is detected", async () => {
   const without = state.text.replace(/^kleur .*\n/m, "").replace(/^yaml \S+/m, (entry) => entry.replace(/\d+$/, "999"));
   const { version: kleur } = (await Bun.file(join(root, "node_modules/kleur/package.json")).json()) as {

@@ -15,7 +15,7 @@ import { billFaults } from "../../../support/cyclonedx.ts";
 const root = join(import.meta.dir, "..", "..", "..", "..");
 const evening = new Date("2026-03-09T23:59:00Z");
 
-// Shows R83.
+// Shows R16.
 test.each([
   [[], "2026.03.09.0"],
   [["2026.03.08.4", "2025.03.09.1", "v1"], "2026.03.09.0"],

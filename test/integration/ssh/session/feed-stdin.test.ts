@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { feedStdin } from "../../../../src/ssh/session/feed-stdin.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
-
-const never = new AbortController().signal;
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** The other processes whose stdin is this file. */
 function readersOf(path: string): readonly string[] {
@@ -31,7 +30,7 @@ test.skipIf(process.platform !== "linux")(
     try {
       await using receiver = Bun.spawn(["head", "-c", "1"], { stdin: "pipe", stdout: "ignore" });
       const feed = { head: "x".repeat(1_000_000), source, sink: receiver.stdin, environment: process.env };
-      await feedStdin(feed, never);
+      await feedStdin(feed, neverAborted);
       await until("cat has ended", () => readersOf(path).length === 0, { limitMs: 20_000 });
       expect(readersOf(path)).toEqual([]);
     } finally {

@@ -4,7 +4,7 @@ import { existsSync, openSync, readFileSync } from "node:fs";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { clusterMasterConnection } from "../../../../src/cluster/connections/cluster-master-connection.ts";
+import { clusterMasterConnection } from "../../../../src/cluster/connections.ts";
 import { renderSshConfig } from "../../../../src/ssh/config.ts";
 import { createConnectionPool } from "../../../../src/ssh/connection/connection-pool.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
@@ -15,7 +15,7 @@ import {
   type MasterConnection,
 } from "../../../../src/ssh/session/master-connection.ts";
 import { startSession } from "../../../../src/ssh/session/session.ts";
-import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
+import { creationFiles } from "../../../../src/store/creation-folder.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { argumentLists } from "../../../support/argument-lists.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -201,7 +201,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions over a shared login (${open
     await node().warm();
   });
 
-  // Shows R91, R105.
+  // Shows R91, R122.
   test("another pinned key is refused although a connection is open", async () => {
     const { knownHosts } = creationFiles(node().directory);
     const pinned = await Bun.file(knownHosts).text();

@@ -8,6 +8,7 @@ import { resumeDownload } from "../../../../src/system/files/resume-download.ts"
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const whole = "0123456789";
 /** `hasArrived`: whether the client has received something of this answer. */
@@ -37,7 +38,7 @@ const refuse =
 async function download(
   before: string,
   answers: readonly Answer[],
-  { stallLimitMs = 10_000, signal = new AbortController().signal } = {},
+  { stallLimitMs = 10_000, signal = neverAborted } = {},
 ) {
   await using folder = await scratchFolder();
   const path = join(folder.path, "file");

@@ -1,5 +1,5 @@
 /** Defers a command, says so, and waits for its own end. */
-import { deferCommand } from "../../../../src/system/processes/deferred-command.ts";
+import { deferCommand } from "../../../../src/system/processes/run-program.ts";
 
 const [file = ""] = process.argv.slice(2);
 deferCommand(["/bin/sh", "-c", 'echo done >"$0"', file], {});

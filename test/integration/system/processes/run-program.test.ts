@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { runProgram } from "../../../../src/system/processes/run-program.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const scripts = {
   "ignores the request to end": "trap '' TERM; echo up; for i in 1 2 3 4 5 6 7 8; do sleep 1; done",
@@ -29,7 +30,7 @@ test("after an abort, no program is started", async () => {
   await using scratch = await scratchFolder();
   const run = { argv: ["touch", join(scratch.path, "ran")] as const, environment: { PATH: process.env["PATH"] } };
   expect(await failureOf(runProgram(run, AbortSignal.abort(new Error("Ctrl-C"))))).toMatchObject({ message: "Ctrl-C" });
-  await runProgram({ ...run, argv: ["true"] }, new AbortController().signal);
+  await runProgram({ ...run, argv: ["true"] }, neverAborted);
   expect(await readdir(scratch.path)).toEqual([]);
 });
 

@@ -2,14 +2,14 @@
 import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { CloudCreation } from "../../../../src/backend/cloud/cloud-creation.ts";
-import { groupName } from "../../../../src/backend/cloud/records/tags.ts";
+import { groupName } from "../../../../src/backend/cloud/tags.ts";
 import { nodeReference, type NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { newRequest } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { outage, refusal, scriptedCloud } from "../../../support/scripted-cloud.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const end = "2026-01-01T02:00:00.000Z";
 const creationId = "0123456789abcdef";
 const resolved = {
@@ -37,15 +37,19 @@ async function openCreation() {
   const place = { region: "us-west-2", root: folder.path };
   const creation = new CloudCreation({ api: cloud.api, place, request, resolved }, cloud.runtime);
   const directory = `${folder.path}/default-${creationId}`;
-  const claim = async (signal = never): Promise<void> => creation.claim({ creationId, directory }, signal);
+  const claim = async (signal = neverAborted): Promise<void> => creation.claim({ creationId, directory }, signal);
   return { ...cloud, creation, claim, failures, [Symbol.asyncDispose]: async () => folder[Symbol.asyncDispose]() };
 }
 
 test("before anything is requested, there is nothing to remove or to name", async () => {
   await using opened = await openCreation();
   const { creation } = opened;
-  await creation.stop(never);
-  expect([await creation.remove(never), creation.describeRemains(), opened.calls]).toEqual([undefined, undefined, []]);
+  await creation.stop(neverAborted);
+  expect([await creation.remove(neverAborted), creation.describeRemains(), opened.calls]).toEqual([
+    undefined,
+    undefined,
+    [],
+  ]);
 });
 
 test.each(["UnauthorizedOperation", "InvalidGroup.Duplicate"])(
@@ -55,7 +59,10 @@ test.each(["UnauthorizedOperation", "InvalidGroup.Duplicate"])(
     opened.failures.set("CreateSecurityGroup", refusal(code));
     await failureOf(opened.claim());
     opened.failures.clear();
-    expect([await opened.creation.remove(never), opened.creation.describeRemains()]).toEqual([undefined, undefined]);
+    expect([await opened.creation.remove(neverAborted), opened.creation.describeRemains()]).toEqual([
+      undefined,
+      undefined,
+    ]);
     expect(opened.changes()).toEqual(["CreateSecurityGroup"]);
   },
 );
@@ -81,22 +88,22 @@ test("a security group whose answer was lost is requested again, so that it can 
   expect(opened.creation.describeRemains()).toBe(
     `Machines of this creation may be left in region us-west-2: they terminate automatically at ${end}; the next create there removes its security group.`,
   );
-  expect(await opened.creation.remove(never)).toBeUndefined();
+  expect(await opened.creation.remove(neverAborted)).toBeUndefined();
   expect(opened.changes().slice(-2)).toEqual(["CreateSecurityGroup", "DeleteSecurityGroup"]);
   expect(opened.groupsLeft()).toEqual([]);
 });
 
 test("if another creation has the name meanwhile, its security group stays", async () => {
   await using opened = await openUnanswered();
-  await opened.api.call("CreateSecurityGroup", { GroupName: groupName("default"), Description: "" }, never);
-  expect(await opened.creation.remove(never)).toBeUndefined();
+  await opened.api.call("CreateSecurityGroup", { GroupName: groupName("default"), Description: "" }, neverAborted);
+  expect(await opened.creation.remove(neverAborted)).toBeUndefined();
   expect(opened.groupsLeft()).toHaveLength(1);
 });
 
 test("if the second request for the group fails too, the removal does", async () => {
   await using opened = await openUnanswered();
   opened.failures.set("CreateSecurityGroup", refusal("RequestExpired"));
-  expect((await failureOf(opened.creation.remove(never))).id).toBe("credentials-refused");
+  expect((await failureOf(opened.creation.remove(neverAborted))).id).toBe("credentials-refused");
 });
 
 test("a claimed creation names its group, and says that it has no machines", async () => {
@@ -104,13 +111,13 @@ test("a claimed creation names its group, and says that it has no machines", asy
   await opened.claim();
   expect(opened.creation.describeKept()).toBe(`no machines. They terminate automatically at ${end}.`);
   expect(opened.creation.describeRemains()).toContain("the next create there removes security group sg-00000001.");
-  expect((await opened.creation.look(never)).nodes).toEqual([]);
+  expect((await opened.creation.look(neverAborted)).nodes).toEqual([]);
 });
 
 test("the machines of each wanted role are launched in one network, and its ports are opened", async () => {
   await using opened = await openCreation();
   await opened.claim();
-  await opened.creation.launch("ssh-ed25519 AAAA", never);
+  await opened.creation.launch("ssh-ed25519 AAAA", neverAborted);
   const inputs = (action: string) => opened.calls.filter((call) => call.action === action).map(({ input }) => input);
   const launches = inputs("RunInstances").toSorted((a, b) => Number(a["MinCount"]) - Number(b["MinCount"]));
   expect(launches).toMatchObject([
@@ -127,8 +134,8 @@ test("the machines of each wanted role are launched in one network, and its port
     expect.stringMatching(/^Machines i-\d+, i-\d+, i-\d+ may be left in region us-west-2: /),
   ]);
   expect(opened.machinesLeft()).toHaveLength(3);
-  await opened.creation.stop(never);
-  expect([opened.machinesLeft(), await opened.creation.remove(never), opened.groupsLeft()]).toEqual([
+  await opened.creation.stop(neverAborted);
+  expect([opened.machinesLeft(), await opened.creation.remove(neverAborted), opened.groupsLeft()]).toEqual([
     [],
     undefined,
     [],
@@ -138,14 +145,18 @@ test("the machines of each wanted role are launched in one network, and its port
 test("the launch is announced with its cost, and its machines are seen afterwards", async () => {
   await using opened = await openCreation();
   await opened.claim();
-  await opened.creation.launch("ssh-ed25519 AAAA", never);
+  await opened.creation.launch("ssh-ed25519 AAAA", neverAborted);
   expect(opened.told).toEqual([
     expect.stringMatching(/^Launching 3 machines in us-west-2: about \$0\.72 \(3 × m5\.large for two hours/),
   ]);
   const names = ["Check for existing clusters", "Create the security group", "Launch"];
   expect(opened.steps).toEqual(names.map((name) => `${name}: done`));
-  expect((await opened.creation.look(never)).nodes.map(nodeReference)).toEqual(["master_0", "agent_0", "agent_1"]);
-  expect((await opened.creation.describe(never)).nodes).toHaveLength(3);
+  expect((await opened.creation.look(neverAborted)).nodes.map(nodeReference)).toEqual([
+    "master_0",
+    "agent_0",
+    "agent_1",
+  ]);
+  expect((await opened.creation.describe(neverAborted)).nodes).toHaveLength(3);
 });
 
 test.each([
@@ -159,7 +170,7 @@ test.each([
     return Promise.resolve({ status, stdout: "no such locale\n", stderr: "" });
   };
   const node = { id: "i-00000001", role: "agent", index: 0 } as unknown as NodeRecord;
-  await opened.creation.finishBoot(node, { run }, never);
+  await opened.creation.finishBoot(node, { run }, neverAborted);
   expect(opened.told.map(unmarked)).toEqual(told);
   expect(argvs[0]).toContain("cluster-e2e-deadline.service");
 });
@@ -168,6 +179,6 @@ test("a zone of another network is not tried, since the security group belongs t
   await using opened = await openCreation();
   await opened.claim();
   opened.failures.set("RunInstances", refusal("InsufficientInstanceCapacity"));
-  const error = await failureOf(opened.creation.launch("ssh-ed25519 AAAA", never));
+  const error = await failureOf(opened.creation.launch("ssh-ed25519 AAAA", neverAborted));
   expect(error.message).toContain("(tried us-west-2a: InsufficientInstanceCapacity)");
 });

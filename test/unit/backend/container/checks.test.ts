@@ -1,16 +1,17 @@
 import { expect, test } from "bun:test";
 import { engineCheck, leftoversCheck } from "../../../../src/backend/container/checks.ts";
-import type { ContainerFacts } from "../../../../src/backend/container/checks/facts.ts";
+import type { ContainerFacts } from "../../../../src/backend/container/facts.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { labelNames } from "../../../../src/backend/container/records/labels.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** What the check says about an engine of this version. */
 async function judged(name: "docker" | "podman", version: string): Promise<string> {
   const kind = engineKinds[name];
   const facts = { engine: async () => ({ kind }), told: async () => ({ version, operatingSystem: "Debian" }) };
   const check = engineCheck(facts as unknown as ContainerFacts);
-  return outcomeText(await check.run(new AbortController().signal));
+  return outcomeText(await check.run(neverAborted));
 }
 
 test.each([
@@ -93,8 +94,8 @@ async function foundOf(
     root: async () => "/nowhere",
     inventory: async () => ({ networks, containers, abandoned: new Set(), foreignResources: [] }),
   };
-  const check = leftoversCheck(facts as unknown as ContainerFacts, new AbortController().signal);
-  return outcomeText(await check.run(new AbortController().signal));
+  const check = leftoversCheck(facts as unknown as ContainerFacts, neverAborted);
+  return outcomeText(await check.run(neverAborted));
 }
 
 test.each(creationIds)("a complete snapshot of the cluster of creation %s is no remainder", async (creationId) => {

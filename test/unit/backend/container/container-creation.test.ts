@@ -5,12 +5,13 @@ import { join } from "node:path";
 import { ContainerCreation, type ContainerPlan } from "../../../../src/backend/container/container-creation.ts";
 import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
-import { defaultDistribution } from "../../../../src/backend/container/launch/distributions.ts";
+import { defaultDistribution } from "../../../../src/backend/container/distributions.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const creationId = "0123456789abcdef";
 
@@ -60,8 +61,7 @@ async function openCreation({ onChange, distribution = defaultDistribution, node
     changes,
     told,
     rights: join(folder.path, ".rights"),
-    claim: async (signal = new AbortController().signal) =>
-      creation.claim({ creationId, directory: join(folder.path, "own") }, signal),
+    claim: async (signal = neverAborted) => creation.claim({ creationId, directory: join(folder.path, "own") }, signal),
     [Symbol.asyncDispose]: folder[Symbol.asyncDispose],
   };
 }

@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { readContainerOptions } from "../../../../src/backend/container/options.ts";
-import { nodeRecipe } from "../../../../src/backend/container/launch/containerfiles.ts";
+import { nodeRecipe } from "../../../../src/backend/container/launch/node-image.ts";
 import {
   chooseDistribution,
   defaultDistribution,
   defaultDistributionText,
   distributions,
-} from "../../../../src/backend/container/launch/distributions.ts";
+} from "../../../../src/backend/container/distributions.ts";
 import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "../../../../src/backend/container/options.ts";
-import { identityArchive } from "../../../../src/backend/container/launch/identity.ts";
+import { identityArchive } from "../../../../src/backend/container/launch/launch.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { findRights, possibleRights, systemFlags } from "../../../../src/backend/container/launch/system-flags.ts";
 import { ClusterError } from "../../../../src/errors.ts";

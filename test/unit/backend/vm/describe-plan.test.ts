@@ -1,9 +1,8 @@
-import type { CreationRequest } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
-import { describePlan } from "../../../../src/backend/vm/describe-plan.ts";
-import type { ResolvedCreation } from "../../../../src/backend/vm/resolve-creation.ts";
-import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
+import type { CreationRequest } from "../../../../src/backend/contract.ts";
 import type { VmOptions } from "../../../../src/backend/vm/options.ts";
+import { type ResolvedCreation, describePlan } from "../../../../src/backend/vm/plan.ts";
+import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 
 const request = {

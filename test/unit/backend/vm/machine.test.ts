@@ -1,15 +1,13 @@
-import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
-import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import type { NodeFacts, StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
-import { parseDescription } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { ipDetect, privateAddress } from "../../../../src/backend/vm/ip-detect.ts";
-import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
-import { machineArguments } from "../../../../src/backend/vm/machines/machine-arguments.ts";
-import type { Failure, MachineLife } from "../../../../src/backend/vm/machines/machine-process.ts";
+import { machineArguments, networkConfiguration } from "../../../../src/backend/vm/machines/machine-arguments.ts";
+import { type Failure, type MachineLife, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
+import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
+import { parseDescription } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { qemuMessage } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { toCluster } from "../../../../src/backend/vm/records.ts";
-import { networkConfiguration } from "../../../../src/backend/vm/machines/seed.ts";
+import { unmarked } from "../../../../src/outside-text.ts";
 
 const directory = "/state/vm/a,b-c1";
 

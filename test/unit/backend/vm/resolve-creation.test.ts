@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isOlder } from "../../../../src/backend/vm/resolve-creation.ts";
+import { isOlder } from "../../../../src/backend/vm/plan.ts";
 
 test.each<[readonly [number, number], boolean]>([
   [[7, 2], false],

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { defineCommand } from "../../../../src/cli/command.ts";
-import { commandHelp, programHelp } from "../../../../src/cli/help/help.ts";
-import { manualPage } from "../../../../src/cli/help/manual.ts";
+import { commandHelp, manualPage, programHelp } from "../../../../src/cli/help/help.ts";
 import { argument, option } from "../../../../src/cli/options/option.ts";
 import { choice, text } from "../../../../src/cli/options/value-types.ts";
 import { create, declared } from "../declared-program.ts";
@@ -149,7 +148,7 @@ test("in the manual page, the paragraphs of a description have no spaces around 
   expect(page).toContain("Copies a file.\n.PP\nCopies a file.\n.PP\nIt never copies two.\n.TP\n");
 });
 
-// Shows R120.
+// Shows R20.
 test("the manual page is roff that prints every text as it is", () => {
   expect(manualPage(declared, { version: "2025.1.31.0", date: "2025-01-31" })).toMatchInlineSnapshot(`
     ".TH "CLUSTER\\-X" 1 "2025\\-01\\-31" "cluster\\-x 2025.1.31.0"

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { preparedHelpName } from "../../../../src/cli/help/prepared-help-name.ts";
+import { preparedHelpName } from "../../../../src/cli/help/prepared-help.ts";
 
 const toFile = { isTTY: (descriptor: number) => descriptor !== 1 };
 const toTerminal = { isTTY: (descriptor: number) => descriptor === 1 };

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { formatDuration, parseDuration } from "../../../../src/cli/options/duration.ts";
+import { formatDuration, parseDuration } from "../../../../src/cli/options/value-types.ts";
 
 test.each([
   ["250ms", 250],

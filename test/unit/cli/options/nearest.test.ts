@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { nearest } from "../../../../src/cli/options/nearest.ts";
+import { nearest } from "../../../../src/cli/options/problems.ts";
 
 const flags = ["--masters", "--agents", "--public-agents", "--cloud-region", "--verbose"];
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { StepTable } from "../../../../src/cli/terminal/step-table.ts";
+import { StepTable } from "../../../../src/cli/terminal/live-area.ts";
 
 const done = { text: "done", hasFailed: false };
 

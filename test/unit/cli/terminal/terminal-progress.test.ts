@@ -1,6 +1,6 @@
 /** Progress on a terminal, where it is redrawn. `../progress.test.ts` shows the rest. */
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
-import { noColours } from "../../../../src/cli/terminal/colours.ts";
+import { noColours } from "../../../../src/cli/terminal/output-writer.ts";
 import { LogFile } from "../../../../src/cli/log-file.ts";
 import { TerminalProgress } from "../../../../src/cli/terminal/terminal-progress.ts";
 import type { Clock } from "../../../../src/system/runtime.ts";

@@ -5,7 +5,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createCluster } from "../../../../src/cluster/create.ts";
 import { ClusterError } from "../../../../src/errors.ts";
-import { beginCreation, creationDirectory, endCreation } from "../../../../src/system/files/creation-folder.ts";
+import { beginCreation, creationDirectory, endCreation } from "../../../../src/store/creation-folder.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";

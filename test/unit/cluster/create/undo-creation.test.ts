@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { type FailedCreation, undoCreation } from "../../../../src/cluster/create.ts";
 import { ClusterError } from "../../../../src/errors.ts";
-import { beginCreation, creationDirectory, creationFiles } from "../../../../src/system/files/creation-folder.ts";
+import { beginCreation, creationDirectory, creationFiles } from "../../../../src/store/creation-folder.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";

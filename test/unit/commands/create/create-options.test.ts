@@ -6,7 +6,7 @@ import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
 import { parseCommandLine } from "../../../../src/cli/options/parse.ts";
 import { Problems } from "../../../../src/cli/options/problems.ts";
 import { createOptions } from "../../../../src/commands/create/create-options.ts";
-import { completionOffer } from "../../../../src/cli/completion/completion-offer.ts";
+import { completionOffer } from "../../../../src/cli/completion.ts";
 import { commandHelp } from "../../../../src/cli/help/help.ts";
 import { containerKind } from "../../../../src/backend/container/container-kind.ts";
 import { vmKind } from "../../../../src/backend/vm/vm-kind.ts";

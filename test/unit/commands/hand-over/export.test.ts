@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
-import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
+import { creationFiles } from "../../../../src/store/creation-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { runCommandLine } from "../../../support/run-command.ts";

@@ -11,6 +11,7 @@ import { outside } from "../../../../src/outside-text.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const secret = "tr0ub4dor";
 
@@ -23,7 +24,7 @@ function contextFor(path: string | undefined, warnings: string[] = []): Context 
   return {
     environment: { GITHUB_STEP_SUMMARY: path },
     clock: systemClock,
-    signal: new AbortController().signal,
+    signal: neverAborted,
     nameFlags: (text: string) => text.replaceAll("`timeout`", "--timeout"),
     progress,
   } as unknown as Context;
@@ -35,7 +36,7 @@ async function problemsWith(path: string | undefined, isWanted = true): Promise<
   return problems.all;
 }
 
-// Shows R133.
+// Shows R95.
 test("a summary that cannot be written is rejected before anything else happens", async () => {
   await using folder = await scratchFolder();
   for (const path of [undefined, ""]) {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { answerExtent } from "../../../../src/platform/artifact/artifact-answer.ts";
+import { answerExtent } from "../../../../src/platform/artifact/artifact-request.ts";
 
 const extent = (status: number, headers: Record<string, string>) =>
   answerExtent(new Response(null, { status, headers }), "a.sh");

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseArtifactLocation } from "../../../../src/platform/artifact/artifact-location.ts";
+import { parseArtifactLocation } from "../../../../src/platform/artifact/artifact-request.ts";
 
 const cwd = "/home/me";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readFileStart } from "../../../../src/platform/artifact/artifact-start.ts";
+import { readFileStart } from "../../../../src/platform/artifact/artifact-head.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 

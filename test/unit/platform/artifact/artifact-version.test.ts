@@ -32,7 +32,7 @@ test.each([
   expect(() => parseArtifactVersion(stdout)).toThrow(expect.objectContaining({ id: "artifact-invalid", message }));
 });
 
-// Shows R48, R86.
+// Shows R54.
 test.each([
   ["1.10.11", false],
   ["1.9", false],

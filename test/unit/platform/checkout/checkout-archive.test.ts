@@ -1,8 +1,7 @@
-import { expect, test } from "bun:test";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { checkoutArchive } from "../../../../src/platform/checkout/checkout-archive.ts";
-import type { SyncFile, SyncPlan } from "../../../../src/platform/checkout/checkout-plan.ts";
+import { expect, test } from "bun:test";
+import { type SyncFile, type SyncPlan, checkoutArchive } from "../../../../src/platform/checkout/checkout.ts";
 import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isRemovedFirst, type SyncPlan } from "../../../../src/platform/checkout/checkout-plan.ts";
+import { isRemovedFirst, type SyncPlan } from "../../../../src/platform/checkout/checkout.ts";
 import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
 
 const nothing: SyncPlan = { layout: layouts[0], files: [], unchanged: [], emptiedFolders: [], removedFolders: [] };

@@ -39,7 +39,7 @@ test("the base of an open source cluster", async () => {
   `);
 });
 
-// Shows R27, R28.
+// Shows R34, R35.
 test("the enterprise variant adds superuser, fault domain and license", async () => {
   const configuration = baseConfiguration({
     ...input,
@@ -59,12 +59,12 @@ test("the enterprise variant adds superuser, fault domain and license", async ()
   `);
 });
 
-// Shows R29, R77.
+// Shows R36, R53.
 test("without a license the key is not given", () => {
   expect(baseConfiguration({ ...input, variant: "enterprise" })).not.toHaveProperty("license_key_contents");
 });
 
-// Shows R27.
+// Shows R34.
 test.skipIf(Bun.which("openssl") === null)("the default password hash is that of admin", async () => {
   const hash = String(baseConfiguration({ ...input, variant: "enterprise" })["superuser_password_hash"]);
   expect(await Bun.$`openssl passwd -6 -salt ${hash.split("$")[2]} admin`.text()).toBe(`${hash}\n`);

@@ -2,7 +2,7 @@ import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { listCopyToMaster, parseCopyToMaster } from "../../../../src/platform/configuration/copy-to-master.ts";
+import { listCopyToMaster, parseCopyToMaster } from "../../../../src/platform/configuration/install-configuration.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const { signal } = new AbortController();

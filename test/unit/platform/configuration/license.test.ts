@@ -19,14 +19,14 @@ async function licenseFile(text: string) {
   return { path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
 }
 
-// Shows R47.
+// Shows R52.
 test("--extra-config wins, and the files stay unread", async () => {
   expect(await resolveLicense(all, signal)).toEqual({
     value: { contents: "from configuration", source: "`extraConfig`" },
   });
 });
 
-// Shows R47.
+// Shows R52.
 test("--license-key comes next, and the variable's file stays unread", async () => {
   await using file = await licenseFile("key\n");
   expect(await resolveLicense({ ...all, extraConfiguration: {}, optionPath: file.path }, signal)).toEqual({
@@ -34,7 +34,7 @@ test("--license-key comes next, and the variable's file stays unread", async () 
   });
 });
 
-// Shows R47, R71.
+// Shows R52.
 test("CLUSTER_LICENSE_KEY_PATH comes last", async () => {
   await using file = await licenseFile("key");
   const sources = { ...all, extraConfiguration: {}, optionPath: undefined };
@@ -54,7 +54,7 @@ test.each([
   expect(license.value?.contents).toBe(contents);
 });
 
-// Shows R42.
+// Shows R47.
 test("for open source nothing is looked at", async () => {
   expect(await resolveLicense({ ...all, variant: "oss", extraConfiguration: {} }, signal)).toEqual({
     value: undefined,

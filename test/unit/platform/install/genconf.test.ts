@@ -3,6 +3,7 @@ import { generate } from "../../../../src/platform/install/genconf.ts";
 import type { PhaseContext } from "../../../../src/platform/install/phase.ts";
 import type { Connection, RemoteCommand } from "../../../../src/ssh/connection/connection.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** Generates on a node where the artifact's --genconf ends like this. */
 function generateWith(status: number, stdout: string) {
@@ -14,7 +15,7 @@ function generateWith(status: number, stdout: string) {
     reference: "master_0",
     step,
   } as unknown as PhaseContext;
-  return generate([]).run(context, new AbortController().signal);
+  return generate([]).run(context, neverAborted);
 }
 
 const lines = Array.from({ length: 50 }, (_, index) => `line ${index}`);

@@ -6,9 +6,9 @@ import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import type { Connection, RemoteCommand } from "../../../../src/ssh/connection/connection.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const node = { id: "i-0", role: "master", index: 0 } as NodeRecord;
-const never = new AbortController().signal;
 const phase: Phase<string> = { title: "Work", run: async ({ reference }) => `done on ${reference}` };
 
 /** Runs the phase on a node that cannot be reached until a time, in seconds from the start. Sleeping takes no time. */
@@ -23,7 +23,7 @@ function runOnLostNode(backAfterSeconds: number, failure: ClusterError) {
   const clock = { now: () => time.ms, sleep: async (ms: number) => void (time.ms += ms) };
   const connections = { connect, adopt: () => {}, [Symbol.asyncDispose]: async () => {} };
   const { progress, steps, updates } = recordingProgress();
-  const result = runPhase(phase, node, { connections, clock, progress }, never);
+  const result = runPhase(phase, node, { connections, clock, progress }, neverAborted);
   return { result, time, seen, steps, updates };
 }
 
@@ -72,7 +72,7 @@ test("while a node is lost, each new failure is shown", async () => {
   const connections = { connect, adopt: () => {}, [Symbol.asyncDispose]: async () => {} };
   const { progress, updates } = recordingProgress();
   const clock = { now: () => 0, sleep: async () => {} };
-  expect(await runPhase(phase, node, { connections, clock, progress }, never)).toBe("done on master_0");
+  expect(await runPhase(phase, node, { connections, clock, progress }, neverAborted)).toBe("done on master_0");
   expect(updates).toEqual(["It was lost.", "It refuses.", "It is starting."]);
 });
 
@@ -110,7 +110,9 @@ async function runScript(
     errorId: "install-failed",
     onNow: (text: string) => void told.push(text),
   } as const;
-  const ended = await runRemoteScript({ run } as unknown as Connection, script, never).catch((error: unknown) => error);
+  const ended = await runRemoteScript({ run } as unknown as Connection, script, neverAborted).catch(
+    (error: unknown) => error,
+  );
   return { ended, told };
 }
 

@@ -1,9 +1,7 @@
-import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
+import { unmarked } from "../../../../src/outside-text.ts";
+import { type NodeReport, judgeNode, parseNodeReport } from "../../../../src/platform/readiness/node-question.ts";
 import { hostileOutputs } from "../../../support/hostile-output.ts";
-import { judgeNode } from "../../../../src/platform/readiness/judge-node.ts";
-import type { NodeReport } from "../../../../src/platform/readiness/node-report.ts";
-import { parseNodeReport } from "../../../../src/platform/readiness/node-report.ts";
 
 const installed: NodeReport = {
   layout: "cluster",

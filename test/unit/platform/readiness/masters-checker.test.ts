@@ -7,6 +7,7 @@ import { createMastersChecker } from "../../../../src/platform/readiness/masters
 import type { ConnectionPool } from "../../../../src/ssh/connection/connection-pool.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const master = { role: "master", index: 0 } as NodeRecord;
 
@@ -14,7 +15,7 @@ const master = { role: "master", index: 0 } as NodeRecord;
 async function check(
   read: () => Promise<{ readonly status: number; readonly stdout: string }>,
   nodes = [master],
-  signal = new AbortController().signal,
+  signal = neverAborted,
 ) {
   const connections = { connect: async () => ({ run: read }) } as unknown as ConnectionPool;
   const request = {

@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-record.ts";
-import { createMachineWatch } from "../../../../src/platform/readiness/watch-machines.ts";
+import { createMachineWatch } from "../../../../src/platform/readiness/ask-nodes.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const cluster = { id: "default", state: "running", nodes: [] } as unknown as ClusterRecord;
 
 /** A watch whose record is due for a refresh, shortly before the deadline. */
@@ -18,11 +18,11 @@ function dueWatch(describe: (signal: AbortSignal) => Promise<ClusterRecord>) {
   return watch;
 }
 
-// Shows R129.
+// Shows R104.
 test("a backend that doesn't answer holds up nothing beyond the deadline: the last record counts", async () => {
   const hanging = async (signal: AbortSignal): Promise<never> => sleep(30_000, undefined as never, { signal });
   const startMs = performance.now();
-  expect(await dueWatch(hanging).current(false, never)).toBe(cluster);
+  expect(await dueWatch(hanging).current(false, neverAborted)).toBe(cluster);
   expect(performance.now() - startMs).toBeLessThan(5_000);
 });
 
@@ -35,15 +35,15 @@ test("the answer of a backend that takes its time counts", async () => {
   const time = { nowMs: 0 };
   const watch = createMachineWatch({ cluster, describe, deadlineMs: 600_000, clock });
   time.nowMs = 60_000;
-  expect(await watch.current(false, never)).toEqual(ended);
+  expect(await watch.current(false, neverAborted)).toEqual(ended);
 });
 
 test("an outage is tolerated, a refusal isn't", async () => {
   const outage = new ClusterError("cloud-failed", "no answer", { transient: true });
-  expect(await dueWatch(async () => Promise.reject(outage)).current(false, never)).toBe(cluster);
+  expect(await dueWatch(async () => Promise.reject(outage)).current(false, neverAborted)).toBe(cluster);
   const refusal = new ClusterError("not-permitted", "no");
   const thrown = await dueWatch(async () => Promise.reject(refusal))
-    .current(false, never)
+    .current(false, neverAborted)
     .catch((error: unknown) => error);
   expect(thrown).toBe(refusal);
 });
@@ -67,7 +67,7 @@ function watchAnswering(answers: readonly ClusterRecord[]) {
     asked,
     at: async (ms: number, mustBeFresh = false): Promise<ClusterRecord> => {
       time.ms = ms;
-      return current(mustBeFresh, never);
+      return current(mustBeFresh, neverAborted);
     },
   };
 }

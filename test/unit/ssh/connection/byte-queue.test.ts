@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { ClientChannel } from "ssh2";
-import { byteQueue } from "../../../../src/ssh/connection/byte-queue.ts";
+import { byteQueue } from "../../../../src/ssh/connection/command-output.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 
 /** A queue, and whether its channel may send. */

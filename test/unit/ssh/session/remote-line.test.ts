@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import {
+  type LineParts,
   afterToken,
   endGroupLine,
   processMark,
   remoteLine,
   shownLine,
-} from "../../../../src/ssh/session/remote-line.ts";
-import type { LineParts } from "../../../../src/ssh/session/remote-line.ts";
+} from "../../../../src/ssh/session/session-line.ts";
 
 const token = "e2e-0123";
 const mark = 'echo "e2e-0123 $$" >&2; echo e2e-0123 2>&1; ';

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { freeSpaceProblem } from "../../../../src/system/files/free-space.ts";
+import { freeSpaceProblem } from "../../../../src/system/files/private-file.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 test("a folder with room is no problem", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { linkThatLeadsOut } from "../../../../src/system/files/leads-out.ts";
+import { linkThatLeadsOut } from "../../../../src/system/files/read-tar.ts";
 
 test.each([
   ["a", { a: "b" }, false],

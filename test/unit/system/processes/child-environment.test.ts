@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { environmentWithoutSecrets, minimalEnvironment } from "../../../../src/system/processes/child-environment.ts";
+import { environmentWithoutSecrets, minimalEnvironment } from "../../../../src/system/processes/run-program.ts";
 
 const environment = {
   PATH: "/bin",

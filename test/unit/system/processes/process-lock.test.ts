@@ -6,8 +6,7 @@ import { systemClock } from "../../../../src/system/runtime.ts";
 import { acquireProcessLock } from "../../../../src/system/processes/process-lock.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
-
-const never = new AbortController().signal;
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 test("only one at a time has the lock", async () => {
   await using folder = await scratchFolder();
@@ -18,7 +17,7 @@ test("only one at a time has the lock", async () => {
     await using _ = await acquireProcessLock(
       path,
       { clock: { ...systemClock, sleep: async () => Bun.sleep(1) }, onWait },
-      never,
+      neverAborted,
     );
     state.holders += 1;
     state.most = Math.max(state.most, state.holders);
@@ -33,7 +32,7 @@ test("only one at a time has the lock", async () => {
 test("who waits can be told to stop", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "lock");
-  await using _ = await acquireProcessLock(path, { clock: systemClock, onWait: () => {} }, never);
+  await using _ = await acquireProcessLock(path, { clock: systemClock, onWait: () => {} }, neverAborted);
   const stop = new AbortController();
   const waiting = acquireProcessLock(
     path,
@@ -50,7 +49,7 @@ test.each([
   await using folder = await scratchFolder();
   const path = join(folder.path, "lock");
   await writeFile(path, text);
-  await using lock = await acquireProcessLock(path, { clock: systemClock, onWait: () => {} }, never);
+  await using lock = await acquireProcessLock(path, { clock: systemClock, onWait: () => {} }, neverAborted);
   expect(lock).toBeDefined();
   expect(await readdir(folder.path)).toEqual(["lock"]);
 });

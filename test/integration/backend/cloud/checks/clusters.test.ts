@@ -1,18 +1,18 @@
 /** doctor's checks of existing clusters, and of the remains of ended ones. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+
 import type { Tag } from "@aws-sdk/client-ec2";
-import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
-import { describeInstances } from "../../../../../src/backend/cloud/api/describe.ts";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { type CloudApi, describeInstances } from "../../../../../src/backend/cloud/api/api.ts";
 import { openApi } from "../../../../../src/backend/cloud/api/open-api.ts";
-import { toTags } from "../../../../../src/backend/cloud/records/tags.ts";
-import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
-import { creationDirectory, creationFiles } from "../../../../../src/system/files/creation-folder.ts";
+import { toTags } from "../../../../../src/backend/cloud/tags.ts";
+import { creationDirectory, creationFiles } from "../../../../../src/store/creation-folder.ts";
 import { makePrivateFolder, writePrivateFile } from "../../../../../src/system/files/private-file.ts";
-import { type DoctorFixture, openDoctorFixture } from "./checks-fixture.ts";
+import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { until } from "../../../../support/until.ts";
+import { type DoctorFixture, openDoctorFixture } from "./checks-fixture.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 const region = "us-west-2";
-const neverAborted = new AbortController().signal;
 const state: { fixture?: DoctorFixture; api?: CloudApi } = {};
 const fixture = (): DoctorFixture => state.fixture!;
 const api = (): CloudApi => state.api!;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { judgeResponse } from "../../../../../src/backend/cloud/api/judge-answer.ts";
+import { judgeResponse } from "../../../../../src/backend/cloud/api/request-handler.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 
 const answer = '<?xml version="1.0"?>\n<DescribeRegionsResponse xmlns="x">\n</DescribeRegionsResponse>\n';

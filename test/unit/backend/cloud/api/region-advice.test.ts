@@ -1,15 +1,14 @@
 /** What is said about a region that does not exist or is not enabled. */
+
 import { expect, test } from "bun:test";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
 import { withRegionAdvice } from "../../../../../src/backend/cloud/api/region-advice.ts";
-import { findInOtherRegions } from "../../../../../src/backend/cloud/records/find-in-other-regions.ts";
-import { listAllRegions } from "../../../../../src/backend/cloud/records/list-all-regions.ts";
-import { toTags } from "../../../../../src/backend/cloud/records/tags.ts";
+import { findInOtherRegions, listAllRegions } from "../../../../../src/backend/cloud/records.ts";
+import { toTags } from "../../../../../src/backend/cloud/tags.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { outage, refusal } from "../../../../support/scripted-cloud.ts";
-
-const never = new AbortController().signal;
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 /** Regions that answer with these names, and with the clusters of each. */
 function openRegions(
@@ -47,7 +46,9 @@ test.each([
   ["refused for the region", () => refusal("OptInRequired")],
 ])("if a request is %s in a region that is not enabled, the error lists those that are", async (_, failure) => {
   const { open, asked } = openRegions(enabled);
-  const error = await failureOf(withRegionAdvice(open, "xx-none-1", async () => Promise.reject(failure()), never));
+  const error = await failureOf(
+    withRegionAdvice(open, "xx-none-1", async () => Promise.reject(failure()), neverAborted),
+  );
   expect([error.id, error.message, error.hint]).toEqual([
     "region-not-enabled",
     "Region xx-none-1 does not exist, or is not enabled for the account.",
@@ -61,20 +62,22 @@ test.each([
   ["the enabled regions are not known", "xx-none-1", outage(), outage()],
 ])("the failure itself is shown if %s", async (_, region, names, failure) => {
   const { open } = openRegions(names);
-  const error: unknown = await failureOf(withRegionAdvice(open, region, async () => Promise.reject(failure), never));
+  const error: unknown = await failureOf(
+    withRegionAdvice(open, region, async () => Promise.reject(failure), neverAborted),
+  );
   expect(error).toBe(failure);
 });
 
 test("in a home region, the other one is asked for the enabled regions", async () => {
   const { open, asked } = openRegions(enabled);
-  await failureOf(withRegionAdvice(open, "us-east-1", async () => Promise.reject(outage()), never));
+  await failureOf(withRegionAdvice(open, "us-east-1", async () => Promise.reject(outage()), neverAborted));
   expect(asked).toEqual(["DescribeRegions in us-west-2"]);
 });
 
 test.each([
-  ["another refusal", new ClusterError("not-permitted", "No.", { transient: true }), never],
-  ["a final failure", refusal("InvalidParameterValue"), never],
-  ["a bug", new TypeError("x"), never],
+  ["another refusal", new ClusterError("not-permitted", "No.", { transient: true }), neverAborted],
+  ["a final failure", refusal("InvalidParameterValue"), neverAborted],
+  ["a bug", new TypeError("x"), neverAborted],
   ["an interrupt", outage(), AbortSignal.abort(new Error("interrupted"))],
 ])("%s says nothing about the region, so no other one is asked", async (_, failure, signal) => {
   const { open, asked } = openRegions(enabled);
@@ -92,13 +95,13 @@ test("a cluster is looked for in all other regions, whatever some of them answer
     "eu-west-1": "running",
     "sa-east-1": outage(),
   });
-  const found = await findInOtherRegions(open, "us-west-2", "a", never);
+  const found = await findInOtherRegions(open, "us-west-2", "a", neverAborted);
   expect(found).toEqual({ places: ["eu-west-1", "us-east-1"], unreachable: [] });
   expect(asked).not.toContain("DescribeInstances in us-west-2");
   const ended = openRegions(enabled, { "us-east-1": "terminated" });
-  expect((await findInOtherRegions(ended.open, "us-west-2", "a", never)).places).toEqual([]);
+  expect((await findInOtherRegions(ended.open, "us-west-2", "a", neverAborted)).places).toEqual([]);
   const unknown = openRegions(outage());
-  expect((await findInOtherRegions(unknown.open, "us-west-2", "a", never)).places).toEqual([]);
+  expect((await findInOtherRegions(unknown.open, "us-west-2", "a", neverAborted)).places).toEqual([]);
 });
 
 test("an interrupt is not taken for regions without the cluster, or that do not answer", async () => {
@@ -122,7 +125,7 @@ test("an interrupt is not taken for regions without the cluster, or that do not 
 test("a list of everything names each region that does not answer, with the reason", async () => {
   const { open } = openRegions(enabled, { "us-east-1": refusal("UnauthorizedOperation"), "us-west-2": "running" });
   const read = async (region: string, instances: readonly unknown[]) => instances.map(() => region as never);
-  const { clusters, unreachable } = await listAllRegions(open, "us-west-2", read, never);
+  const { clusters, unreachable } = await listAllRegions(open, "us-west-2", read, neverAborted);
   expect<readonly unknown[]>(clusters).toEqual(["us-west-2"]);
   expect(unreachable).toEqual([{ place: "us-east-1", reason: expect.stringContaining("may not call") }]);
 });

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
-import { retryingApi } from "../../../../../src/backend/cloud/api/retrying-api.ts";
+import { retryingApi } from "../../../../../src/backend/cloud/api/open-api.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const outage = new ClusterError("cloud-failed", "It did not answer.", { transient: true });
 const refusal = new ClusterError("cloud-failed", "It refused.");
 
@@ -20,7 +20,7 @@ function scripted(failures: (nowMs: number) => ClusterError | undefined) {
   };
   const api: CloudApi = { region: "us-west-2", credentialSource: "a test", now: () => time.nowMs, call };
   const patient = retryingApi(api, { clock, progress: { waiting: (text: string) => void shown.push(text) } });
-  return { ask: async () => patient.call("DescribeRegions", {}, never), shown, time };
+  return { ask: async () => patient.call("DescribeRegions", {}, neverAborted), shown, time };
 }
 
 test("an outage of minutes is waited out; one line says what is waited for, and it is cleared", async () => {

@@ -1,12 +1,12 @@
 /** What doctor says about credentials, region and clock. */
 import { expect, test } from "bun:test";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
-import { accessChecks } from "../../../../../src/backend/cloud/checks/access.ts";
+import { accessChecks } from "../../../../../src/backend/cloud/checks/checks.ts";
 import type { CloudFacts } from "../../../../../src/backend/cloud/checks/facts.ts";
 import { ClusterError, type ErrorId } from "../../../../../src/errors.ts";
 import { outcomeText } from "../../../../support/outcome-text.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const unasked = (): Promise<never> => Promise.reject(new Error("nobody should ask this"));
 const nowMs = Date.parse("2026-01-01T00:00:00Z");
 const minute = 60_000;
@@ -45,7 +45,7 @@ async function told(name: string, { aheadMs = 0, credentialsLastMs, failure, ope
   const clock = { now: () => nowMs, sleep: unasked };
   const check = accessChecks(facts, "us-west-2", clock).find((one) => one.name === name);
   if (check === undefined) throw new Error(`no such check: ${name}`);
-  return outcomeText(await check.run(never));
+  return outcomeText(await check.run(neverAborted));
 }
 
 test.each([

@@ -1,19 +1,18 @@
 /** Whether clusters that were created here still let this machine in, and what ended ones left. */
-import { expect, test } from "bun:test";
+
 import type { IpPermission } from "@aws-sdk/client-ec2";
-import { adminAddressCheck } from "../../../../../src/backend/cloud/checks/admin-address.ts";
+import { expect, test } from "bun:test";
+import { adminAddressCheck, leftoversCheck } from "../../../../../src/backend/cloud/checks/checks.ts";
 import type { CloudFacts } from "../../../../../src/backend/cloud/checks/facts.ts";
-import { leftoversCheck } from "../../../../../src/backend/cloud/checks/leftovers.ts";
-import { readGroups } from "../../../../../src/backend/cloud/records/read-groups.ts";
-import { readMachines } from "../../../../../src/backend/cloud/records/read-machines.ts";
-import { groupName, toTags } from "../../../../../src/backend/cloud/records/tags.ts";
+import { readGroups, readMachines } from "../../../../../src/backend/cloud/read-machines.ts";
+import { groupName, toTags } from "../../../../../src/backend/cloud/tags.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
-import { creationDirectory, creationFiles } from "../../../../../src/system/files/creation-folder.ts";
+import { creationDirectory, creationFiles } from "../../../../../src/store/creation-folder.ts";
 import { makePrivateFolder, writePrivateFile } from "../../../../../src/system/files/private-file.ts";
 import { outcomeText } from "../../../../support/outcome-text.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const unasked = (): Promise<never> => Promise.reject(new Error("nobody should ask this"));
 const failed = async (): Promise<never> => Promise.reject(new ClusterError("not-permitted", "No."));
 
@@ -69,7 +68,7 @@ async function admitted(facts: CloudFacts, keys: readonly string[]): Promise<str
   }
   const environment = { XDG_STATE_HOME: folder.path, HOME: folder.path };
   const check = adminAddressCheck(facts, { region: "us-west-2", environment });
-  return outcomeText(await check.run(never));
+  return outcomeText(await check.run(neverAborted));
 }
 
 const seen = "This machine's public address is 192.0.2.7";
@@ -124,7 +123,7 @@ test.each([
   ["two things", ["a", "b"], "warn: Expired clusters have left machine i-00000000"],
 ])("if ended clusters have left %s", async (_, ids, text) => {
   const facts = factsOf(ids.map((id) => ({ id, expiresAt: "2025-12-31T23:00:00Z" })));
-  const told = outcomeText(await leftoversCheck(facts, "us-west-2").run(never));
+  const told = outcomeText(await leftoversCheck(facts, "us-west-2").run(neverAborted));
   expect(told).toStartWith(text);
   if (ids.length === 1) expect(told).toContain(" removes it: ");
   if (ids.length === 2) expect(told).toContain(" removes them: ");

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import type { CloudFacts } from "../../../../../src/backend/cloud/checks/facts.ts";
-import { leftoversCheck } from "../../../../../src/backend/cloud/checks/leftovers.ts";
+import { leftoversCheck } from "../../../../../src/backend/cloud/checks/checks.ts";
 import { outcomeText } from "../../../../support/outcome-text.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 test.each([
   [1, "The next create in this region removes it:"],
@@ -15,6 +16,6 @@ test.each([
     instances: async () => ({ machines: [], foreignResources: [] }),
     groups: async () => ({ groups, foreignResources: [] }),
   } as unknown as CloudFacts;
-  const text = outcomeText(await leftoversCheck(facts, "us-west-2").run(new AbortController().signal));
+  const text = outcomeText(await leftoversCheck(facts, "us-west-2").run(neverAborted));
   expect(text).toContain(` → ${remedy} cluster-cloud create --cloud-region us-west-2 …`);
 });

@@ -2,11 +2,11 @@
 import { expect, test } from "bun:test";
 import type { Subnet } from "@aws-sdk/client-ec2";
 import type { CloudFacts } from "../../../../../src/backend/cloud/checks/facts.ts";
-import { launchChecks } from "../../../../../src/backend/cloud/checks/launch-checks.ts";
+import { launchChecks } from "../../../../../src/backend/cloud/checks/permissions.ts";
 import { outcomeText } from "../../../../support/outcome-text.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 const defaults = { region: "us-west-2", distribution: "centos-7", instanceType: "m5.large" };
-const neverAborted = new AbortController().signal;
 const unasked = (): Promise<never> => Promise.reject(new Error("nobody should ask this"));
 
 async function told(name: string, subnets: readonly Subnet[], zones: readonly string[]): Promise<string> {

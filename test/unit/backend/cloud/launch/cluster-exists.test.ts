@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { assertIdIsFree, clusterExists } from "../../../../../src/backend/cloud/launch/cluster-exists.ts";
-import type { MachineReading } from "../../../../../src/backend/cloud/records/read-machines.ts";
+import { assertIdIsFree, clusterExists } from "../../../../../src/backend/cloud/launch/network.ts";
+import type { MachineReading } from "../../../../../src/backend/cloud/read-machines.ts";
 
 const nowMs = Date.parse("2026-01-01T12:00:00Z");
 const after = (ms: number): Date => new Date(nowMs + ms);

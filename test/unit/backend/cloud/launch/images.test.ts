@@ -4,8 +4,7 @@ import type { Image } from "@aws-sdk/client-ec2";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
 import { findImage } from "../../../../../src/backend/cloud/launch/images.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
-
-const never = new AbortController().signal;
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 function openApi(Images: readonly Image[]) {
   const requests: unknown[] = [];
@@ -31,7 +30,7 @@ test("the newest available image of the distribution's owner is launched, even i
     image("ami-2", "2025-06-01T00:00:00Z"),
   ];
   const { api, requests } = openApi(images);
-  expect(await findImage(api, "debian-12", undefined, never)).toEqual({
+  expect(await findImage(api, "debian-12", undefined, neverAborted)).toEqual({
     id: "ami-2",
     name: "name of ami-2",
     user: "admin",
@@ -60,7 +59,7 @@ test("the volume of the image's root device sets the least size", async () => {
     { DeviceName: "/dev/xvda", Ebs: { VolumeSize: 80 } },
   ];
   const { api } = openApi([image("ami-1", undefined, { RootDeviceName: "/dev/xvda", BlockDeviceMappings })]);
-  const found = await findImage(api, "debian-12", undefined, never);
+  const found = await findImage(api, "debian-12", undefined, neverAborted);
   expect([found.rootDevice, found.leastGigabytes]).toEqual(["/dev/xvda", 80]);
 });
 
@@ -73,13 +72,13 @@ test.each([
   ["debian-12", true, "v2.0", true],
 ] as const)("%s, own image: %p, metadata %p: version 2 alone is enough: %p", async (name, isOwn, support, expected) => {
   const { api } = openApi([image(own.id, undefined, support === undefined ? {} : { ImdsSupport: support })]);
-  const found = await findImage(api, name, isOwn ? own : undefined, never);
+  const found = await findImage(api, name, isOwn ? own : undefined, neverAborted);
   expect(found.knowsMetadata2).toBe(expected);
 });
 
 test("the user's own image is asked for by its id, and logged in to as the given user", async () => {
   const { api, requests } = openApi([image(own.id, undefined)]);
-  expect(await findImage(api, "no-such", own, never)).toMatchObject({ id: own.id, user: "me" });
+  expect(await findImage(api, "no-such", own, neverAborted)).toMatchObject({ id: own.id, user: "me" });
   expect(requests).toEqual([{ ImageIds: [own.id], IncludeDeprecated: true }]);
 });
 
@@ -97,14 +96,14 @@ test.each([
     "Choose another `linuxDistribution`, another `region`, or pass an image with `image` and `sshUser`.",
   ],
 ])("a missing image of %s is named, with what to choose instead", async (_, chosen, message, hint) => {
-  const error = await failureOf(findImage(openApi([]).api, "debian-12", chosen, never));
+  const error = await failureOf(findImage(openApi([]).api, "debian-12", chosen, neverAborted));
   expect([error.id, error.message, error.hint]).toEqual(["image-not-found", message, hint]);
   expect(error.facts?.["image"]).toBe(chosen?.id);
   expect("image" in error.facts!).toBe(chosen !== undefined);
 });
 
 test("an unknown distribution is an error that lists the known ones", async () => {
-  const error = await failureOf(findImage(openApi([]).api, "beos-5", undefined, never));
+  const error = await failureOf(findImage(openApi([]).api, "beos-5", undefined, neverAborted));
   expect([error.id, error.message]).toEqual(["bad-usage", 'No images are known for the distribution "beos-5".']);
   expect(error.hint).toContain("debian-12");
 });

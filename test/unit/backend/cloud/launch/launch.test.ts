@@ -7,8 +7,8 @@ import { type LaunchLedger, launchRequest, launchRole } from "../../../../../src
 import { readLaunches } from "../../../../../src/backend/cloud/launch/saved-requests.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { outage, refusal, scriptedCloud } from "../../../../support/scripted-cloud.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const id = "i-0123456789abcdef0";
 const creation = { clusterId: "default", creationId: "0123456789abcdef", expiresAt: "2026-01-01T02:00:00Z" };
 const image = {
@@ -33,7 +33,7 @@ const planIn = (directory: string) => ({
 });
 
 /** Launches two agents. Each failure is the API's answer to one request; after them, requests succeed. */
-async function launch(failures: readonly (Error | undefined)[], signal = never) {
+async function launch(failures: readonly (Error | undefined)[], signal = neverAborted) {
   await using folder = await scratchFolder();
   const directory = join(folder.path, "default-0123456789abcdef");
   const ledger: LaunchLedger = new Map();

@@ -2,11 +2,11 @@
 import { expect, test } from "bun:test";
 import type { Instance } from "@aws-sdk/client-ec2";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
-import { toTags, type TagValues } from "../../../../../src/backend/cloud/records/tags.ts";
+import { toTags, type TagValues } from "../../../../../src/backend/cloud/tags.ts";
 import { lookAtMachines } from "../../../../../src/backend/cloud/launch/look-at-machines.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const creationId = "0123456789abcdef";
 const tags: TagValues = {
   clusterId: "default",
@@ -44,7 +44,7 @@ function watch(answers: readonly (readonly Instance[])[], machineIds = ["i-01234
     withoutAddress: new Map<string, number>(),
   };
   const time = { now: () => clock.nowMs, sleep: async () => {} };
-  return { look: async () => lookAtMachines(api, watching, time, never), clock };
+  return { look: async () => lookAtMachines(api, watching, time, neverAborted), clock };
 }
 
 test("a machine whose tags are there by half counts as not seen yet", async () => {
@@ -67,7 +67,7 @@ test("an own machine is never another creation's, whatever its tags say for the 
   expect((await look())?.nodes.map(({ id }) => id)).toEqual(["i-0123456789abcdef0"]);
 });
 
-// Shows R128.
+// Shows R103.
 test("a machine that runs for two minutes without a public address has failed", async () => {
   const { PublicIpAddress: _, ...bare } = own(tags);
   const { look, clock } = watch([[{ ...bare, State: { Name: "pending" } }], [bare]]);

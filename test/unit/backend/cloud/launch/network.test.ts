@@ -3,11 +3,10 @@ import { expect, test } from "bun:test";
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
 import { createGroup, findSubnets, openGroup } from "../../../../../src/backend/cloud/launch/network.ts";
-import { toTags } from "../../../../../src/backend/cloud/records/tags.ts";
+import { toTags } from "../../../../../src/backend/cloud/tags.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { refusal, scriptedCloud } from "../../../../support/scripted-cloud.ts";
-
-const never = new AbortController().signal;
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 /** An API with one answer for each request in turn; the last one stays. */
 function openApi(...answers: readonly unknown[]) {
@@ -40,7 +39,7 @@ test("the emptiest subnet is tried first, equal ones by their zones, and unavail
     subnet("subnet-new", "e", 500, "pending"),
   ];
   const { api, requests } = openApi({ Subnets });
-  const found = await findSubnets(api, undefined, never);
+  const found = await findSubnets(api, undefined, neverAborted);
   expect(found.map(({ id }) => id)).toEqual(["subnet-b", "subnet-c", "subnet-few", "subnet-none"]);
   expect(found[0]).toEqual({ id: "subnet-b", vpcId: "vpc-1", zone: "b" });
   expect(requests[0]?.input).toEqual({ Filters: [{ Name: "default-for-az", Values: ["true"] }] });
@@ -48,7 +47,7 @@ test("the emptiest subnet is tried first, equal ones by their zones, and unavail
 
 test("only the chosen subnet is asked for", async () => {
   const { api, requests } = openApi({ Subnets: [subnet("subnet-b", "b", 1)] });
-  expect(await findSubnets(api, "subnet-b", never)).toHaveLength(1);
+  expect(await findSubnets(api, "subnet-b", neverAborted)).toHaveLength(1);
   expect(requests[0]?.input).toEqual({ SubnetIds: ["subnet-b"] });
 });
 
@@ -57,7 +56,7 @@ test.each([
   ["subnet-b", "Region us-west-2 has no usable subnet subnet-b.", { region: "us-west-2", subnet: "subnet-b" }],
 ])("without a usable subnet, the error names %p", async (chosen, message, facts) => {
   const { api } = openApi({ Subnets: [subnet("subnet-b", "b", 1, "unavailable")] });
-  const error = await failureOf(findSubnets(api, chosen, never));
+  const error = await failureOf(findSubnets(api, chosen, neverAborted));
   expect([error.id, error.message, error.facts]).toEqual(["no-default-network", message, facts]);
 });
 
@@ -74,7 +73,7 @@ const named = (creationId: string): { readonly SecurityGroups: readonly Security
 
 test("a new group has its cluster's name and the creation's tags", async () => {
   const { api, clock, requests } = openApi({ GroupId: "sg-00000001" });
-  expect(await createGroup(api, request, clock, never)).toBe("sg-00000001");
+  expect(await createGroup(api, request, clock, neverAborted)).toBe("sg-00000001");
   expect(requests[0]?.input).toMatchObject({
     GroupName: "cluster-e2e-default",
     VpcId: "vpc-1",
@@ -84,7 +83,7 @@ test("a new group has its cluster's name and the creation's tags", async () => {
 
 test("if the name is taken by this very creation, the first answer was lost, and the group is used", async () => {
   const { api, clock, requests, elapsedMs } = openApi(duplicate, {}, { SecurityGroups: [] }, named("0123456789abcdef"));
-  expect(await createGroup(api, request, clock, never)).toBe("sg-00000001");
+  expect(await createGroup(api, request, clock, neverAborted)).toBe("sg-00000001");
   expect(elapsedMs()).toBe(2000);
   expect(requests.at(-1)?.input).toEqual({
     Filters: [
@@ -109,7 +108,7 @@ test.each([
   ],
 ])("if another creation has the name, and its group %s, the id is taken", async (_, answer, message, waitedMs) => {
   const { api, clock, elapsedMs } = openApi(duplicate, answer);
-  const error = await failureOf(createGroup(api, request, clock, never));
+  const error = await failureOf(createGroup(api, request, clock, neverAborted));
   expect([error.id, error.message]).toEqual(["cluster-exists", message]);
   expect(elapsedMs()).toBe(waitedMs);
 });
@@ -117,7 +116,7 @@ test.each([
 test("another refusal of the group keeps its own error", async () => {
   const denied = refusal("UnauthorizedOperation");
   const { api, clock } = openApi(denied, named("0123456789abcdef"));
-  const error: unknown = await failureOf(createGroup(api, request, clock, never));
+  const error: unknown = await failureOf(createGroup(api, request, clock, neverAborted));
   expect(error).toBe(denied);
 });
 
@@ -126,7 +125,7 @@ const rules = { groupId: "sg-00000001", cidrs: ["192.0.2.0/24"], ports: [22, 80]
 test("nodes may reach each other on every port, and the ranges only the given ports", async () => {
   const unknown = refusal("InvalidGroup.NotFound");
   const { api, clock, requests, elapsedMs } = openApi(unknown, unknown, { Return: true });
-  await openGroup(api, rules, clock, never);
+  await openGroup(api, rules, clock, neverAborted);
   expect(elapsedMs()).toBe(2000);
   const tcp = { IpProtocol: "tcp", IpRanges: [{ CidrIp: "192.0.2.0/24" }] };
   expect(requests[0]?.input).toEqual({
@@ -141,9 +140,9 @@ test("nodes may reach each other on every port, and the ranges only the given po
 
 test("rules that exist were added by the same request, whose answer was lost; any other refusal is an error", async () => {
   const repeated = openApi(refusal("InvalidPermission.Duplicate"));
-  await openGroup(repeated.api, rules, repeated.clock, never);
+  await openGroup(repeated.api, rules, repeated.clock, neverAborted);
   const limit = refusal("RulesPerSecurityGroupLimitExceeded");
   const refused = openApi(limit);
-  const error: unknown = await failureOf(openGroup(refused.api, rules, refused.clock, never));
+  const error: unknown = await failureOf(openGroup(refused.api, rules, refused.clock, neverAborted));
   expect(error).toBe(limit);
 });

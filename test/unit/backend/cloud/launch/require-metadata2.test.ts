@@ -1,10 +1,10 @@
 /** When version 1 of the instance metadata is closed, and what is said if it can't be. */
 import { expect, test } from "bun:test";
-import { metadata2Requirer } from "../../../../../src/backend/cloud/launch/require-metadata2.ts";
+import { metadata2Requirer } from "../../../../../src/backend/cloud/launch/look-at-machines.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { outage, refusal, scriptedCloud } from "../../../../support/scripted-cloud.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
-const never = new AbortController().signal;
 const names = ["master_0", "agent_0", "agent_1"] as const;
 
 /** Closes version 1 on three machines, at the same time or one after another. */
@@ -13,7 +13,7 @@ async function close(knowsMetadata2: boolean, failure?: Error, isConcurrent = tr
   const warnings: string[] = [];
   const progress = { ...cloud.runtime.progress, warn: (text: string) => void warnings.push(text) };
   const requireMetadata2 = metadata2Requirer(cloud.api, { knowsMetadata2 }, progress);
-  const tasks = names.map((name) => async () => requireMetadata2(`i-${name}`, name, never));
+  const tasks = names.map((name) => async () => requireMetadata2(`i-${name}`, name, neverAborted));
   if (isConcurrent) await Promise.all(tasks.map(async (task) => task()));
   else for (const task of tasks) await task();
   return { calls: cloud.calls, warnings, told: cloud.told };

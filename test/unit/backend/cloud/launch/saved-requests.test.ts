@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseLaunch, readLaunches, saveLaunch } from "../../../../../src/backend/cloud/launch/saved-requests.ts";
-import { toTags } from "../../../../../src/backend/cloud/records/tags.ts";
+import { toTags } from "../../../../../src/backend/cloud/tags.ts";
 import { hostileTexts } from "../../../../support/hostile-text.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
@@ -33,7 +33,7 @@ test("a saved launch is read back, with and without an outcome", () => {
   expect(parseLaunch(unknown, where)).toBeDefined();
 });
 
-// Shows R124.
+// Shows R132.
 test("what an interrupted creation saved is read again, and a damaged file is named", async () => {
   await using folder = await scratchFolder();
   const directory = join(folder.path, "default-0123456789abcdef");
@@ -57,7 +57,7 @@ test("a launch with a tag of another shape is none", () => {
   }
 });
 
-// Shows R124.
+// Shows R132.
 test("a saved launch in which anything that is read has another shape is none", () => {
   for (const found of [...hostileTexts(31, 2000), undefined, null, {}, [], [null], [{}], -1.5]) {
     for (const key of ["schemaVersion", "name", "request"])

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isAllowedAddress } from "../../../../../src/backend/cloud/launch/why-unreachable.ts";
+import { isAllowedAddress } from "../../../../../src/backend/cloud/launch/look-at-machines.ts";
 
 test.each([
   ["192.0.2.7", ["192.0.2.0/24"], true],

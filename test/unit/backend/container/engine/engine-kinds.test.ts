@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { hostname, platform as thisPlatform, release } from "node:os";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
-import { findReach } from "../../../../../src/backend/container/engine/engine-facts.ts";
+import { findReach } from "../../../../../src/backend/container/engine/choose-engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 const { docker, podman } = engineKinds;
-const neverAborted = new AbortController().signal;
 
 /** What version 4.3.1 said on Debian 12, shortened. */
 const podmanSays = {

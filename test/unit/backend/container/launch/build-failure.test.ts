@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { readBuildFailure } from "../../../../../src/backend/container/launch/build-failure.ts";
+import { readBuildFailure } from "../../../../../src/backend/container/launch/node-image.ts";
 
 const long = `RUN printf '#!/bin/sh' && apt-get update && apt-get install --yes ${"a-package ".repeat(20)}`;
 
-// Shows R118.
+// Shows R111.
 test.each([
   [
     "Docker 20's own builder, a package that isn't there",

@@ -7,6 +7,7 @@ import { unmarked } from "../../../../../src/outside-text.ts";
 import { silentProgress } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { recordingProgress } from "../../../../support/recording-progress.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 const own = { name: "nodes:1", isPresent: false };
 const image = { ...own, containerfile: "FROM debian:12\n" };
@@ -26,7 +27,7 @@ const failing = (output: string): Engine =>
   }) as unknown as Engine;
 
 const failureOfBuild = (output: string) =>
-  failureOf(obtainNodeImage(failing(output), image, silentProgress, new AbortController().signal));
+  failureOf(obtainNodeImage(failing(output), image, silentProgress, neverAborted));
 
 test.each([
   [
@@ -41,12 +42,7 @@ test.each([
 });
 
 test("an image that the engine already has is neither built nor pulled", async () => {
-  const done = await obtainNodeImage(
-    failing(""),
-    { ...image, isPresent: true },
-    silentProgress,
-    new AbortController().signal,
-  );
+  const done = await obtainNodeImage(failing(""), { ...image, isPresent: true }, silentProgress, neverAborted);
   expect(done).toBeUndefined();
 });
 
@@ -65,7 +61,7 @@ test.each([
   const { progress, steps, updates } = recordingProgress();
   const details: string[] = [];
   const detail = (level: number, text: string): void => void details.push(unmarked(`-${"v".repeat(level)}: ${text}`));
-  await obtainNodeImage(engineWith(ask), wanted, { ...progress, detail }, new AbortController().signal);
+  await obtainNodeImage(engineWith(ask), wanted, { ...progress, detail }, neverAborted);
   expect(steps).toEqual([`${title} nodes:1: done`]);
   expect(commands).toMatchObject([{ words, limitMs: 1_200_000 }]);
   expect(commands[0]?.stdin?.toString()).toBe(stdin);
@@ -78,7 +74,7 @@ test("an image that can't be pulled is an error with the engine's message, and t
   const ask = async (): Promise<string> => {
     throw new ClusterError("engine-failed", "docker pull failed: denied.", { facts: { status: 1 } });
   };
-  const failure = await failureOf(obtainNodeImage(engineWith(ask), own, progress, new AbortController().signal));
+  const failure = await failureOf(obtainNodeImage(engineWith(ask), own, progress, neverAborted));
   expect(failure).toMatchObject({
     id: "image-not-found",
     message: "There is no image nodes:1: docker pull failed: denied.",
@@ -91,9 +87,7 @@ test("an image that can't be pulled is an error with the engine's message, and t
 test.each([image, own])("a failure of another kind is shown as it is: %j", async (wanted) => {
   const slow = new ClusterError("deadline-passed", "docker exceeded its limit of 1200 s.");
   const ask = async (): Promise<string> => Promise.reject(slow);
-  expect(await failureOf(obtainNodeImage(engineWith(ask), wanted, silentProgress, new AbortController().signal))).toBe(
-    slow,
-  );
+  expect(await failureOf(obtainNodeImage(engineWith(ask), wanted, silentProgress, neverAborted))).toBe(slow);
 });
 
 test("an interrupt is not explained as a failed build", async () => {

@@ -7,6 +7,7 @@ import { rememberedRights } from "../../../../../src/backend/container/launch/sy
 import { ClusterError, type ErrorId } from "../../../../../src/errors.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 interface ScriptedEngine {
   /** What its bridge is; another one each time that Docker is started. */
@@ -34,7 +35,7 @@ function engineOf({ bridge, allows, failure = "engine-failed" }: ScriptedEngine,
   };
   const facts = kind.readFacts({});
   const isPrivileged = async (memory: string): Promise<boolean> =>
-    (await rememberedRights(engine, { facts, image: "debian", memory }, new AbortController().signal)).isPrivileged;
+    (await rememberedRights(engine, { facts, image: "debian", memory }, neverAborted)).isPrivileged;
   return { tried, isPrivileged };
 }
 

@@ -7,8 +7,7 @@ import { failureOf } from "../../../../support/failure-of.ts";
 import { recordingProgress } from "../../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { clusterId, creationId, SnapshotEngine } from "./snapshot-engine.ts";
-
-const never = new AbortController().signal;
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 async function openCluster(given: ConstructorParameters<typeof SnapshotEngine>[0] = {}) {
   const folder = await scratchFolder();
@@ -27,10 +26,10 @@ async function openCluster(given: ConstructorParameters<typeof SnapshotEngine>[0
     changes,
     steps,
     lock: `${directory}.lock`,
-    list: async () => snapshots.list(cluster, never),
-    create: async (name: string) => snapshots.create(cluster, name, never),
-    restore: async (name: string) => snapshots.restore(cluster, name, never),
-    delete: async (name: string) => snapshots.delete(cluster, name, never),
+    list: async () => snapshots.list(cluster, neverAborted),
+    create: async (name: string) => snapshots.create(cluster, name, neverAborted),
+    restore: async (name: string) => snapshots.restore(cluster, name, neverAborted),
+    delete: async (name: string) => snapshots.delete(cluster, name, neverAborted),
     [Symbol.asyncDispose]: folder[Symbol.asyncDispose],
   };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
-import { refillVolumes, saveVolumes } from "../../../../../src/backend/container/snapshots/copy-volumes.ts";
+import { refillVolumes, saveVolumes } from "../../../../../src/backend/container/snapshots/saved-nodes.ts";
 import type { SavedNode } from "../../../../../src/backend/container/snapshots/read-snapshots.ts";
 
 const node = { clusterId: "default", creationId: "0123456789abcdef", role: "agent", index: 0 } as const;

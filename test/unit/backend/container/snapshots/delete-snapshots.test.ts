@@ -2,7 +2,11 @@ import { outside } from "../../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
-import { deleteAllSnapshots, removeImages } from "../../../../../src/backend/container/snapshots/delete-snapshots.ts";
+import {
+  deleteAllSnapshots,
+  removeImages,
+} from "../../../../../src/backend/container/snapshots/container-snapshots.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 interface Given {
   /** Images without a name, all of them in use. */
@@ -22,7 +26,7 @@ async function deleteWith({ images, untilMs = Infinity, fails = false }: Given) 
   const engine = { kind: engineKinds.docker, ask, change: async () => "" } as unknown as Engine;
   const clock = { now: () => time.nowMs, sleep: async (ms: number) => void (time.nowMs += ms) };
   const name = { creationId: "0123456789abcdef" };
-  return [await deleteAllSnapshots(engine, name, clock, new AbortController().signal), time.nowMs];
+  return [await deleteAllSnapshots(engine, name, clock, neverAborted), time.nowMs];
 }
 
 const images = ["1".repeat(64), "2".repeat(64)];
@@ -56,6 +60,6 @@ test("images go one at a time, children before parents; some are gone or in use,
     return "";
   };
   const engine = { kind: engineKinds.docker, ask: async () => [...left].join("\n"), change } as unknown as Engine;
-  expect(await removeImages(engine, "0123456789abcdef", new AbortController().signal)).toEqual([used]);
+  expect(await removeImages(engine, "0123456789abcdef", neverAborted)).toEqual([used]);
   expect([[...left], running.most]).toEqual([[used], 1]);
 });

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
-import { ownBytes, parseSize } from "../../../../../src/backend/container/snapshots/image-size.ts";
+import { ownBytes, parseSize } from "../../../../../src/backend/container/snapshots/container-snapshots.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 test.each([
   ["0B", 0],
@@ -22,5 +23,5 @@ test("the size of an image that the engine doesn't know is 0, and no error", asy
     if (accepts?.("Error: no such image") !== true) throw new Error("docker history failed");
     return Promise.resolve("");
   };
-  expect(await ownBytes({ ask } as Engine, "gone", new AbortController().signal)).toBe(0);
+  expect(await ownBytes({ ask } as Engine, "gone", neverAborted)).toBe(0);
 });

@@ -3,8 +3,9 @@ import type { Engine } from "../../../../../src/backend/container/engine/engine.
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
 import type { SavedNode } from "../../../../../src/backend/container/snapshots/read-snapshots.ts";
-import { restoreNodes } from "../../../../../src/backend/container/snapshots/restore-nodes.ts";
+import { restoreNodes } from "../../../../../src/backend/container/snapshots/saved-nodes.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 const creationId = "0123456789abcdef";
 const name = { clusterId: "default", creationId, snapshot: "installed" };
@@ -67,11 +68,7 @@ function engineWith(addresses: readonly string[], grantsAddresses = false) {
 }
 
 const restore = (engine: Engine, nodes: readonly SavedNode[]) =>
-  restoreNodes(
-    engine,
-    { nodes, system: { words: [], command: ["/sbin/init"] }, rights: [] },
-    new AbortController().signal,
-  );
+  restoreNodes(engine, { nodes, system: { words: [], command: ["/sbin/init"] }, rights: [] }, neverAborted);
 
 test.each([
   ["172.18.0.10", "172.18.0.9"],

@@ -2,9 +2,10 @@ import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import type { NodeContainer } from "../../../../../src/backend/container/records/read-containers.ts";
-import { saveNodes } from "../../../../../src/backend/container/snapshots/save-nodes.ts";
+import { saveNodes } from "../../../../../src/backend/container/snapshots/saved-nodes.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 const node = {
   id: "1".repeat(64),
@@ -35,7 +36,7 @@ async function save(failing: string) {
     }),
   } as unknown as Engine;
   const plan = { containers: [node], snapshot: "installed", rights: [] };
-  const failure = await failureOf(saveNodes(engine, plan, new AbortController().signal));
+  const failure = await failureOf(saveNodes(engine, plan, neverAborted));
   return { commands, failure };
 }
 

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { copyMachine } from "../../../../../src/backend/vm/copies/copy-machine.ts";
-import { machineFiles } from "../../../../../src/backend/vm/machines/machine-files.ts";
+import { copyMachine } from "../../../../../src/backend/vm/copies/resolve-copy.ts";
+import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
 import { savedFiles } from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { machineNode } from "../../../../support/machine-node.ts";

@@ -2,13 +2,14 @@ import { expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { readCluster } from "../../../../../src/backend/vm/cluster-facts.ts";
-import { machineFiles } from "../../../../../src/backend/vm/machines/machine-files.ts";
+import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
 import { startMachines, type StartPlan } from "../../../../../src/backend/vm/machines/launch.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { systemClock } from "../../../../../src/system/runtime.ts";
 import { machineNode } from "../../../../support/machine-node.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 const creationId = "0123456789abcdef";
 const node = machineNode();
@@ -36,7 +37,7 @@ async function start(said: readonly string[]) {
     sockets: { folder: folder.path, count: 1 },
     clock: systemClock,
   };
-  const failure = await startMachines(qemu, plan, new AbortController().signal).then(
+  const failure = await startMachines(qemu, plan, neverAborted).then(
     () => undefined,
     (error: unknown) => error,
   );

@@ -7,6 +7,7 @@ import {
 } from "../../../../../src/backend/vm/machines/private-network.ts";
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 interface Given {
   /** The places whose sockets QEMU creates, one in each pause. */
@@ -17,7 +18,7 @@ interface Given {
 }
 
 /** Starts the network of two machines. Each pause takes a second of the clock and no time. */
-async function start({ creates, status = 0, onPause }: Given, signal = new AbortController().signal) {
+async function start({ creates, status = 0, onPause }: Given, signal = neverAborted) {
   await using folder = await scratchFolder();
   const sockets: NetworkSockets = { folder: folder.path, count: 2 };
   const calls: string[] = [];

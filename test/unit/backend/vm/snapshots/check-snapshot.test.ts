@@ -1,13 +1,18 @@
-import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { expect, test } from "bun:test";
 import type { NodeFacts } from "../../../../../src/backend/vm/cluster-facts.ts";
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
-import { checkSnapshot } from "../../../../../src/backend/vm/snapshots/check-snapshot.ts";
-import { factsPath, factsText, savedFiles } from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
+import {
+  checkSnapshot,
+  factsPath,
+  factsText,
+  savedFiles,
+} from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 const node = { role: "agent", index: 0 } as NodeFacts;
 const machines = { accelerator: "tcg", isSandboxed: true, memoryMegabytes: 768, cpus: 1 } as const;
@@ -47,7 +52,7 @@ async function check({ version = "QEMU emulator version 7.2.22", image, change }
   } as unknown as Qemu;
   const snapshot = { name: "installed", folder, isComplete: true };
   const cluster = { id: "one", creationId: "0123456789abcdef", directory: scratch.path };
-  return await checkSnapshot(qemu, { cluster, nodes: [node], snapshot }, new AbortController().signal);
+  return await checkSnapshot(qemu, { cluster, nodes: [node], snapshot }, neverAborted);
 }
 
 test.each(["7.2.22", "7.2.0", "7.2.23 (Debian 1:7.2+dfsg-7)"])(

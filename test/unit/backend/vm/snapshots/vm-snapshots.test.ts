@@ -12,8 +12,7 @@ import { createVmBackend } from "../../../../../src/backend/vm/vm-backend.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
-
-const never = new AbortController().signal;
+import { neverAborted } from "../../../../support/never-aborted.ts";
 
 /** The snapshots of a cluster in a state folder, with a complete snapshot `installed` and an unfinished one `torn`. */
 async function openSnapshots() {
@@ -29,8 +28,8 @@ async function openSnapshots() {
   return {
     ...state,
     directory,
-    list: async () => snapshots.list(cluster, never),
-    remove: async (name: string) => snapshots.delete(cluster, name, never),
+    list: async () => snapshots.list(cluster, neverAborted),
+    remove: async (name: string) => snapshots.delete(cluster, name, neverAborted),
     names: async () => (await readdir(snapshotsFolder(directory))).toSorted(),
   };
 }

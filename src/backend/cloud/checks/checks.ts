@@ -1,0 +1,222 @@
+import { join } from "node:path";
+import { messageOf } from "../../../errors.ts";
+import { type Check, type Outcome, fail, pass, skip, warn } from "../../../model/check.ts";
+import { creationDirectory, creationFiles } from "../../../store/creation-folder.ts";
+import { stateFolder } from "../../../store/state-folder.ts";
+import { isAccessible } from "../../../system/files/private-file.ts";
+import type { Clock, Environment, Runtime } from "../../../system/runtime.ts";
+import { withForeignResources } from "../../shared/foreign-resource.ts";
+import { cidrProblem } from "../admin-cidrs.ts";
+import type { CloudApi } from "../api/api.ts";
+import { isAllowedAddress } from "../launch/look-at-machines.ts";
+import type { Group, Machine } from "../read-machines.ts";
+import { findLeftovers } from "../remove-expired.ts";
+import {
+  type CheckedDefaults,
+  type CloudFacts,
+  cloudFacts,
+  cloudLimitMs,
+  failureOf,
+  findObstacle,
+  isDenied,
+  withCloud,
+} from "./facts.ts";
+import { launchChecks, permissionChecks } from "./permissions.ts";
+
+/**
+ * Returns `doctor`'s checks of the cloud, in display order. They only send read-only requests and dry runs. The first check that needs an answer
+ * sends the request; the signal ends them all.
+ */
+export function cloudChecks(defaults: CheckedDefaults, runtime: Runtime, signal: AbortSignal): readonly Check[] {
+  const { region } = defaults;
+  const facts = cloudFacts(defaults, runtime, signal);
+  return [
+    ...accessChecks(facts, region, runtime.clock),
+    ...permissionChecks(facts, defaults),
+    ...launchChecks(facts, defaults),
+    adminAddressCheck(facts, { region, environment: runtime.environment }),
+    leftoversCheck(facts, region),
+  ];
+}
+
+/** Credentials that expire sooner than this may expire in the middle of a create. */
+const shortLifeMs = 15 * 60_000;
+/**
+ * The largest clock difference that the API accepts in a request. Beyond it, everything that this machine says about
+ * time is wrong too.
+ */
+const allowedSkewMs = 5 * 60_000;
+
+/** Checks whether the cloud lets this machine in: as which account, in which region, and with a correct clock. */
+export function accessChecks(facts: CloudFacts, region: string, clock: Clock): readonly Check[] {
+  return [
+    { name: "credentials", limitMs: cloudLimitMs, run: () => checkCredentials(facts) },
+    { name: "account", limitMs: cloudLimitMs, run: () => withCloud(facts, () => tellAccount(facts)) },
+    { name: "region", limitMs: cloudLimitMs, run: () => checkRegion(facts, region) },
+    { name: "clock", limitMs: cloudLimitMs, run: () => checkClock(facts, clock) },
+  ];
+}
+
+async function checkCredentials(facts: CloudFacts): Promise<Outcome> {
+  const missing = await failureOf(facts.api());
+  if (missing !== undefined) return fail(messageOf(missing), missing.hint ?? "Set credentials.");
+  const api = await facts.api();
+  const refusal = await failureOf(facts.defaultGroups());
+  if (refusal?.id === "credentials-refused") return fail(messageOf(refusal), refusal.hint ?? "Renew the credentials.");
+  if ((await findObstacle(facts)) !== undefined && refusal?.id !== "region-not-enabled") {
+    return skip(`Found (${api.credentialSource}), but not tested: the cloud's API does not answer.`);
+  }
+  return judgeLife(api);
+}
+
+function judgeLife(api: CloudApi): Outcome {
+  const { credentialSource: source, credentialsExpireAt: end } = api;
+  if (end === undefined) return pass(`Valid, from ${source}`, ["It is not known whether they expire."]);
+  const leftMs = end.getTime() - api.now();
+  const left = `at ${end.toISOString()}, in ${Math.max(0, Math.floor(leftMs / 60_000))} min`;
+  if (leftMs >= shortLifeMs) return pass(`Valid, from ${source}`, [`They expire ${left}.`]);
+  return warn(
+    `The credentials from ${source} expire soon: ${left}.`,
+    "Renew the session before you create a cluster. For SSO: aws sso login",
+  );
+}
+
+/** The program has no client for the identity service, but every security group names its owner. */
+async function tellAccount(facts: CloudFacts): Promise<Outcome> {
+  const [group] = await facts.defaultGroups();
+  if (group?.OwnerId === undefined)
+    return skip("Not known: the account has no network in the region from which to read it.");
+  return pass(group.OwnerId);
+}
+
+async function checkRegion(facts: CloudFacts, region: string): Promise<Outcome> {
+  const error = await failureOf(facts.defaultGroups());
+  if (error === undefined || isDenied(error)) return pass(`${region} can be used`);
+  if (["no-credentials", "credentials-refused"].includes(error.id) || (await failureOf(facts.api())) !== undefined) {
+    return skip(`Not checked: ${await findObstacle(facts)}.`);
+  }
+  throw error;
+}
+
+async function checkClock(facts: CloudFacts, clock: Clock): Promise<Outcome> {
+  const error = await failureOf(facts.defaultGroups());
+  const wasAnswered = error === undefined || answers.has(error.id);
+  if (!wasAnswered) return skip(`Not checked: ${await findObstacle(facts)}.`);
+  const behindMs = (await facts.api()).now() - clock.now();
+  const seconds = Math.round(Math.abs(behindMs) / 1000);
+  // The API gives its time in whole seconds.
+  if (seconds <= 1) return pass("Agrees with the cloud's");
+  const text = `This machine's clock is ${seconds} s ${behindMs > 0 ? "behind" : "ahead of"} the cloud's`;
+  if (Math.abs(behindMs) < allowedSkewMs) return pass(text);
+  return fail(`${text}.`, "Correct it, preferably with time synchronization: sudo timedatectl set-ntp true");
+}
+
+/** Failures that came from the API itself, so its time is known. */
+const answers: ReadonlySet<string> = new Set(["credentials-refused", "not-permitted", "region-not-enabled"]);
+
+const sshPort = 22;
+
+interface Place {
+  readonly region: string;
+  readonly environment: Environment;
+}
+
+/**
+ * Checks which address a create would let in, and whether the clusters created here still let it in: people move and
+ * addresses change.
+ */
+export function adminAddressCheck(facts: CloudFacts, place: Place): Check {
+  return { name: "admin address", limitMs: cloudLimitMs, run: () => compare(facts, place) };
+}
+
+async function compare(facts: CloudFacts, place: Place): Promise<Outcome> {
+  const address = await facts.address();
+  const seen = `This machine's public address is ${address}`;
+  const failures = await Promise.all([facts.instances(), facts.groups()].map(failureOf));
+  if (failures.some((failure) => failure !== undefined))
+    return pass(`${seen}; it is not known whether clusters allow it`);
+  const clusters = await clustersMadeHere((await facts.instances()).machines, (await facts.groups()).groups, place);
+  const closed = clusters.filter(({ cidrs }) => !isAllowedAddress(address, cidrs));
+  if (closed.length === 0)
+    return pass(clusters.length === 0 ? seen : `${seen}, and the clusters created here allow it`);
+  const named = closed.map(
+    ({ id, groupId, cidrs }) => `${id} (security group ${groupId}: ${cidrs.join(", ") || "none"})`,
+  );
+  return warn(
+    `${seen}, which is not allowed to reach ${closed.length === 1 ? "cluster" : "clusters"} ${named.join("; ")}.`,
+    `Allow it: run the admit command for ${closed.map(({ id }) => id).join(" and ")}.`,
+  );
+}
+
+interface LivingCluster {
+  readonly id: string;
+  readonly groupId: string;
+  /** The address ranges that may log in. */
+  readonly cidrs: readonly string[];
+}
+
+/**
+ * Returns only clusters whose key is on this machine. Nobody logs in to other clusters from here, so their ranges don't
+ * matter.
+ */
+async function clustersMadeHere(
+  machines: readonly Machine[],
+  groups: readonly Group[],
+  { region, environment }: Place,
+): Promise<readonly LivingCluster[]> {
+  const living = machines.filter(({ state }) => ["starting", "running"].includes(state));
+  const used = new Set(living.flatMap(({ groupIds }) => groupIds));
+  const root = join(stateFolder(environment), "cloud", region);
+  const found = await Promise.all(
+    groups.map(async (group): Promise<LivingCluster | undefined> => {
+      const { clusterId, creationId } = group;
+      const { privateKey } = creationFiles(creationDirectory(root, clusterId, creationId));
+      if (!used.has(group.id) || !(await isAccessible(privateKey))) return undefined;
+      return { id: clusterId, groupId: group.id, cidrs: loginRanges(group) };
+    }),
+  );
+  return found.filter((cluster) => cluster !== undefined);
+}
+
+function loginRanges(group: Group): readonly string[] {
+  const rules = group.rules.filter(
+    ({ IpProtocol, FromPort = 0, ToPort = 65_535 }) =>
+      IpProtocol === "-1" || (IpProtocol === "tcp" && FromPort <= sshPort && ToPort >= sshPort),
+  );
+  const ranges = rules.flatMap((rule) => [
+    ...(rule.IpRanges ?? []).map((range) => range.CidrIp),
+    ...(rule.Ipv6Ranges ?? []).map((range) => range.CidrIpv6),
+  ]);
+  const known = ranges.filter((range) => range !== undefined).filter((range) => cidrProblem(range) === undefined);
+  return [...new Set(known)];
+}
+
+/**
+ * Reports what ended clusters left in the region, and things that only look like ours. Groups cost nothing; machines
+ * that outlived their deadline do.
+ */
+export function leftoversCheck(facts: CloudFacts, region: string): Check {
+  return { name: "leftovers", limitMs: cloudLimitMs, run: () => withCloud(facts, () => find(facts, region)) };
+}
+
+async function find(facts: CloudFacts, region: string): Promise<Outcome> {
+  const [api, instances, groups] = await Promise.all([facts.api(), facts.instances(), facts.groups()]);
+  const advice = `Find out who created or changed it in region ${region}, and remove its tags that begin with cluster-e2e:`;
+  const outcome = judge(findLeftovers({ ...instances, ...groups }, api.now()), region);
+  return withForeignResources(outcome, [...instances.foreignResources, ...groups.foreignResources], advice);
+}
+
+function judge(left: ReturnType<typeof findLeftovers>, region: string): Outcome {
+  const things = [
+    ...left.machines.map((machine) => `machine ${machine.id} ${origin(machine)}`),
+    ...left.groups.map((group) => `security group ${group.id} ${origin(group)}`),
+  ];
+  if (things.length === 0) return pass("None");
+  return warn(
+    `Expired clusters have left ${things.join("; ")}.`,
+    `The next create in this region removes ${things.length === 1 ? "it" : "them"}: cluster-cloud create --cloud-region ${region} …`,
+  );
+}
+
+const origin = ({ clusterId, expiresAt }: Machine | Group): string =>
+  `(cluster ${clusterId}, expired ${expiresAt?.toISOString()})`;

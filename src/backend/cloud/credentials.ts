@@ -1,0 +1,222 @@
+import { join } from "node:path";
+import type { EC2ClientConfig } from "@aws-sdk/client-ec2";
+import { ClusterError, messageOf } from "../../errors.ts";
+import { homeFolder } from "../../store/state-folder.ts";
+import { outsideLine, withoutFullStop } from "../../system/printable.ts";
+import type { Environment } from "../../system/runtime.ts";
+import { orAborted } from "../../system/time-limit.ts";
+import { requestDirectly } from "./api/request-handler.ts";
+
+export interface Identity {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+  readonly expiration?: Date;
+}
+
+/** A source of credentials. If `provide` is `undefined`, the SDK's own chain finds them. */
+export interface CredentialSource {
+  /** Names the source in messages: `profile "dev" (CLOUD_PROFILE)`. */
+  readonly name: string;
+  readonly profile: string | undefined;
+  readonly provide: (() => Promise<Identity>) | undefined;
+  /** What to do if the source turns out to have no credentials. */
+  readonly hint: string;
+}
+
+/** Settings, such as our request handler, for providers that send requests themselves (SSO, roles). */
+export type InnerClient = Pick<EC2ClientConfig, "region" | "requestHandler">;
+
+/** Chooses the source by the variables that are set, without using it yet. Throws `no-credentials` and names what is missing. */
+export async function findCredentials(
+  environment: Environment,
+  innerClient: InnerClient,
+  signal: AbortSignal,
+): Promise<CredentialSource> {
+  const own = fromVariables(environment, "CLOUD");
+  if (own !== undefined) return own;
+  const variable = ["CLOUD_PROFILE", "AWS_PROFILE"].find((name) => isSet(environment, name));
+  if (variable !== undefined)
+    return fromProfile(environment, { profile: environment[variable] ?? "", variable }, innerClient);
+  const usual = fromVariables(environment, "AWS");
+  if (usual !== undefined) return usual;
+  const service = ["AWS_WEB_IDENTITY_TOKEN_FILE", ...containerVariables].find((name) => isSet(environment, name));
+  if (service !== undefined) {
+    const hint = `Check ${service}, or unset it and ${usualHint}`;
+    return { name: `the service that ${service} names`, profile: undefined, provide: undefined, hint };
+  }
+  return (await fromDefaultProfile(environment, innerClient)) ?? (await fromThisMachine(environment, signal));
+}
+
+const containerVariables = ["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"];
+
+const isSet = (environment: Environment, name: string): boolean => ![undefined, ""].includes(environment[name]);
+
+function fromVariables(environment: Environment, prefix: "CLOUD" | "AWS"): CredentialSource | undefined {
+  const names = [`${prefix}_ACCESS_KEY_ID`, `${prefix}_SECRET_ACCESS_KEY`] as const;
+  const tokenName = `${prefix}_SESSION_TOKEN`;
+  const present = [...names, tokenName].filter((name) => isSet(environment, name));
+  if (present.length === 0) return undefined;
+  const missing = names.filter((name) => !isSet(environment, name));
+  if (missing.length > 0) throw incomplete(present, missing);
+  const identity: Identity = {
+    accessKeyId: environment[names[0]] ?? "",
+    secretAccessKey: environment[names[1]] ?? "",
+    ...(isSet(environment, tokenName) && { sessionToken: environment[tokenName] ?? "" }),
+  };
+  const provide = (): Promise<Identity> => Promise.resolve(identity);
+  return { name: `the variables ${present.join(", ")}`, profile: undefined, provide, hint: "Set them again." };
+}
+
+function incomplete(present: readonly string[], missing: readonly string[]): ClusterError {
+  const verb = present.length === 1 ? "is" : "are";
+  return new ClusterError("no-credentials", `${present.join(", ")} ${verb} set without ${missing.join(" and ")}.`, {
+    hint: `Set ${missing.join(" and ")} too, or unset ${present.join(" and ")} to use another source.`,
+    facts: { present, missing },
+  });
+}
+
+async function fromProfile(
+  environment: Environment,
+  choice: { readonly profile: string; readonly variable: string },
+  innerClient: InnerClient,
+): Promise<CredentialSource> {
+  const provide = await profileProvider(environment, choice.profile, innerClient);
+  const { profile, variable } = choice;
+  return { name: `profile "${profile}" (${variable})`, profile, provide, hint: profileHint(environment, profile) };
+}
+
+/** Returns `undefined` if the shared files have no default profile with credentials. A profile that exists but fails is an error of its own. */
+async function fromDefaultProfile(
+  environment: Environment,
+  innerClient: InnerClient,
+): Promise<CredentialSource | undefined> {
+  const profile = "default";
+  if (!(await hasDefaultProfile(sharedFiles(environment)))) return undefined;
+  const provide = await profileProvider(environment, profile, innerClient);
+  const hint = profileHint(environment, profile);
+  return { name: `profile "${profile}" of the shared credentials file`, profile, provide, hint };
+}
+
+function profileHint(environment: Environment, profile: string): string {
+  const { filepath, configFilepath } = sharedFiles(environment);
+  return `Check this profile in ${filepath} and ${configFilepath}. To renew an SSO session: aws sso login --profile ${profile}`;
+}
+
+async function profileProvider(
+  environment: Environment,
+  profile: string,
+  innerClient: InnerClient,
+): Promise<() => Promise<Identity>> {
+  const { fromIni } = await import("@aws-sdk/credential-provider-ini");
+  return fromIni({ profile, ...sharedFiles(environment), clientConfig: innerClient });
+}
+
+async function fromThisMachine(environment: Environment, signal: AbortSignal): Promise<CredentialSource> {
+  const lookedFor = [
+    "CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY",
+    "CLOUD_PROFILE",
+    "AWS_PROFILE",
+    "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    `a default profile in ${sharedFiles(environment).filepath}`,
+  ];
+  if (await hasMetadataService(environment, signal)) {
+    const hint = `Nothing was found in the other sources either: ${lookedFor.join("; ")}. Assign a role to this machine, or ${usualHint}`;
+    return { name: "this machine's role (instance metadata)", profile: undefined, provide: undefined, hint };
+  }
+  const places = [...lookedFor, "instance metadata"];
+  throw new ClusterError("no-credentials", `No cloud credentials were found. Looked for: ${places.join("; ")}.`, {
+    hint: `S${usualHint.slice(1)}`,
+    facts: { lookedFor: places },
+  });
+}
+
+const usualHint =
+  "set CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY, or set CLOUD_PROFILE to a profile of the shared credentials file.";
+
+const defaultEndpoint = "http://169.254.169.254";
+const timeoutMs = 800;
+
+/**
+ * Checks whether this machine is one of the cloud's own and has a metadata service. This runs before the SDK's own chain uses that address: the chain
+ * sets no limit on connecting, so it takes minutes where packets to the address are dropped.
+ */
+async function hasMetadataService(environment: Environment, signal: AbortSignal): Promise<boolean> {
+  if (!["", "false"].includes(environment["AWS_EC2_METADATA_DISABLED"] ?? "")) return false;
+  try {
+    const url = new URL("/latest/api/token", environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] ?? defaultEndpoint);
+    const headers = { "x-aws-ec2-metadata-token-ttl-seconds": "60" };
+    // Other clouds have a service at this address too, but it doesn't know such tokens.
+    return (await requestDirectly({ url, method: "PUT", headers, timeoutMs }, signal)).status === 200;
+  } catch {
+    signal.throwIfAborted();
+    return false;
+  }
+}
+
+/** The credentials file and the config file that the cloud's own tools share. */
+interface SharedFiles {
+  readonly filepath: string;
+  readonly configFilepath: string;
+}
+
+function sharedFiles(environment: Environment): SharedFiles {
+  const folder = join(homeFolder(environment), ".aws");
+  return {
+    filepath: environment["AWS_SHARED_CREDENTIALS_FILE"] ?? join(folder, "credentials"),
+    configFilepath: environment["AWS_CONFIG_FILE"] ?? join(folder, "config"),
+  };
+}
+
+/**
+ * Whether the default profile says where credentials are. The SDK alone cannot tell, because it answers "could not resolve" in two cases: for a
+ * missing profile, where the next source is tried, and for a profile that fails, which must be reported.
+ */
+export async function hasDefaultProfile(files: SharedFiles): Promise<boolean> {
+  const { parseKnownFiles } = await import("@smithy/core/config");
+  const profiles = await parseKnownFiles({ ...files, ignoreCache: true });
+  return Object.keys(profiles["default"] ?? {}).some((setting) => credentialSetting.test(setting));
+}
+
+const credentialSetting =
+  /^(?:aws_access_key_id|credential_process|sso_\w+|role_arn|web_identity_token_file|login_session)$/;
+
+/** Credentials are renewed when they have less than this left. */
+const renewalMs = 5 * 60_000;
+
+/** Wraps a provider so that it is called again only when its credentials are about to expire: a `credential_process` may prompt a person. */
+export function kept(provide: () => Promise<Identity>): () => Promise<Identity> {
+  const latest: { identity?: Identity } = {};
+  return async () => {
+    const expiration = latest.identity?.expiration;
+    if (latest.identity === undefined || (expiration !== undefined && expiration.getTime() - Date.now() < renewalMs)) {
+      latest.identity = await provide();
+    }
+    return latest.identity;
+  };
+}
+
+/** For the SDK's own chain, which sets no limit itself. A profile has no limit because it may prompt a person, who can interrupt. */
+const chainLimitMs = 30_000;
+
+/** Gets credentials from the source. Throws `no-credentials` with the source's own message, or the signal's reason. */
+export async function resolveCredentials(
+  source: CredentialSource,
+  provide: () => Promise<Identity>,
+  signal: AbortSignal,
+): Promise<Identity> {
+  try {
+    const isChain = source.provide === undefined;
+    const bounded = isChain ? AbortSignal.any([signal, AbortSignal.timeout(chainLimitMs)]) : signal;
+    // Providers take no signal.
+    return await orAborted(provide(), bounded);
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = withoutFullStop(outsideLine(messageOf(error)));
+    throw new ClusterError("no-credentials", `Cannot get credentials from ${source.name}: ${reason}.`, {
+      hint: source.hint,
+      facts: { source: source.name, ...(source.profile !== undefined && { profile: source.profile }) },
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,142 @@
+import { countsText, nodeCount, roles } from "../../model/cluster-record.ts";
+import type { Environment } from "../../system/runtime.ts";
+import { version } from "../../version.ts";
+import type { CreationFolder, CreationRequest, CreationSummary } from "../contract.ts";
+import { assertReadable } from "../shared/assert-readable.ts";
+import { assertCgroups1, cgroups1Advice } from "../shared/machine-errors.ts";
+import { normalizeCidr } from "./admin-cidrs.ts";
+import type { CloudApi } from "./api/api.ts";
+import { cgroupVersionOf, cgroups1Distributions } from "./launch/distributions.ts";
+import { type LaunchImage, findImage } from "./launch/images.ts";
+import type { LaunchLedger } from "./launch/launch.ts";
+import { metadataText } from "./launch/look-at-machines.ts";
+import { type GroupRequest, type LaunchSubnet, checkAddress, findSubnets } from "./launch/network.ts";
+import { lifetimeMs } from "./lifetime.ts";
+import type { CloudOptions } from "./options.ts";
+import { costText, maximumCost } from "./prices.ts";
+import type { Place } from "./records.ts";
+import { groupName } from "./tags.ts";
+
+/** What a creation's options resolve to in the cloud. */
+export interface ResolvedCreation {
+  readonly image: LaunchImage;
+  /** Tried in this order; never empty. */
+  readonly subnets: readonly LaunchSubnet[];
+  readonly cidrs: readonly string[];
+}
+
+/** Looks up the image, the subnets and this machine's address concurrently. Creates nothing. */
+export async function resolveCreation(
+  api: CloudApi,
+  request: Pick<CreationRequest<CloudOptions>, "distribution" | "options" | "needsCgroups1">,
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<ResolvedCreation> {
+  const { adminCidrs, image, subnetId } = request.options;
+  assertCgroups1(request.needsCgroups1, {
+    name: request.distribution,
+    // The cgroup version of a user's own image is known only once a node runs.
+    cgroupVersion: image === undefined ? cgroupVersionOf(request.distribution) : undefined,
+    advice: cgroups1Advice(cgroups1Distributions),
+  });
+  const [found, subnets, cidrs] = await Promise.all([
+    findImage(api, request.distribution, image, signal),
+    findSubnets(api, subnetId, signal),
+    adminCidrs.length > 0 ? adminCidrs : checkAddress(environment, signal).then((address) => [address]),
+  ]);
+  return { image: found, subnets, cidrs: cidrs.map(normalizeCidr) };
+}
+
+export interface CloudPlan {
+  readonly api: CloudApi;
+  readonly place: Place;
+  readonly request: CreationRequest<CloudOptions>;
+  readonly resolved: ResolvedCreation;
+}
+
+/** Everything requested so far, which is all that a rollback needs. */
+export interface RequestedResources {
+  readonly folder: CreationFolder;
+  readonly expiresAt: Date;
+  readonly group: GroupRequest;
+  /** Undefined: requested, but the answer isn't known. */
+  groupId: string | undefined;
+  readonly launches: LaunchLedger;
+  launchedMs: number | undefined;
+  /** Machines that the API was told to terminate. */
+  ended: readonly string[];
+}
+
+/** Returns what a creation has requested when it begins: nothing yet. Throws if no command could read its tags back. */
+export function newRequestedResources(
+  { api, request, resolved }: CloudPlan,
+  { folder, vpcId }: { readonly folder: CreationFolder; readonly vpcId: string },
+): RequestedResources {
+  const { clusterId, options } = request;
+  // In whole seconds and by the API's clock, because this machine's clock may be wrong.
+  const expiresAt = new Date(Math.floor((api.now() + lifetimeMs) / 1000) * 1000);
+  const tags = {
+    clusterId,
+    creationId: folder.creationId,
+    counts: countsText(request.counts),
+    variant: request.variant,
+    ...(request.webScheme !== undefined && { webScheme: request.webScheme }),
+    distribution: options.image === undefined ? request.distribution : `image ${options.image.id}`,
+    sshUser: resolved.image.user,
+    expiresAt: expiresAt.toISOString(),
+    createdBy: version,
+  };
+  assertReadable(tags);
+  const group = { clusterId, vpcId, tags };
+  return { folder, expiresAt, group, groupId: undefined, launches: new Map(), launchedMs: undefined, ended: [] };
+}
+
+/** Describes what a creation would create, for people and as data. */
+export function describePlan(
+  api: CloudApi,
+  request: CreationRequest<CloudOptions>,
+  resolved: ResolvedCreation,
+): CreationSummary {
+  const { counts, options, clusterId } = request;
+  const machines = nodeCount(counts);
+  const ports = [22, ...request.openPorts];
+  const expiresAt = new Date(api.now() + lifetimeMs);
+  const { image, subnets, cidrs } = resolved;
+  const tags = options.customTags.map(({ key, value }) => `${key}=${value}`);
+  const cost = maximumCost(options.instanceType, machines);
+  return {
+    lines: [
+      ["Cluster", clusterId],
+      ["Region", api.region],
+      ["Credentials", api.credentialSource],
+      ["Image", `${image.id} (${image.name}), user ${image.user}`],
+      ["Instance metadata", metadataText(image)],
+      [
+        "Machines",
+        `${machines} × ${options.instanceType}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`,
+      ],
+      ["Subnets", subnets.map((subnet) => `${subnet.id} (${subnet.zone})`).join(", ")],
+      [
+        "Security group",
+        `${groupName(clusterId)}: TCP ${ports.join(", ")} from ${cidrs.join(", ")}; any traffic between the nodes`,
+      ],
+      ["Custom tags", tags.length === 0 ? "none" : tags.join(", ")],
+      ["Cost", costText(options.instanceType, machines)],
+      ["Ends", `${expiresAt.toISOString()}, two hours after launch`],
+    ],
+    facts: {
+      cluster: clusterId,
+      region: api.region,
+      credentialSource: api.credentialSource,
+      image: { id: image.id, name: image.name, user: image.user },
+      instanceMetadata: { version1: image.knowsMetadata2 ? "closed" : "until-first-login" },
+      instanceType: options.instanceType,
+      counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
+      subnets: subnets.map(({ id, zone }) => ({ id, zone })),
+      rules: { ports, adminCidrs: cidrs },
+      customTags: options.customTags,
+      ...(cost !== undefined && { maximumCostDollars: cost }),
+      expiresAt: expiresAt.toISOString(),
+    },
+  };
+}

@@ -1,0 +1,302 @@
+import type { Instance } from "@aws-sdk/client-ec2";
+import { ClusterError, messageOf } from "../../errors.ts";
+import type { ClusterName } from "../../model/cluster-record.ts";
+import { parseMoment } from "../../model/parse-values.ts";
+import { isAbandonedCreation } from "../../store/creation-folder.ts";
+import { mapConcurrently } from "../../system/concurrency.ts";
+import { poll } from "../../system/poll.ts";
+import { retry } from "../../system/retry.ts";
+import type { Clock, Runtime } from "../../system/runtime.ts";
+import { watchdog } from "../../system/time-limit.ts";
+import { ruleOf, waits } from "../../system/waits.ts";
+import { isCredentialsRefused, isFailure, wasRefused } from "./api/api-errors.ts";
+import { type CloudApi, describeGroups, describeInstances, untilVisible } from "./api/api.ts";
+import { type SavedLaunch, readLaunches } from "./launch/saved-requests.ts";
+import { readOwnLaunches } from "./own-launches.ts";
+import { type Machine, nodeState, readGroups, readMachines } from "./read-machines.ts";
+import { readTags } from "./tags.ts";
+
+export interface Remains {
+  readonly clusterId: string;
+  readonly creationId: string;
+  /** Machines that the API was told to terminate. Others in the cluster's group whose tags name this creation are found and terminated too. */
+  readonly machineIds: readonly string[];
+  readonly groupId: string | undefined;
+  /** Machines that this computer launched for the creation, whatever their tags say now. */
+  readonly ownIds?: readonly string[];
+  /** Whether a machine that was found by its tags may be terminated. Default: each one. */
+  readonly mayEnd?: (machine: Machine) => boolean;
+}
+
+/** What could not be removed. */
+export interface Leftovers {
+  readonly machineIds: readonly string[];
+  readonly groupIds: readonly string[];
+}
+
+/** Waits until all machines of a creation have ended, then deletes its group. Without the group, a launch request that is still under way fails. */
+export async function removeCreation(
+  api: CloudApi,
+  remains: Remains,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<Leftovers> {
+  let machineIds = await awaitEnd(api, remains, runtime, signal);
+  // A group that is in use belongs to machines that the API didn't show yet.
+  const whileInUse = async (inner: AbortSignal): Promise<void> => {
+    machineIds = await awaitEnd(api, remains, runtime, inner);
+  };
+  const { groups } = readGroups(await describeGroups(api, { creationId: remains.creationId }, signal));
+  const found = groups.filter((group) => isOf(group, remains)).map(({ id }) => id);
+  const groupIds = new Set([remains.groupId, ...found].filter((id) => id !== undefined));
+  const left: string[] = [];
+  for (const id of groupIds) {
+    try {
+      const limitMs = machineIds.length === 0 ? waits.visibility.limitMs : 0;
+      await removeGroup(api, id, { clock: runtime.clock, limitMs, whileInUse }, signal);
+    } catch (error) {
+      if (!(error instanceof ClusterError) || error.transient) throw error;
+      runtime.progress.detail(1, `Cannot delete security group ${id}: ${messageOf(error)}`);
+      left.push(id);
+    }
+  }
+  return { machineIds, groupIds: left };
+}
+
+const isOf = (thing: Pick<Remains, "clusterId" | "creationId">, remains: Remains): boolean =>
+  thing.clusterId === remains.clusterId && thing.creationId === remains.creationId;
+
+/**
+ * Anyone who may tag can put a creation's tags on any machine, so tags alone are not enough to end it. On EC2 every machine has a group; some other
+ * implementations don't describe any.
+ */
+function isInGroup({ isInItsGroup, groupIds }: Machine, { groupId }: Remains): boolean {
+  return isInItsGroup || groupIds.length === 0 || (groupId !== undefined && groupIds.includes(groupId));
+}
+
+/** Polls until every machine of the creation is gone, including those not seen yet. Returns the machines that remain when the limit passes. */
+async function awaitEnd(
+  api: CloudApi,
+  remains: Remains,
+  { clock, progress }: Runtime,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const startMs = clock.now();
+  const { ownIds = [], mayEnd = () => true } = remains;
+  const told = new Set(remains.machineIds);
+  let left: readonly string[] = [];
+  const look = async (inner: AbortSignal): Promise<"ended" | undefined> => {
+    const instances = await describeRemains(api, { remains, told }, inner);
+    const { machines, rivals } = readMachines(instances);
+    const seen = new Map(instances.map((instance) => [instance.InstanceId ?? "", nodeState(instance)]));
+    const tagged = [...machines, ...rivals].filter((machine) => isOf(machine, remains) && isInGroup(machine, remains));
+    const found = new Set([...ownIds, ...tagged.filter(mayEnd).map(({ id }) => id)]);
+    const strays = [...found].filter((id) => seen.has(id) && seen.get(id) !== "ended" && !told.has(id));
+    await terminate(api, strays, clock, inner);
+    for (const id of strays) told.add(id);
+    const present = [...told].filter((id) => seen.has(id) && seen.get(id) !== "ended");
+    const unseen = clock.now() - startMs < waits.visibility.limitMs ? [...told].filter((id) => !seen.has(id)) : [];
+    left = [...present, ...unseen];
+    return left.length === 0 ? "ended" : undefined;
+  };
+  const waitingFor = (): string => `${left.length} of ${told.size} machines to terminate`;
+  await poll(look, { ...ruleOf(waits.ending, clock), shows: { progress, waitingFor } }, signal);
+  return left;
+}
+
+/** Returns the machines with the creation's tag, plus those that are known by their id but have a changed tag or aren't visible yet. */
+async function describeRemains(
+  api: CloudApi,
+  { remains, told }: { readonly remains: Remains; readonly told: ReadonlySet<string> },
+  signal: AbortSignal,
+): Promise<readonly Instance[]> {
+  const tagged = await describeInstances(api, { creationId: remains.creationId }, signal);
+  const seen = new Set(tagged.map((instance) => instance.InstanceId));
+  const ids = [...new Set([...told, ...(remains.ownIds ?? [])])].filter((id) => !seen.has(id));
+  return ids.length === 0 ? tagged : [...tagged, ...(await describeInstances(api, { ids }, signal))];
+}
+
+interface GroupRemoval {
+  readonly clock: Clock;
+  readonly limitMs: number;
+  /** Called before each new try. */
+  readonly whileInUse?: (signal: AbortSignal) => Promise<void>;
+}
+
+/** Deletes a security group. A missing group counts as deleted; a group that ending machines still use is retried within the limit. */
+export async function removeGroup(
+  api: CloudApi,
+  groupId: string,
+  { clock, limitMs, whileInUse }: GroupRemoval,
+  signal: AbortSignal,
+): Promise<void> {
+  const rule = {
+    ...ruleOf({ ...waits.groupInUse, limitMs }, clock),
+    tolerates: (error: ClusterError) => isFailure(error, "group-in-use"),
+  };
+  let tries = 0;
+  const remove = async (inner: AbortSignal): Promise<void> => {
+    if (tries > 0) await whileInUse?.(inner);
+    tries += 1;
+    await api.call("DeleteSecurityGroup", { GroupId: groupId }, inner);
+  };
+  try {
+    await retry(remove, rule, signal);
+  } catch (error) {
+    if (!isFailure(error, "group-missing")) throw error;
+  }
+}
+
+/** Says what could not be removed and how it goes away by itself; `undefined` if nothing is left. */
+export function leftoversText(left: Leftovers, expiresAt: Date | undefined): string | undefined {
+  const machines = left.machineIds.length === 0 ? [] : [`machines ${left.machineIds.join(", ")}`];
+  const groups = left.groupIds.map((id) => `security group ${id}`);
+  const things = [...machines, ...groups];
+  if (things.length === 0) return undefined;
+  const end = expiresAt === undefined ? "at their deadline" : `at ${expiresAt.toISOString()}`;
+  return `Left behind: ${things.join("; ")}. Machines terminate automatically ${end}; the next create in the region removes the rest.`;
+}
+
+const nothingSaved = { launches: [], unreadable: [] };
+
+/**
+ * Terminates the cluster's machines, waits until they are gone, and removes their group. Finds them by the creation's tag and not by the record,
+ * because the API may have forgotten the record's machines by now; on the computer that created the cluster, also by their ids. For an interrupted creation, also uses the requests in its folder, as far as they
+ * can be read. Throws `cloud-failed` if something is left.
+ */
+export async function removeCluster(
+  api: CloudApi,
+  { id: clusterId, creationId, directory }: ClusterName,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock } = runtime;
+  // In a completed creation, every machine has been seen with its tag.
+  const { launches, unreadable } = (await isAbandonedCreation(directory))
+    ? await readLaunches(directory)
+    : nothingSaved;
+  if (unreadable.length > 0) runtime.progress.detail(1, `Cannot read the launch records in ${directory}.`);
+  const live = launches.filter((launch) => (expiryOf(launch)?.getTime() ?? 0) > clock.now());
+  const ended = await endLaunches(api, live, clock, signal);
+  const ownIds = [...((await readOwnLaunches({ directory }))?.machineIds ?? [])];
+  const remains = { clusterId, creationId, machineIds: ended, groupId: undefined, ownIds };
+  const left = await removeCreation(api, remains, runtime, signal);
+  const text = leftoversText(
+    left,
+    launches.map(expiryOf).find((expiry) => expiry !== undefined),
+  );
+  if (text !== undefined) throw new ClusterError("cloud-failed", text, { facts: { ...left } });
+}
+
+/** When its machines end by themselves. After that, sending the request again would launch new ones. */
+function expiryOf({ request }: SavedLaunch): Date | undefined {
+  return parseMoment(readTags(request.TagSpecifications?.[0]?.Tags).expiresAt);
+}
+
+/** The number of machines that one request accepts. */
+const chunkSize = 500;
+/** How long to wait for the answer to such a request, with the SDK's own retries, before its machines are looked for. */
+const answerLimitMs = 10_000;
+
+/** Terminates machines. Retries those that the API doesn't know yet; those that have already ended do no harm. Without ids, sends nothing. */
+export async function terminate(
+  api: CloudApi,
+  ids: readonly string[],
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const chunks = Array.from({ length: Math.ceil(ids.length / chunkSize) }, (_, index) =>
+    ids.slice(index * chunkSize, (index + 1) * chunkSize),
+  );
+  await mapConcurrently(
+    chunks,
+    2,
+    async (InstanceIds) => {
+      const send = () => api.call("TerminateInstances", { InstanceIds }, signal);
+      await untilVisible(send, "machine-missing", clock, signal);
+    },
+    signal,
+  );
+}
+
+/**
+ * Terminates every machine that these launches created. If an answer isn't known, sends the very same request again: it launches nothing twice and
+ * returns what it had launched (or launches it now, for a moment). If no answer comes, terminates the machines that the API describes; then some may
+ * still appear until the creation's security group is deleted, without which the request fails. Returns the ids of all machines that the API was told
+ * to terminate. If it throws, it has already terminated every machine that it could learn about.
+ */
+export async function endLaunches(
+  api: CloudApi,
+  launches: readonly SavedLaunch[],
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const known = launches.flatMap((launch) => launch.machineIds ?? []);
+  const endKnown = terminate(api, known, clock, signal).then(() => known);
+  const endLearnt = launches
+    .filter((launch) => launch.machineIds === undefined)
+    .map(async (launch) => endLaunch(api, launch, clock, signal));
+  const results = await Promise.allSettled([endKnown, ...endLearnt]);
+  const failure = results.find((result) => result.status === "rejected");
+  if (failure !== undefined) throw failure.reason;
+  return results.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
+}
+
+/** Terminates the machines of a launch whose answer isn't known. */
+async function endLaunch(
+  api: CloudApi,
+  launch: SavedLaunch,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const ended = new Set<string>();
+  const end = async (ids: readonly string[], inner: AbortSignal): Promise<void> => {
+    const added = ids.filter((id) => !ended.has(id));
+    await terminate(api, added, clock, inner);
+    for (const id of added) ended.add(id);
+  };
+  const isWhole = (): boolean => ended.size >= (launch.request.MinCount ?? 1);
+  const look = async (inner: AbortSignal): Promise<"known" | undefined> => {
+    const answer = await launchAgain(api, launch, inner);
+    if (answer !== "unanswered") {
+      await end(answer, inner);
+      return "known";
+    }
+    await end(await findMachines(api, launch, inner), inner);
+    // The token can't launch any more machines.
+    return isWhole() ? "known" : undefined;
+  };
+  await poll(look, ruleOf(waits.learning, clock), signal);
+  return [...ended];
+}
+
+/** Sends the launch request again. Returns its machines. */
+async function launchAgain(
+  api: CloudApi,
+  { request }: SavedLaunch,
+  signal: AbortSignal,
+): Promise<readonly string[] | "unanswered"> {
+  using limit = watchdog(answerLimitMs, signal);
+  try {
+    return idsOf((await api.call("RunInstances", request, limit.signal)).Instances ?? []);
+  } catch (error) {
+    if (limit.hasExpired()) return "unanswered";
+    // A definite refusal, for example because the group is gone. So the request launched nothing earlier, or those machines have since ended.
+    if (wasRefused(error) && !isCredentialsRefused(error)) return [];
+    if (error instanceof ClusterError && error.transient) return "unanswered";
+    throw error;
+  }
+}
+
+/** Finds the machines of a launch by its token, which nobody can change. Also checks the answer, since only some implementations of EC2 know this filter. */
+async function findMachines(
+  api: CloudApi,
+  { request: { ClientToken = "" } }: SavedLaunch,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const described = await describeInstances(api, { clientToken: ClientToken }, signal);
+  return idsOf(described.filter((instance) => instance.ClientToken === ClientToken));
+}
+
+const idsOf = (instances: readonly Instance[]): readonly string[] =>
+  instances.map(({ InstanceId }) => InstanceId).filter((id) => id !== undefined);

@@ -1,0 +1,103 @@
+import { ClusterError, messageOf } from "../../errors.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { type ForeignResource, foreignResourceText } from "../shared/foreign-resource.ts";
+import { type CloudApi, describeGroups, describeInstances } from "./api/api.ts";
+import { isPastDeadline } from "./lifetime.ts";
+import { type Group, type Machine, readGroups, readMachines } from "./read-machines.ts";
+import { removeCreation, removeGroup, terminate } from "./removal.ts";
+
+/** Everything of ours in the region, as the API reports it now. */
+export interface Inventory {
+  readonly machines: readonly Machine[];
+  readonly groups: readonly Group[];
+}
+
+/**
+ * Includes machines that have ended, for as long as the API reports them, and rivals, so that an expired machine with a running node's tags can't hide
+ * that node.
+ */
+export async function takeInventory(
+  api: CloudApi,
+  signal: AbortSignal,
+): Promise<Inventory & { readonly foreignResources: readonly ForeignResource[] }> {
+  const [instances, groups] = await Promise.all([
+    describeInstances(api, "all", signal),
+    describeGroups(api, "all", signal),
+  ]);
+  const [readInstances, readGroup] = [readMachines(instances), readGroups(groups)];
+  return {
+    machines: [...readInstances.machines, ...readInstances.rivals],
+    groups: readGroup.groups,
+    foreignResources: [...readInstances.foreignResources, ...readGroup.foreignResources],
+  };
+}
+
+/**
+ * Finds what ended clusters left: machines past their deadline, and groups past theirs that no machine uses. Identifies them by id, never by name. A
+ * machine must also have run for two hours and be in its cluster's security group, because others may change tags, so tags alone must not be enough
+ * to end it.
+ */
+export function findLeftovers(
+  { machines, groups }: Inventory,
+  nowMs: number,
+): { readonly machines: readonly Machine[]; readonly groups: readonly Group[] } {
+  const present = machines.filter((machine) => machine.state !== "ended");
+  const used = new Set(present.flatMap(({ groupIds }) => groupIds));
+  return {
+    machines: present.filter(
+      (machine) => isPastDeadline(machine, nowMs) && !machine.isShuttingDown && machine.isInItsGroup,
+    ),
+    groups: groups.filter(({ id, expiresAt }) => (expiresAt?.getTime() ?? Infinity) < nowMs && !used.has(id)),
+  };
+}
+
+/**
+ * Removes what ended clusters left in the region. Best effort: leaves failures to the next create. Doesn't touch running clusters, since their
+ * deadline lies ahead.
+ */
+export async function removeExpired(
+  api: CloudApi,
+  inventory: Inventory & { readonly foreignResources: readonly ForeignResource[] },
+  { clusterId, runtime }: { readonly clusterId: string; readonly runtime: Runtime },
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, progress } = runtime;
+  for (const foreignResource of inventory.foreignResources) progress.detail(1, foreignResourceText(foreignResource));
+  const left = findLeftovers(inventory, api.now());
+  const machineIds = left.machines.map(({ id }) => id);
+  const inTheWay = expiredCreations(inventory, clusterId, api.now());
+  const attempt = async (what: string, task: () => Promise<void>): Promise<void> => {
+    try {
+      await task();
+      progress.detail(1, `Removed the remains of an expired cluster: ${what}`);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof ClusterError)) throw error;
+      progress.detail(1, `Cannot remove the remains of an expired cluster, ${what}: ${messageOf(error)}`);
+    }
+  };
+  await Promise.all([
+    ...(machineIds.length === 0
+      ? []
+      : [attempt(machineIds.join(", "), () => terminate(api, machineIds, clock, signal))]),
+    ...left.groups.map(({ id }) => attempt(id, () => removeGroup(api, id, { clock, limitMs: 0 }, signal))),
+    ...inTheWay.map((creationId) =>
+      attempt(`creation ${creationId}`, async () => {
+        const mayEnd = (machine: Machine): boolean => isPastDeadline(machine, api.now());
+        const remains = { clusterId, creationId, machineIds: [], groupId: undefined, mayEnd };
+        await removeCreation(api, remains, runtime, signal);
+      }),
+    ),
+  ]);
+}
+
+/** Finds ended creations with the requested id whose machines are still ending. The create must wait until their group, and so the name, is free. */
+function expiredCreations({ machines }: Inventory, clusterId: string, nowMs: number): readonly string[] {
+  const present = machines.filter(
+    (machine) => machine.state !== "ended" && machine.clusterId === clusterId && machine.isInItsGroup,
+  );
+  const byCreation = Map.groupBy(present, ({ creationId }) => creationId);
+  return [...byCreation]
+    .filter(([, members]) => members.every((machine) => isPastDeadline(machine, nowMs)))
+    .map(([creationId]) => creationId);
+}

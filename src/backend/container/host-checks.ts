@@ -1,0 +1,174 @@
+import { randomBytes } from "node:crypto";
+import { rmSync } from "node:fs";
+import { statfs, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ClusterError, messageOf } from "../../errors.ts";
+import { type Check, type Outcome, fail, pass, skip, warn } from "../../model/check.ts";
+import { homeFolder } from "../../store/state-folder.ts";
+import { isAccessible, temporaryFolder } from "../../system/files/private-file.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
+import type { Environment } from "../../system/runtime.ts";
+import { chooseDistribution, defaultDistribution } from "./distributions.ts";
+import type { EngineFacts, EngineKind } from "./engine/engine-kind.ts";
+import type { Engine } from "./engine/engine.ts";
+import { type ContainerFacts, checkOfEngine } from "./facts.ts";
+import { builtImages } from "./launch/node-image.ts";
+import { findRights } from "./launch/system-flags.ts";
+
+const neededBytes = 5e9;
+/** A master, an agent and a public agent with the sample platform use about 1 GB. */
+const usualMemoryBytes = 2e9;
+const systemdTree = "/sys/fs/cgroup/systemd";
+const inotifyFile = "/proc/sys/fs/inotify/max_user_instances";
+/** A node uses about five inotify instances. The kernel's default is 128 for all processes of root. */
+const usualInotifyInstances = 256;
+
+/** Checks the machine that the engine runs on, and how this machine reaches its containers. */
+export function hostChecks(facts: ContainerFacts, platform: NodeJS.Platform): readonly Check[] {
+  return [
+    checkOfEngine("node addresses", facts, (_, { kind }) => checkReach(facts, kind)),
+    checkOfEngine("storage driver", facts, (told, { kind }) => judgeStorage(told, kind)),
+    checkOfEngine("image space", facts, (told, { kind }) => checkSpace(told, kind)),
+    checkOfEngine("memory", facts, (told, { kind }) => judgeMemory(told, kind)),
+    checkOfEngine("cgroups", facts, (told) => checkCgroups(facts, told)),
+    checkOfEngine("inotify", facts, () => checkInotify(platform)),
+  ];
+}
+
+async function checkReach(facts: ContainerFacts, { title }: EngineKind): Promise<Outcome> {
+  return (await facts.reach()) === "direct"
+    ? pass(`${title} is on this machine: nodes are reached at their own addresses`)
+    : pass(`${title} runs in a virtual machine: nodes are reached at ports of 127.0.0.1`);
+}
+
+function judgeStorage({ storageDriver }: EngineFacts, { advice }: EngineKind): Outcome {
+  if (!["vfs", "devicemapper", "aufs"].includes(storageDriver)) return pass(storageDriver);
+  return warn(
+    `The storage driver ${storageDriver} is slow, because it copies whole images, or is no longer maintained.`,
+    advice.storage,
+  );
+}
+
+async function checkSpace({ rootFolder }: EngineFacts, { name }: EngineKind): Promise<Outcome> {
+  const space = await statfs(rootFolder).catch(() => undefined);
+  if (space === undefined) return skip(`Not checked: ${rootFolder || "its folder"} is not on this machine.`);
+  const free = space.bavail * space.bsize;
+  const text = `${rootFolder} has ${(Math.floor(free / 1e8) / 10).toFixed(1)} GB free`;
+  if (free >= neededBytes) return pass(text);
+  return fail(
+    `${text}, but images and nodes may need ${neededBytes / 1e9} GB.`,
+    `Free some space, for example with: ${name} system prune`,
+  );
+}
+
+function judgeMemory({ memoryBytes }: EngineFacts, { title }: EngineKind): Outcome {
+  const text = `${(memoryBytes / 1e9).toFixed(1)} GB`;
+  if (memoryBytes >= usualMemoryBytes) return pass(text);
+  return warn(
+    `${title}'s machine has ${text} of memory, but a small cluster needs ${usualMemoryBytes / 1e9} GB.`,
+    `Use fewer nodes, or give the virtual machine in which ${title} runs more memory.`,
+  );
+}
+
+/** With cgroups 1, the nodes' systemd needs the tree that a host's systemd would have created. */
+async function checkCgroups(facts: ContainerFacts, { cgroupVersion }: EngineFacts): Promise<Outcome> {
+  const reach = await facts.reach().catch(() => undefined);
+  const nodes = `nodes run ${chooseDistribution(defaultDistribution, cgroupVersion)} by default`;
+  if (cgroupVersion === "2" || reach !== "direct") return pass(`Version ${cgroupVersion}: ${nodes}`);
+  if (await isAccessible(systemdTree)) return pass(`Version 1, with a systemd hierarchy: ${nodes}`);
+  return fail(
+    `This machine has cgroups 1 without ${systemdTree}, which the nodes' systemd needs.`,
+    `Create it: sudo mkdir ${systemdTree} && sudo mount -t cgroup -o none,name=systemd cgroup ${systemdTree}`,
+  );
+}
+
+async function checkInotify(platform: NodeJS.Platform): Promise<Outcome> {
+  if (platform !== "linux") return skip("Not checked: the engine runs in a virtual machine.");
+  return judgeInotify(await readOwnText(inotifyFile).catch(() => undefined));
+}
+
+/** `instances` is the content of the kernel's file; undefined if it can't be read. */
+export function judgeInotify(instances: string | undefined): Outcome {
+  if (instances === undefined) return skip(`Not checked: cannot read ${inotifyFile}.`);
+  const limit = Number(instances);
+  if (limit >= usualInotifyInstances) return pass(`${limit} instances per user`);
+  return warn(
+    `${limit} inotify instances per user are enough for only about ${Math.floor(limit / 6)} nodes.`,
+    "Allow more: sudo sysctl fs.inotify.max_user_instances=1024",
+  );
+}
+
+const target = "/cluster-e2e-mount";
+const enforceFile = "/sys/fs/selinux/enforce";
+
+/**
+ * Checks whether nodes can read their volumes, and how this machine's SELinux affects that. The first check mounts a folder in the user's home,
+ * because a virtual machine shares only some folders with its containers, and an engine elsewhere shares none of ours.
+ */
+export function volumeChecks(
+  facts: ContainerFacts,
+  environment: Environment,
+  signal: AbortSignal,
+): readonly [mounts: Check, selinux: Check] {
+  return [
+    checkOfEngine("mounts", facts, async (told, engine) => tryMount({ told, engine, environment }, signal)),
+    checkOfEngine("selinux", facts, async () => {
+      if ((await facts.reach().catch(() => undefined)) !== "direct")
+        return skip("Not checked: nodes do not run on this machine.");
+      return judgeSelinux(await readOwnText(enforceFile).catch(() => undefined));
+    }),
+  ];
+}
+
+interface Trial {
+  readonly told: EngineFacts;
+  readonly engine: Engine;
+  readonly environment: Environment;
+}
+
+async function tryMount({ told, engine, environment }: Trial, signal: AbortSignal): Promise<Outcome> {
+  const image = await ownImage(engine, signal);
+  if (image === undefined) return skip("Not checked: there is no node image until the first create builds one.");
+  const home = homeFolder(environment);
+  const made = await temporaryFolder(home).catch(() => undefined);
+  if (made === undefined) return skip(`Not checked: cannot create a folder in ${home}.`);
+  await using folder = made;
+  // On an interrupt, and after this check's limit, the program ends without waiting for work under way here.
+  signal.addEventListener("abort", () => rmSync(folder.path, { recursive: true, force: true }), { once: true });
+  const text = randomBytes(16).toString("hex");
+  await writeFile(join(folder.path, "note"), text);
+  const { words } = await findRights(engine, told, image);
+  const mount = `--mount=type=bind,source=${folder.path},target=${target},readonly`;
+  const run = ["run", "--rm", ...words, "--network=none", mount, "--entrypoint=/bin/cat", image, `${target}/note`];
+  const problem = await engine.ask({ words: run }, signal).then(
+    (read) => (read === text ? undefined : "its content differs there."),
+    (error: unknown) => {
+      if (error instanceof ClusterError) return messageOf(error);
+      throw error;
+    },
+  );
+  if (problem === undefined) return pass(`Containers can read this machine's folders, such as those in ${home}`);
+  return warn(
+    `A container cannot read a folder in ${home}, so \`customVolumes\` will not work: ${problem}`,
+    remedy(told, engine),
+  );
+}
+
+async function ownImage(engine: Engine, signal: AbortSignal): Promise<string | undefined> {
+  const words = ["images", `--filter=reference=${builtImages}`, "--format={{.Repository}}:{{.Tag}}"];
+  // Podman lists all names of the image, even if only one was asked for.
+  return (await engine.ask({ words }, signal)).split("\n").find((name) => name.startsWith(`${builtImages}:`));
+}
+
+const remedy = ({ location }: EngineFacts, { kind }: Engine): string =>
+  location === "here"
+    ? "The folders must be readable for root on this machine."
+    : `Share them with the virtual machine in which ${kind.title} runs. Docker Desktop: Settings, Resources, File sharing. Podman: podman machine init --volume.`;
+
+/** `enforce` is the content of the kernel's file; undefined if there is none. */
+export function judgeSelinux(enforce: string | undefined): Outcome {
+  if (enforce?.trim() !== "1") return pass("Not enforcing on this machine");
+  return pass(
+    "Enforcing, but nodes are not confined by it: `customVolumes` needs no :z, which would relabel your files for good",
+  );
+}

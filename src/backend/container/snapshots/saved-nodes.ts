@@ -1,0 +1,247 @@
+import { ClusterError } from "../../../errors.ts";
+import { nodeReference } from "../../../model/cluster-record.ts";
+import { shellText } from "../../../ssh/shell-text.ts";
+import { mapConcurrently } from "../../../system/concurrency.ts";
+import { outsideReason } from "../../../system/printable.ts";
+import type { Engine } from "../engine/engine.ts";
+import { type LaunchPlan, createNode } from "../launch/launch.ts";
+import type { SystemFlags } from "../launch/system-flags.ts";
+import {
+  type LabelValues,
+  draftImage,
+  labelArguments,
+  labelNames,
+  networkName,
+  snapshotImage,
+  snapshotVolume,
+} from "../records/labels.ts";
+import { type NodeContainer, type NodeVolume, describeContainers, readNodes } from "../records/read-containers.ts";
+import type { SavedNode } from "./read-snapshots.ts";
+import refillFile from "./refill-volumes.sh" with { type: "text" };
+import saveFile from "./save-volumes.sh" with { type: "text" };
+
+const atOnce = 6;
+/** A large file system on a slow disk takes minutes. */
+const commitLimitMs = 30 * 60_000;
+
+/**
+ * Saves the file systems of these containers while all of them are paused. Gives the images their final names last: if
+ * all names exist, the snapshot is complete.
+ */
+export async function saveNodes(
+  engine: Engine,
+  { containers, snapshot, rights }: SavePlan,
+  signal: AbortSignal,
+): Promise<void> {
+  await using _ = await pause(engine, containers);
+  const sizes = await mapConcurrently(
+    containers,
+    atOnce,
+    async (node) => saveVolumes(engine, node, { snapshot, rights }),
+    signal,
+  );
+  const commit = async (node: NodeContainer, place: number): Promise<unknown> =>
+    engine.change({ words: commitWords(node, snapshot, sizes[place] ?? 0), limitMs: commitLimitMs });
+  await mapConcurrently(containers, atOnce, commit, signal);
+  // If this program was killed, the engine would finish its last commit while the nodes already continue. Such a commit
+  // only leaves a draft.
+  await mapConcurrently(containers, atOnce, async (node) => finish(engine, node, snapshot), signal);
+}
+
+async function finish(engine: Engine, node: NodeContainer, snapshot: string): Promise<void> {
+  const draft = draftImage(node.creationId, snapshot, node);
+  await engine.change({ words: ["tag", draft, snapshotImage(node.creationId, snapshot, node)] });
+  await engine.change({ words: engine.kind.untagWords(draft) });
+}
+
+export interface SavePlan {
+  readonly containers: readonly NodeContainer[];
+  readonly snapshot: string;
+  readonly rights: readonly string[];
+}
+
+/** The containers continue when the result is disposed of, or when this process dies. */
+async function pause(engine: Engine, containers: readonly NodeContainer[]): Promise<AsyncDisposable> {
+  const ids = containers.map(({ id }) => id);
+  const unpausing = engine.defer(["unpause", ...ids]);
+  try {
+    await engine.change({ words: ["pause", ...ids] });
+  } catch (error) {
+    // Some containers may be paused already.
+    await unpausing.run();
+    throw error;
+  }
+  return {
+    [Symbol.asyncDispose]: async () => {
+      const end = await unpausing.run();
+      if (end.status === 0) return;
+      const nodes = containers.map(nodeReference).join(", ");
+      throw new ClusterError("engine-failed", `The nodes ${nodes} are still paused: ${outsideReason(end.stderr)}.`, {
+        hint: `Let them continue: ${engine.kind.name} unpause ${ids.map((id) => id.slice(0, 12)).join(" ")}`,
+      });
+    },
+  };
+}
+
+/** The image inherits all labels of the container. */
+function commitWords(node: NodeContainer, snapshot: string, volumeKilobytes: number): readonly string[] {
+  const labels: LabelValues = { snapshot, address: node.address ?? "", volumeSize: String(volumeKilobytes) };
+  const changes = Object.entries(labels).map(
+    ([key, value]) => `--change=LABEL ${labelNames[key as keyof LabelValues]}=${value}`,
+  );
+  return ["commit", "--pause=false", ...changes, node.id, draftImage(node.creationId, snapshot, node)];
+}
+
+const restoresAtOnce = 6;
+
+export interface RestorePlan {
+  readonly nodes: readonly SavedNode[];
+  readonly system: SystemFlags;
+  /** See `saveVolumes`. */
+  readonly rights: readonly string[];
+}
+
+/** Creates and starts all nodes of a cluster, of which only the network is left, at the addresses that they had. */
+export async function restoreNodes(engine: Engine, plan: RestorePlan, signal: AbortSignal): Promise<void> {
+  const { nodes, rights } = plan;
+  const ids = new Map<string, SavedNode>();
+  await mapConcurrently(
+    nodes,
+    restoresAtOnce,
+    async (node) => ids.set(await createNode(engine, launchPlan(engine, plan, node), node), node),
+    signal,
+  );
+  const created = await readCreated(engine, nodes, signal);
+  await mapConcurrently(
+    created,
+    restoresAtOnce,
+    async (container) => {
+      const node = ids.get(container.id);
+      if (node !== undefined) await refillVolumes(engine, container, { node, rights });
+    },
+    signal,
+  );
+  const inOrder = [...ids].toSorted(([, a], [, b]) => addressNumber(a.address) - addressNumber(b.address));
+  await mapConcurrently(
+    inOrder,
+    engine.kind.grantsAddresses ? restoresAtOnce : 1,
+    async ([id]) => engine.change({ words: ["start", id] }),
+    signal,
+  );
+  assertAddresses(nodes, await readCreated(engine, nodes, signal), engine);
+}
+
+function launchPlan(engine: Engine, { system }: RestorePlan, node: SavedNode): LaunchPlan {
+  const { role: _, index: __, ...labels } = node.labels;
+  return {
+    clusterId: node.clusterId,
+    counts: node.counts,
+    options: node.settings,
+    image: node.image,
+    reach: node.reach,
+    ...(engine.kind.grantsAddresses && { address: node.address }),
+    network: networkName(node),
+    labels,
+    system,
+  };
+}
+
+async function readCreated(
+  engine: Engine,
+  nodes: readonly SavedNode[],
+  signal: AbortSignal,
+): Promise<readonly NodeContainer[]> {
+  const [first] = nodes;
+  if (first === undefined) return [];
+  const { clusterId, creationId, counts } = first;
+  const network = { clusterId, creationId, counts, variant: undefined, distribution: undefined };
+  return readNodes(await describeContainers(engine, { creationId }, signal), [network]).read;
+}
+
+/** Sorts IPv4 addresses as the engine counts them. */
+const addressNumber = (address: string): number =>
+  address.split(".").reduce((number, part) => number * 256 + Number(part), 0);
+
+function assertAddresses(nodes: readonly SavedNode[], containers: readonly NodeContainer[], { kind }: Engine): void {
+  const moved = nodes.filter((node) => {
+    const container = containers.find((each) => nodeReference(each) === nodeReference(node));
+    return container?.address !== node.address;
+  });
+  const [first] = moved;
+  if (first === undefined) return;
+  throw new ClusterError(
+    "engine-failed",
+    `${kind.title} did not give ${moved.map(nodeReference).join(", ")} the address of the snapshot, such as ${first.address}.`,
+    {
+      hint: `Remove other containers from the network ${networkName(first)}, then restore again.`,
+      facts: { nodes: moved.map(nodeReference) },
+    },
+  );
+}
+
+const copyLimitMs = 30 * 60_000;
+const place = "/cluster-e2e-snapshot";
+/**
+ * Below it, the helper has the node's own volumes and nothing else: not the folders of this machine that a node may
+ * have inside a volume.
+ */
+const source = "/cluster-e2e-node";
+
+interface Helper {
+  /** Options that let the copy keep every attribute of a file. */
+  readonly rights: readonly string[];
+}
+
+/**
+ * Copies what is in the node's own volumes into a volume of the snapshot, with a helper container. Resolves with its
+ * size in kilobytes; 0 if there was nothing to copy, and then there is no volume.
+ */
+export async function saveVolumes(
+  engine: Engine,
+  node: Pick<NodeContainer, "imageId" | "volumes" | "clusterId" | "creationId" | "role" | "index">,
+  { snapshot, rights }: Helper & { readonly snapshot: string },
+): Promise<number> {
+  if (node.volumes.length === 0) return 0;
+  const { clusterId, creationId, role, index } = node;
+  const volume = snapshotVolume(creationId, snapshot, node);
+  const labels = labelArguments({ clusterId, creationId, role, index: String(index), snapshot });
+  await engine.change({ words: ["volume", "create", ...labels, volume] });
+  const script = shellText(saveFile, { SOURCE: source, TARGET: place });
+  const mounts = [...volumeWords(node.volumes, ":ro"), `--mount=type=volume,source=${volume},target=${place}`];
+  const words = helperWords({ rights, mounts, image: node.imageId, script, paths: pathsOf(node.volumes) });
+  const size = (await engine.change({ words, limitMs: copyLimitMs })).trim();
+  // Some file systems count nothing for folders and empty files, which are to be restored like any other.
+  if (size !== "empty") return Math.max(1, Number(size));
+  await engine.change({ words: ["volume", "rm", volume] });
+  return 0;
+}
+
+/** Puts the contents back into the volumes of a container that has not started yet. */
+export async function refillVolumes(
+  engine: Engine,
+  { volumes }: Pick<NodeContainer, "volumes">,
+  { node, rights }: Helper & { readonly node: SavedNode },
+): Promise<void> {
+  if (node.volume === undefined) return;
+  const script = shellText(refillFile, { SOURCE: source, TARGET: place });
+  const mounts = [...volumeWords(volumes, ""), `--volume=${node.volume}:${place}:ro`];
+  const words = helperWords({ rights, mounts, image: node.image, script, paths: pathsOf(volumes) });
+  await engine.change({ words, limitMs: copyLimitMs });
+}
+
+const pathsOf = (volumes: readonly NodeVolume[]): readonly string[] => volumes.map(({ path }) => path);
+
+const volumeWords = (volumes: readonly NodeVolume[], mode: "" | ":ro"): readonly string[] =>
+  volumes.map(({ name, path }) => `--volume=${name}:${source}${path}${mode}`);
+
+function helperWords(helper: {
+  readonly rights: readonly string[];
+  readonly mounts: readonly string[];
+  readonly image: string;
+  readonly script: string;
+  readonly paths: readonly string[];
+}): readonly string[] {
+  const { rights, mounts, image, script, paths } = helper;
+  const run = ["run", "--rm", "--network=none", "--user=0:0", ...rights, ...mounts, "--entrypoint=/bin/sh"];
+  return [...run, image, "-ec", script, "sh", ...paths];
+}

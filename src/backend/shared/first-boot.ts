@@ -1,0 +1,152 @@
+import { ClusterError } from "../../errors.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
+import { type KeyPair, generateKeyPair } from "../../ssh/keys.ts";
+import { shellText } from "../../ssh/shell-text.ts";
+import { outsideLines, plainLines } from "../../system/printable.ts";
+import type { NodeName, NodeShell } from "../contract.ts";
+import addHosts from "./add-hosts.sh" with { type: "text" };
+import deadlineFile from "./deadline.sh" with { type: "text" };
+import firstBootFile from "./first-boot.sh" with { type: "text" };
+import setDeadline from "./set-deadline.sh" with { type: "text" };
+
+/** cloud-init also waits for the network and for packages, which often takes minutes on slow machines. */
+export const usualFirstBootLimitMs = 10 * 60_000;
+const exitStatus = { well: 0, complained: 3, deadlineMissing: 4 } as const;
+
+export const firstBootScript = shellText(firstBootFile, {
+  DEADLINE_MISSING: exitStatus.deadlineMissing,
+  COMPLAINED: exitStatus.complained,
+});
+
+/**
+ * Resolves when the machine's first boot has ended, with cloud-init's harmless complaints, if any. Throws `machine-failed` with the last lines of the
+ * log if the machine isn't set up correctly.
+ */
+export async function awaitFirstBoot(
+  shell: NodeShell,
+  machine: { readonly name: string; readonly hasDeadline: boolean; readonly limitMs: number },
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const argv = [
+    "sh",
+    "-c",
+    firstBootScript,
+    "e2e-first-boot",
+    machine.hasDeadline ? deadlineUnit : "",
+    "/run/cloud-init",
+  ];
+  const result = await shell.run({ argv, sudo: true, limitMs: machine.limitMs, task: "its first boot" }, signal);
+  const lines = outsideLines(result.stdout.trim() === "" ? result.stderr : result.stdout, 40).map(
+    (line) => `  ${line}`,
+  );
+  switch (result.status) {
+    case exitStatus.well:
+      return undefined;
+    case exitStatus.complained:
+      return plainLines(result.stdout, 40).join("\n");
+    default:
+      throw new ClusterError("machine-failed", [`${machine.name}: the first boot failed.`, ...lines].join("\n"), {
+        hint: "Choose another distribution or image; the console output in the saved logs may show the cause.",
+        facts: { node: machine.name, status: result.status },
+      });
+  }
+}
+
+/** The settings for a new machine's first boot, for backends whose machines read cloud-init user data. */
+export interface FirstBoot {
+  /** The image's own login user, or another user for cloud-init to create. */
+  readonly user: string;
+  /** An `authorized_keys` line. */
+  readonly publicKey: string;
+  /** Used for the very first connection only, because any process on the machine can read user data. OpenSSH's format, ed25519. */
+  readonly hostKey: { readonly privateKey: string; readonly publicKey: string };
+  /** When the machine powers itself off; undefined if it never does. */
+  readonly deadline: Date | undefined;
+  /** The names under which machines find each other where no name server knows them. */
+  readonly hosts?: readonly { readonly address: string; readonly name: string }[];
+  /** Whether the login user's part of systemd stays when nobody is logged in. To start it again at a login takes seconds on a translated machine. */
+  readonly lingers?: boolean;
+}
+
+const deadlineUnit = "cluster-e2e-deadline.service";
+
+/**
+ * Returns user data for cloud-init 0.7.9 (CentOS 7) and later: the login key, the first host key, passwordless sudo and the deadline. It is JSON
+ * behind cloud-init's first line, because every JSON text is also YAML and leaves nothing open to misinterpretation.
+ */
+export function userData(boot: FirstBoot): string {
+  const scripts = [
+    ...(boot.hosts === undefined ? [] : [hostsSetup(boot.hosts)]),
+    ...(boot.lingers === true ? [lingerSetup(boot.user)] : []),
+    ...(boot.deadline === undefined ? [] : [deadlineSetup(boot.deadline)]),
+  ];
+  const configuration = {
+    // Without this, cloud-init reports an error on images that lack the locale it wants to set.
+    locale: false,
+    ssh_deletekeys: true,
+    ssh_keys: {
+      ed25519_private: boot.hostKey.privateKey,
+      ed25519_public: withoutComment(boot.hostKey.publicKey),
+    },
+    users: [
+      "default",
+      {
+        name: boot.user,
+        shell: "/bin/bash",
+        lock_passwd: true,
+        sudo: ["ALL=(ALL) NOPASSWD:ALL"],
+        ssh_authorized_keys: [withoutComment(boot.publicKey)],
+      },
+    ],
+    // Some images rewrite that file at every boot.
+    ...(boot.hosts !== undefined && { manage_etc_hosts: false }),
+    ...(scripts.length > 0 && { bootcmd: scripts.map((script) => ["sh", "-c", script]) }),
+  };
+  return `#cloud-config\n${JSON.stringify(configuration, undefined, 1)}\n`;
+}
+
+/** The comment of a key is free text and isn't needed here. */
+function withoutComment(publicKey: string): string {
+  return publicKey.trim().split(/\s+/).slice(0, 2).join(" ");
+}
+
+function hostsSetup(hosts: NonNullable<FirstBoot["hosts"]>): string {
+  return shellText(addHosts, { HOSTS: hosts.map(({ address, name }) => `${address} ${name}`).join("\n") });
+}
+
+/** As `loginctl enable-linger` does, which needs the user to exist. */
+const lingerSetup = (user: string): string => `mkdir -p /var/lib/systemd/linger && : >/var/lib/systemd/linger/${user}`;
+
+/** The deadline is an absolute second, so that a reboot doesn't prolong the machine's life. */
+function deadlineSetup(deadline: Date): string {
+  return shellText(setDeadline, {
+    SCRIPT: "/usr/local/sbin/cluster-e2e-deadline",
+    SCRIPT_TEXT: shellText(deadlineFile),
+    UNIT: deadlineUnit,
+    SECOND: Math.floor(deadline.getTime() / 1000),
+  });
+}
+
+/** The host keys that the machines of one creation have when they boot. Containers keep them; other machines get another one at their first login. */
+export interface FirstHostKeys {
+  /** Returns the same pair for the same node every time. */
+  of(node: NodeName): KeyPair;
+}
+
+/** No node can impersonate another, because it never sees the other's first key. */
+export const hostKeyPerNode = (): FirstHostKeys => keysByName(nodeReference);
+
+/** For machines that share their user data with the others of their role. */
+export const hostKeyPerRole = (): FirstHostKeys => keysByName(({ role }) => role);
+
+function keysByName(nameOf: (node: NodeName) => string): FirstHostKeys {
+  const pairs = new Map<string, KeyPair>();
+  return {
+    of: (node) => {
+      const name = nameOf(node);
+      const pair = pairs.get(name) ?? generateKeyPair("first-contact");
+      pairs.set(name, pair);
+      return pair;
+    },
+  };
+}

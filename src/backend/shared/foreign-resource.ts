@@ -1,0 +1,102 @@
+import { type Outcome, pass, warn } from "../../model/check.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { abandonedCreations, isCreationUnderWay } from "../../store/creation-folder.ts";
+
+/**
+ * Something that carries our tags or labels but isn't ours, because their values don't fit. No command changes it;
+ * `doctor` and `-v` report it.
+ */
+export interface ForeignResource {
+  /** A printable text, such as `instance i-0123456789abcdef0`. */
+  readonly what: string;
+  /** A printable text, such as `its tag cluster-e2e:role is missing`. It holds names of tags, never their values. */
+  readonly why: string;
+}
+
+export const foreignResourceText = ({ what, why }: ForeignResource): string =>
+  `Ignored, because this program did not create it in this form: ${what}: ${why}.`;
+
+/** Makes any foreign id safe to print. */
+export const shownId = (id: unknown): string => (String(id).match(/[\w.:-]/g) ?? []).slice(0, 80).join("");
+
+/** The texts that were found, and their names in the cloud or the engine. Both are keyed by our own names for them. */
+export interface FoundTexts {
+  /** `tag` or `label`. */
+  readonly kind: string;
+  readonly names: Readonly<Record<string, string>>;
+  readonly texts: Readonly<Record<string, string | undefined>>;
+}
+
+type Values = Readonly<Record<string, unknown>>;
+type Complete<Some> = { readonly [Key in keyof Some]: NonNullable<Some[Key]> };
+
+/**
+ * Returns the parsed values if every required text is present and well-formed, and every optional text is well-formed
+ * where present. Otherwise returns a text that names the faulty ones. `required` and `optional` hold the parsed values,
+ * keyed by the names used here; `undefined` means missing or malformed.
+ */
+export function complete<Required extends Values>(
+  { kind, names, texts }: FoundTexts,
+  required: Required,
+  optional: Values,
+): Complete<Required> | string {
+  const faults = [
+    ...Object.keys(required).filter((name) => required[name] === undefined),
+    ...Object.keys(optional).filter((name) => optional[name] === undefined && texts[name] !== undefined),
+  ];
+  if (faults.length === 0) return required as Complete<Required>;
+  const said = (name: string): string => (texts[name] === undefined ? "is missing" : "is malformed");
+  return faults.map((name) => `its ${kind} ${names[name]} ${said(name)}`).join(", ");
+}
+
+/** Adds things that only look like ours to the outcome of `doctor`'s leftovers check. `advice` says what to do about them. */
+export function withForeignResources(
+  outcome: Outcome,
+  foreignResources: readonly ForeignResource[],
+  advice: string,
+): Outcome {
+  if (foreignResources.length === 0) return outcome;
+  const things = foreignResources.map(({ what, why }) => `${what}: ${why}`).join("; ");
+  const told = `Resembles a part of a cluster, but this program did not create it in this form and ignores it: ${things}.`;
+  return withFinding(outcome, told, advice);
+}
+
+/** Adds one more problem, and what to do about it, to the outcome of a check. */
+export function withFinding(outcome: Outcome, message: string, remedy: string): Outcome {
+  if (!("remedy" in outcome)) return warn(message, remedy);
+  return { ...outcome, message: `${outcome.message} ${message}`, remedy: `${outcome.remedy}; ${remedy}` };
+}
+
+interface Looked {
+  readonly clusters: readonly ClusterRecord[];
+  /** The folder of this machine's creations. */
+  readonly root: string;
+  /** Returns the command that removes a cluster. */
+  readonly removal: (clusterId: string) => string;
+  /** Returns any other problem that a backend finds with a running cluster. */
+  readonly troubleOf: (cluster: ClusterRecord) => Promise<string | undefined>;
+}
+
+/** Reports, for `doctor`, what interrupted creates left behind and clusters that have nothing running. */
+export async function leftovers(looked: Looked): Promise<Outcome> {
+  const judged = await Promise.all(
+    looked.clusters.map(async (cluster) => ({ cluster, what: await whatIsLeft(cluster, looked) })),
+  );
+  const left = judged.filter(({ what }) => what !== undefined);
+  if (left.length === 0) return pass("None");
+  return warn(
+    `Left over: ${left.map(({ cluster, what }) => `cluster "${cluster.id}" (${what})`).join(", ")}.`,
+    `Remove those that you no longer need: ${left.map(({ cluster }) => looked.removal(cluster.id)).join("; ")}`,
+  );
+}
+
+async function whatIsLeft(cluster: ClusterRecord, { root, troubleOf }: Looked): Promise<string | undefined> {
+  const abandoned = await abandonedCreations(root, cluster.id);
+  if (abandoned.some(({ creation }) => creation.creationId === cluster.creationId)) return "its create was interrupted";
+  const hasNodes = cluster.nodes.length > 0;
+  if (hasNodes && cluster.nodes.every((node) => node.state === "ended")) return "none of its nodes is running";
+  const trouble = await troubleOf(cluster);
+  if (hasNodes || trouble !== undefined) return trouble;
+  // For example, only a network exists. A creation also begins like this.
+  return (await isCreationUnderWay(cluster.directory)) ? undefined : "it has no nodes";
+}

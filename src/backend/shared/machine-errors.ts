@@ -1,0 +1,85 @@
+import { ClusterError } from "../../errors.ts";
+import { type ClusterName, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import { outside } from "../../outside-text.ts";
+import { outsideLines } from "../../system/printable.ts";
+
+const shownLines = 8;
+/** Escape sequences with which a firmware or a boot loader moves the cursor. */
+// oxlint-disable-next-line no-control-regex
+const sequences = /\u001B\[[0-9;?]*[A-Za-z]/g;
+
+/**
+ * Returns the error for a creation whose node ended by itself. `said` is the output on its console; `hint` is what to do if the reason doesn't tell.
+ */
+export function machineFailed(
+  node: NodeRecord,
+  { said, hint }: { readonly said: string; readonly hint: string },
+): ClusterError {
+  const name = nodeReference(node);
+  const lastLines = outsideLines(said.replaceAll(sequences, ""), shownLines).map((line) => `  ${line}`);
+  const stateReason = node.stateReason === undefined ? undefined : outside(node.stateReason);
+  const reason = stateReason ?? "the reason is not known";
+  return new ClusterError(
+    "machine-failed",
+    [`${name} (${node.id}) stopped before it could be used: ${reason}.`, ...lastLines].join("\n"),
+    {
+      hint,
+      facts: { node: name, machine: node.id, reason: stateReason },
+    },
+  );
+}
+
+/** Returns the error for an id that another cluster on this machine has; `removal` is the command that removes that cluster. */
+export function clusterExists(
+  clusterId: string,
+  { removal, cause }: { readonly removal: string; readonly cause?: unknown },
+): ClusterError {
+  return new ClusterError(
+    "cluster-exists",
+    `A cluster "${clusterId}" already exists or is being created on this machine.`,
+    {
+      hint: `Choose another \`clusterId\`, or remove that cluster: ${removal}`,
+      facts: { cluster: clusterId },
+      cause,
+    },
+  );
+}
+
+/** Throws `snapshot-exists` if the cluster has a complete snapshot with this name. An incomplete one is replaced. */
+export function assertIncomplete({ id }: ClusterName, name: string, isComplete: boolean): void {
+  if (!isComplete) return;
+  throw new ClusterError("snapshot-exists", `Cluster "${id}" has a snapshot "${name}" already.`, {
+    hint: "Choose another name, or delete that snapshot first.",
+    facts: { cluster: id, snapshot: name },
+  });
+}
+
+export const snapshotNotFound = ({ id }: ClusterName, name: string, others: readonly string[]): ClusterError =>
+  new ClusterError("snapshot-not-found", `Cluster "${id}" has no snapshot "${name}".`, {
+    hint: others.length === 0 ? "It has none at all." : `It has: ${others.join(", ")}.`,
+    facts: { cluster: id, snapshot: name, others },
+  });
+
+/** For a snapshot that cannot be restored because of what is missing. */
+export const notWhole = ({ id }: ClusterName, name: string): ClusterError =>
+  new ClusterError("snapshot-unusable", `The snapshot "${name}" of cluster "${id}" is incomplete.`, {
+    hint: "Delete it, or make it again under the same name.",
+    facts: { cluster: id, snapshot: name },
+  });
+
+/** The advice that a backend gives when a node has control groups version 2 and the platform needs version 1. */
+export const cgroups1Advice = (distributions: readonly string[]): string =>
+  `Choose a \`linuxDistribution\` that has cgroups 1: ${distributions.join(", ")}.`;
+
+/** Throws `machine-not-set-up` if the platform needs control groups version 1 and the nodes would have version 2. */
+export function assertCgroups1(
+  needsCgroups1: boolean,
+  nodes: { readonly name: string; readonly cgroupVersion: 1 | 2 | undefined; readonly advice: string },
+): void {
+  if (!needsCgroups1 || nodes.cgroupVersion !== 2) return;
+  throw new ClusterError(
+    "machine-not-set-up",
+    `The artifact's platform requires cgroups 1, but ${nodes.name} has cgroups 2.`,
+    { hint: nodes.advice, facts: { nodes: nodes.name, cgroupVersion: nodes.cgroupVersion } },
+  );
+}

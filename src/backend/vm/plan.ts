@@ -1,0 +1,131 @@
+import { platform, totalmem } from "node:os";
+import { ClusterError } from "../../errors.ts";
+import { nodeCount, roles } from "../../model/cluster-record.ts";
+import type { Environment } from "../../system/runtime.ts";
+import type { CreationRequest, CreationSummary } from "../contract.ts";
+import { assertCgroups1, cgroups1Advice } from "../shared/machine-errors.ts";
+import { type MachineImage, findImage } from "./images/image-store.ts";
+import { cgroupVersionOf, cgroups1Distributions } from "./images/images.ts";
+import type { Accelerator, VmOptions } from "./options.ts";
+import {
+  type AcceleratorChoice,
+  chooseAccelerator,
+  trialLimitsMs,
+  tryAccelerators,
+  whyTranslated,
+} from "./qemu/accelerator.ts";
+import { readBrokenAccelerator } from "./qemu/broken-accelerator.ts";
+import { type Firmware, findFirmware } from "./qemu/firmware.ts";
+import { type Qemu, qemuVersion } from "./qemu/qemu.ts";
+import { hasSandbox } from "./qemu/sandbox.ts";
+
+/** The first version with `-action`. */
+export const leastVersion = [6, 0] as const;
+/** The first version with `stream` networks. */
+export const streamVersion = [7, 2] as const;
+
+/** What a creation's options resolve to on this machine. */
+export interface ResolvedCreation {
+  readonly qemuVersion: string;
+  readonly accelerator: Accelerator;
+  readonly choice: AcceleratorChoice;
+  readonly isSandboxed: boolean;
+  /** Absent if machines have it built in. */
+  readonly firmware: Firmware | undefined;
+  readonly image: MachineImage;
+}
+
+type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "options" | "counts" | "needsCgroups1">;
+
+/** Creates nothing. Throws `machine-not-set-up` or `capacity-lacking` if this machine isn't suitable. */
+export async function resolveCreation(
+  qemu: Qemu,
+  request: Resolving,
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<ResolvedCreation> {
+  const { distribution, options } = request;
+  assertCgroups1(request.needsCgroups1, {
+    name: distribution,
+    // The control groups of a user's own image are known only once a node runs.
+    cgroupVersion: options.image === undefined ? cgroupVersionOf(distribution) : undefined,
+    advice: cgroups1Advice(cgroups1Distributions),
+  });
+  const count = nodeCount(request.counts);
+  assertMemory(count * request.options.memoryMegabytes, totalmem());
+  const [version, trials, broken, isSandboxed, firmware, image] = await Promise.all([
+    qemuVersion(qemu, signal),
+    tryAccelerators(qemu, platform(), trialLimitsMs, signal),
+    readBrokenAccelerator(environment),
+    hasSandbox(qemu, signal),
+    findFirmware(qemu, signal),
+    findImage(request, qemu.architecture, environment),
+  ]);
+  assertVersion(version, count);
+  const choice = { forced: request.options.accelerator, broken };
+  const accelerator = chooseAccelerator(trials, choice, qemu.architecture);
+  return { qemuVersion: version.join("."), accelerator, choice, isSandboxed, firmware, image };
+}
+
+export function isOlder(version: readonly [number, number], least: readonly [number, number]): boolean {
+  return version[0] < least[0] || (version[0] === least[0] && version[1] < least[1]);
+}
+
+function assertVersion(version: readonly [number, number], count: number): void {
+  if (isOlder(version, leastVersion)) {
+    throw new ClusterError("machine-not-set-up", `QEMU ${version.join(".")} is too old.`, {
+      hint: `Install version ${leastVersion.join(".")} or later; clusters of several nodes need ${streamVersion.join(".")}.`,
+      facts: { version: version.join(".") },
+    });
+  }
+  if (count === 1 || !isOlder(version, streamVersion)) return;
+  const text = `QEMU ${version.join(".")} cannot connect machines: this needs the stream networks of version ${streamVersion.join(".")}.`;
+  throw new ClusterError("machine-not-set-up", text, {
+    hint: "Install a newer QEMU, or create a cluster of one node, which this version can run.",
+    facts: { version: version.join(".") },
+  });
+}
+
+function assertMemory(megabytes: number, totalBytes: number): void {
+  const total = Math.floor(totalBytes / 1024 ** 2);
+  if (megabytes <= total) return;
+  throw new ClusterError(
+    "capacity-lacking",
+    `The nodes need ${megabytes} MB of memory, but this machine has ${total} MB.`,
+    {
+      hint: "Use fewer nodes, or give them less memory with `memory`.",
+      facts: { neededMegabytes: megabytes, totalMegabytes: total },
+    },
+  );
+}
+
+/** Describes what a creation would create, for people and as data. */
+export function describePlan(
+  { clusterId, counts, options }: CreationRequest<VmOptions>,
+  { accelerator, choice, image, ...resolved }: ResolvedCreation,
+): CreationSummary {
+  const { memoryMegabytes, cpus, diskMegabytes } = options;
+  const isPresent = image.path !== undefined;
+  const slowly = accelerator === "tcg" ? `; ${whyTranslated(choice)}` : "";
+  return {
+    lines: [
+      ["Cluster", clusterId],
+      ["Engine", `QEMU ${resolved.qemuVersion}, ${accelerator}${slowly}`],
+      ["Image", `${image.name} (${isPresent ? "present" : "will be downloaded"})`],
+      ["Machines", `${nodeCount(counts)}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
+      ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs, a disk of up to ${diskMegabytes} MB`],
+      ["Network", "a private network between the machines; outside traffic goes through this machine"],
+      ["Reached at", "ports of 127.0.0.1"],
+      ["Ends", "when you run the destroy command"],
+    ],
+    facts: {
+      cluster: clusterId,
+      engine: { name: "qemu", version: resolved.qemuVersion, accelerator },
+      image: { name: image.name, isPresent },
+      counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
+      memoryMegabytes,
+      cpus,
+      diskMegabytes,
+    },
+  };
+}

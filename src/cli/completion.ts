@@ -1,0 +1,94 @@
+import type { Command, Program } from "./command.ts";
+import { helpOption, licensesOption, versionOption } from "./help/describe.ts";
+import type { Argument, Option } from "./options/option.ts";
+import { givenReplacementOf } from "./options/replaced.ts";
+import { type Words, readWords, textsOf } from "./options/words.ts";
+
+/** The answer to a shell about the word at the cursor. */
+export interface Offer {
+  /** The format is described in completion-script.ts. */
+  readonly lines: readonly string[];
+  /** A command line of this program. Each line that it prints is also a candidate. */
+  readonly command?: readonly string[];
+}
+
+/** Stands in for the word at the cursor, to see where the parser puts it. A word of a command line cannot contain a NUL. */
+const cursor = "\0";
+
+/** `argv` holds the words after the hidden one: the shell's name, then the words up to the cursor. The last word may be empty. */
+export function completionOffer(program: Program, argv: readonly string[]): Offer {
+  const [shell, ...typed] = argv;
+  const [name = "", ...words] = shell === "bash" ? rejoin(typed) : typed;
+  if (words.length === 0) return commandOffer(program);
+  const command = program.commands.find((each) => each.name === name);
+  return command === undefined ? nothing : wordOffer(program, command, words);
+}
+
+const nothing: Offer = { lines: ["words"] };
+
+function commandOffer(program: Program): Offer {
+  const commands = program.commands.map((command) => `${command.name}\t${command.summary}`);
+  return { lines: ["words", ...commands, ...[helpOption, versionOption, licensesOption].flatMap(flagLines)] };
+}
+
+function wordOffer(program: Program, command: Command, words: readonly string[]): Offer {
+  const options = [...Object.values(command.options), helpOption];
+  const positionals = Object.values(command.positionals);
+  const hasRest = positionals.some((each) => each.rest);
+  const before = words.slice(0, -1);
+  const current = words.at(-1) ?? "";
+  const flag = /^--[^=]+=/.exec(current)?.[0] ?? "";
+  const read = readWords(options, [...before, `${flag}${cursor}`], hasRest);
+  const option = options.find((each) => textsOf(read, each).includes(cursor));
+  const offer = (declared: Option | Argument): Offer => valueOffer(declared, { program, options, read });
+  if (option !== undefined) return offer(option);
+  // From the second word on, the words belong to another program.
+  const isRest = hasRest && read.positionals.length > 1;
+  const index = read.positionals.indexOf(cursor);
+  if (index < 0 || isRest) return nothing;
+  const isUsable = ([name]: readonly [string, unknown]): boolean =>
+    givenReplacementOf(command, name, read) === undefined;
+  if (current.startsWith("-") && !before.includes("--")) {
+    const usable = Object.entries(command.options).filter(isUsable);
+    return optionOffer([...usable.map(([, each]) => each), helpOption], read);
+  }
+  const positional = Object.entries(command.positionals)[index];
+  return positional === undefined || !isUsable(positional) ? nothing : offer(positional[1]);
+}
+
+function optionOffer(options: readonly Option[], read: Words): Offer {
+  const usable = options.filter((option) => option.repeatable === true || textsOf(read, option).length === 0);
+  return { lines: ["words", ...usable.flatMap(flagLines)] };
+}
+
+interface Line {
+  readonly program: Program;
+  readonly options: readonly Option[];
+  readonly read: Words;
+}
+
+function valueOffer(declared: Option | Argument, line: Line): Offer {
+  const { completeWith, type, summary } = declared;
+  if (completeWith !== undefined) return { ...nothing, command: [...completeWith, ...sharedWords(completeWith, line)] };
+  if (type.choices !== undefined) return { lines: ["words", ...type.choices.map((choice) => `${choice}\t${summary}`)] };
+  if (type.completes === "directory") return { lines: ["directories"] };
+  return type.completes === "file" ? { lines: ["files"] } : nothing;
+}
+
+/** Options already typed, such as the region, that the command listing the candidates also accepts. */
+function sharedWords([name]: readonly string[], { program, options, read }: Line): readonly string[] {
+  const lister = program.commands.find((each) => each.name === name);
+  const shared = Object.values(lister?.options ?? {}).filter((each) => each.kind === "value" && options.includes(each));
+  return shared.flatMap((option) => textsOf(read, option).map((text) => `${option.flag}=${text}`));
+}
+
+const flagLines = ({ flag, short, summary }: Option): readonly string[] =>
+  [flag, ...(short === undefined ? [] : [short])].map((word) => `${word}\t${summary}`);
+
+/** bash splits words at "=" and ":" and makes these words of their own: `--flag`, `=`, `value`. */
+function rejoin(words: readonly string[]): readonly string[] {
+  return words.reduce<readonly string[]>((joined, word, index) => {
+    const isBreak = /^[=:]+$/.test(word) || /^[=:]+$/.test(words[index - 1] ?? "");
+    return isBreak && joined.length > 0 ? [...joined.slice(0, -1), `${joined.at(-1)}${word}`] : [...joined, word];
+  }, []);
+}

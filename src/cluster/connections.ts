@@ -1,0 +1,205 @@
+import { existsSync } from "node:fs";
+import { stat } from "node:fs/promises";
+import { ClusterError, messageOf } from "../errors.ts";
+import type { ClusterName, ClusterRecord } from "../model/cluster-record.ts";
+import { TooManySecrets, readClusterSecrets } from "../platform/cluster-secrets.ts";
+import { renderSshConfig } from "../ssh/config.ts";
+import { type ConnectionPool, createConnectionPool } from "../ssh/connection/connection-pool.ts";
+import type { Connection, Destination } from "../ssh/connection/connection.ts";
+import { readKeyPair } from "../ssh/keys.ts";
+import { createKnownHosts } from "../ssh/known-hosts.ts";
+import { type MasterConnection, masterConnection } from "../ssh/session/master-connection.ts";
+import { creationFiles } from "../store/creation-folder.ts";
+import { isAccessible } from "../system/files/private-file.ts";
+import { readOwnText } from "../system/files/read-text.ts";
+import type { Environment, Runtime } from "../system/runtime.ts";
+import { orAborted } from "../system/time-limit.ts";
+
+export interface MaskedConnections extends ConnectionPool {
+  /** Why the cluster's secrets could not be read; undefined if they are hidden, or if the cluster has none yet. */
+  problem(): string | undefined;
+  /** Why no text from the cluster may be shown or saved; undefined if it may. */
+  refusal(): ClusterError | undefined;
+}
+
+/** How long a first master that answers may delay connections to other nodes. The pool gives up sooner on one that doesn't answer. */
+const readLimitMs = 60_000;
+
+/**
+ * Opens connections to the nodes of a cluster that another process may have created. They deliver and show nothing that a node says before the
+ * cluster's secrets have been read from the first master and hidden, so every command that shows or saves text from a node masks them. A command
+ * whose output is hidden runs meanwhile. If the first master can't be reached, the other nodes wait for it only once; the secrets are read as soon
+ * as it can be connected to. If it names too many, no text of any node is delivered, so that a flood can't uncover what it hides.
+ */
+export function openMaskedConnections(
+  cluster: ClusterRecord,
+  runtime: Omit<Runtime, "environment">,
+): MaskedConnections {
+  const pool = openConnections(cluster.directory, runtime);
+  const firstMaster = cluster.nodes.find((node) => node.role === "master" && node.index === 0);
+  const state: { first?: Promise<void>; isKnown: boolean; problem?: string; refusal?: TooManySecrets } = {
+    isKnown: false,
+  };
+
+  const read = async (master: Destination, signal: AbortSignal): Promise<void> => {
+    const connection = await pool.connect(master, signal);
+    const { values, areComplete } = await readClusterSecrets(connection, signal);
+    for (const value of values) runtime.progress.hide(value);
+    state.isKnown = areComplete;
+    delete state.problem;
+  };
+  const readFirst = async (): Promise<void> => {
+    if (firstMaster === undefined || firstMaster.state === "ended" || firstMaster.ssh.host === "") {
+      state.problem = "the cluster has no first master";
+      return;
+    }
+    try {
+      await read(firstMaster, AbortSignal.timeout(readLimitMs));
+    } catch (error) {
+      if (error instanceof TooManySecrets) state.refusal = error;
+      state.problem = messageOf(error);
+      runtime.progress.detail(1, `Cannot read the cluster's secrets: ${state.problem}`);
+    }
+  };
+
+  /** Resolves once text from this node may be shown. */
+  const untilMasked = async (node: Destination, signal: AbortSignal): Promise<void> => {
+    const isFirst = state.first === undefined;
+    state.first ??= readFirst();
+    await orAborted(state.first, signal);
+    if (state.refusal !== undefined) throw state.refusal;
+    const hasJustBeenRead = isFirst && state.problem === undefined;
+    if (!state.isKnown && !hasJustBeenRead && node.id === firstMaster?.id) await read(node, signal);
+  };
+
+  return {
+    adopt: (node, connection) => pool.adopt(node, connection),
+    connect: async (node, signal) => {
+      const masked = untilMasked(node, signal);
+      masked.catch(() => {});
+      try {
+        return withheld(await pool.connect(node, signal), masked);
+      } catch (error) {
+        await masked.catch(() => {});
+        throw error;
+      }
+    },
+    problem: () => state.problem,
+    refusal: () => state.refusal,
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+  };
+}
+
+/** Like `connection`, but delivers and shows no text from the node before `masked` resolves. */
+function withheld(connection: Connection, masked: Promise<void>): Connection {
+  return {
+    get isOpen() {
+      return connection.isOpen;
+    },
+    run: async (command, signal) => {
+      const isSilent =
+        command.isOutputHidden === true && command.onOutput === undefined && command.receive === undefined;
+      if (!isSilent) await orAborted(masked, signal);
+      const [masking, result] = await Promise.allSettled([orAborted(masked, signal), connection.run(command, signal)]);
+      if (masking.status === "rejected") throw masking.reason;
+      if (result.status === "rejected") throw result.reason;
+      return result.value;
+    },
+    upload: async (source, target, signal) => {
+      await orAborted(masked, signal);
+      await connection.upload(source, target, signal);
+    },
+    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
+  };
+}
+
+/**
+ * Opens connections to the nodes of the cluster whose key and known hosts are in this folder. The log of what is done on the nodes goes there too.
+ */
+export function openConnections(directory: string, { clock, progress }: Omit<Runtime, "environment">): ConnectionPool {
+  const files = creationFiles(directory);
+  // A cluster that was created on another machine has no folder here.
+  if (existsSync(directory)) progress.logTo(files.log);
+  const pool = createConnectionPool({
+    privateKeyFile: files.privateKey,
+    knownHosts: createKnownHosts(files.knownHosts),
+    clock,
+    progress,
+  });
+  return {
+    adopt: (node, connection) => pool.adopt(node, connection),
+    connect: async (node, signal) => {
+      try {
+        return await pool.connect(node, signal);
+      } catch (error) {
+        throw withAdvice(error);
+      }
+    },
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+  };
+}
+
+/** Adds a hint to a failed connection: the SSH code can't know which of this program's commands tell more. Returns any other error unchanged. */
+export function withAdvice(error: unknown): unknown {
+  if (!(error instanceof ClusterError) || error.id !== "connection-failed" || error.hint !== undefined) return error;
+  const { transient, cause } = error;
+  const { message, facts } = ClusterError.marked(error);
+  return new ClusterError(error.id, message, {
+    hint: "Run the inspect command to see whether that machine still runs, and the doctor command to see whether it accepts connections from here.",
+    facts,
+    transient,
+    cause,
+  });
+}
+
+/** Returns the path of the cluster's SSH key, and whether this machine has it. */
+export async function clusterKey(cluster: ClusterRecord): Promise<{ readonly path: string; readonly isHere: boolean }> {
+  const path = creationFiles(cluster.directory).privateKey;
+  return { path, isHere: await isAccessible(path) };
+}
+
+/** Throws `key-missing`. */
+export async function assertKeyIsHere(cluster: ClusterRecord): Promise<void> {
+  if (!(await clusterKey(cluster)).isHere) throw keyMissing(cluster);
+}
+
+export function keyMissing(cluster: ClusterRecord): ClusterError {
+  const path = creationFiles(cluster.directory).privateKey;
+  const handOver = cluster.backend === "cloud" ? " Run the export command there, and the import command here." : "";
+  return new ClusterError("key-missing", `The SSH key of cluster "${cluster.id}" is not on this machine.`, {
+    hint: `The cluster was created on another machine, or the key was deleted.${handOver} The key belongs at ${path}.`,
+    facts: { cluster: cluster.id, path },
+  });
+}
+
+/** Returns an OpenSSH configuration with one `Host` per running node. Throws `key-missing` if this machine cannot log in. */
+export async function sshConfig(cluster: ClusterRecord): Promise<string> {
+  if (!(await clusterKey(cluster)).isHere) throw keyMissing(cluster);
+  const files = creationFiles(cluster.directory);
+  const reachable = cluster.nodes.filter((node) => node.state === "running" && node.ssh.host !== "");
+  return renderSshConfig(reachable, { identityFile: files.privateKey, knownHostsFile: files.knownHosts });
+}
+
+/** Fails as `bad-usage` if the file is not a private key that can open a cluster. */
+export async function assertOwnKey(path: string): Promise<void> {
+  await readKeyPair(path);
+}
+
+/**
+ * Returns the master connection to one node of a cluster, for sessions with this ssh configuration. It is another one as soon as an address, a pinned
+ * host key or the login key changes: then ssh logs in again and checks them. Undefined if this machine lacks a key.
+ */
+export async function clusterMasterConnection(
+  { directory }: Pick<ClusterName, "directory">,
+  login: { readonly sshConfig: string; readonly host: string },
+  environment: Environment,
+): Promise<MasterConnection | undefined> {
+  const files = creationFiles(directory);
+  try {
+    const [knownHosts, key] = await Promise.all([readOwnText(files.knownHosts), stat(files.privateKey)]);
+    const keyVersion = [key.ino, key.size, key.mtimeMs, key.mode].join(" ");
+    return masterConnection(directory, [login.host, login.sshConfig, knownHosts, keyVersion], environment);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,210 @@
+import { createHash } from "node:crypto";
+import { lstat } from "node:fs/promises";
+import type { Backend } from "../backend/contract.ts";
+import { ClusterError, messageOf, quoted } from "../errors.ts";
+import { type ClusterRecord, nodeReference } from "../model/cluster-record.ts";
+import { parseClusterId, parseCreationId, parseRegion } from "../model/parse-values.ts";
+import { parseKey } from "../ssh/keys.ts";
+import { hostName, knownHostsText, parseKnownHosts } from "../ssh/known-hosts.ts";
+import { type CreationFiles, creationFiles } from "../store/creation-folder.ts";
+import { isMapping } from "../system/checked.ts";
+import { errorCode, writePrivateFile } from "../system/files/private-file.ts";
+import { readOwnText } from "../system/files/read-text.ts";
+import { parseJson } from "../system/parse-json.ts";
+import { outsideLine } from "../system/printable.ts";
+import { type ProgramEnd, minimalEnvironment, runProgram } from "../system/processes/run-program.ts";
+import type { Environment } from "../system/runtime.ts";
+import { assertKeyIsHere } from "./connections.ts";
+import { findCluster } from "./find-cluster.ts";
+
+/**
+ * Returns the text of a file with which another computer can use the cluster. It holds the private key. Throws `key-missing` if this machine has no
+ * key for the cluster, or no pinned host key for one of its nodes.
+ */
+export async function exportCluster(
+  backend: Backend<unknown>,
+  clusterId: string,
+  signal: AbortSignal,
+): Promise<string> {
+  if (backend.admission === undefined) throw usedHereOnly(backend.name);
+  const cluster = await findCluster(backend, clusterId, signal);
+  await assertKeyIsHere(cluster);
+  const { id, creationId, region } = cluster;
+  if (region === undefined) throw new TypeError("A cluster without a region cannot be handed over");
+  const files = creationFiles(cluster.directory);
+  const hostKeys = await readHostKeys(cluster, files);
+  const privateKey = await readOwnText(files.privateKey);
+  return handOverText({ clusterId: id, creationId, region, privateKey, hostKeys });
+}
+
+/** The keys of the nodes that exist, without those of nodes that a failed launch had at other addresses. */
+async function readHostKeys(cluster: ClusterRecord, files: CreationFiles): Promise<ReadonlyMap<string, Buffer>> {
+  const pinned = new Map(parseKnownHosts(await readOwnText(files.knownHosts).catch(() => "")));
+  const nodes = cluster.nodes.filter(({ state }) => state === "starting" || state === "running");
+  const keys = nodes.map((node): readonly [string, Buffer] => {
+    const name = hostName(node.ssh.host, node.ssh.port);
+    const key = pinned.get(name);
+    if (key === undefined) throw hostKeyMissing(cluster, nodeReference(node));
+    return [name, key];
+  });
+  return new Map(keys);
+}
+
+/** Returns the error for clusters whose nodes only the machine that created them can reach. */
+export const usedHereOnly = (kind: string): ClusterError =>
+  new ClusterError("bad-usage", `Clusters of this kind (${kind}) are reached from their own machine only.`);
+
+const hostKeyMissing = ({ id }: ClusterRecord, node: string): ClusterError =>
+  new ClusterError("key-missing", `The host key of ${node} of cluster "${id}" is not on this machine.`, {
+    hint: "The cluster is still being created: export it after the create command has ended.",
+    facts: { cluster: id, node },
+  });
+
+/** Writes a file that only this user can read, atomically. Throws `bad-usage` if it can't be written, or something else than a file is there. */
+export async function saveExport(path: string, text: string): Promise<void> {
+  try {
+    if (await isFileOrAbsent(path)) return await writePrivateFile(path, text);
+  } catch (error) {
+    throw notSaved(path, messageOf(error), error);
+  }
+  throw notSaved(path, "it is not a regular file", undefined);
+}
+
+/** The file would replace anything else too, such as a device. */
+async function isFileOrAbsent(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isFile();
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return true;
+    throw error;
+  }
+}
+
+const notSaved = (path: string, reason: string, cause: unknown): ClusterError =>
+  new ClusterError("bad-usage", `Cannot write ${path}: ${reason}.`, {
+    hint: "Pass a file in an existing folder that you may write to.",
+    cause,
+  });
+
+/**
+ * Encrypts a text for these recipients with `age` (https://age-encryption.org), as text. Throws `machine-not-set-up` if age is not installed, and
+ * `bad-usage` if it refuses a recipient.
+ */
+export async function encrypt(
+  text: string,
+  recipients: readonly string[],
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<string> {
+  const words = recipients.flatMap((recipient) => ["-r", recipient]);
+  const run = { argv: ["age", "-e", "-a", ...words], stdin: text } as const;
+  const { status, stdout, stderr } = await runAge({ ...run, environment: minimalEnvironment(environment) }, signal);
+  if (status === 0) return stdout;
+  const [reason = ""] = stderr.split("\n");
+  throw new ClusterError(
+    "bad-usage",
+    `age cannot encrypt for ${recipients.map(quoted).join(", ")}: ${outsideLine(reason)}`,
+    {
+      hint: "Pass a public key that age accepts: age1…, ssh-ed25519 … or ssh-rsa …",
+    },
+  );
+}
+
+async function runAge(run: Parameters<typeof runProgram>[0], signal: AbortSignal): Promise<ProgramEnd> {
+  try {
+    return await runProgram(run, signal);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw error;
+    throw new ClusterError("machine-not-set-up", "There is no age on this machine's PATH.", {
+      hint: "Install age (https://age-encryption.org), or export without a recipient.",
+      cause: error,
+    });
+  }
+}
+
+/** What another computer needs to use a cluster, besides the right to ask the cloud for it. */
+export interface HandOver {
+  readonly clusterId: string;
+  /** Tells the cluster from others that had or will have the same id. */
+  readonly creationId: string;
+  readonly region: string;
+  /** The cluster's login key, in OpenSSH or PEM format. */
+  readonly privateKey: string;
+  /** The pinned host keys in wire format, by the name that known_hosts has for the host. */
+  readonly hostKeys: ReadonlyMap<string, Buffer>;
+}
+
+const format = "cluster-e2e-hand-over";
+const formatVersion = 1;
+const armoredAge = "-----BEGIN AGE ENCRYPTED FILE-----";
+const binaryAge = "age-encryption.org/";
+
+/** A thousand nodes need a sixth of it. */
+export const mostHandOverBytes = 1024 * 1024;
+
+/** Returns the text of the file that `parseHandOver` reads. It holds the private key. */
+export function handOverText({ hostKeys, ...handOver }: HandOver): string {
+  const { clusterId, creationId, region, privateKey } = handOver;
+  const knownHosts = knownHostsText(hostKeys).trimEnd().split("\n");
+  const content = { format, formatVersion, clusterId, creationId, region, privateKey, knownHosts };
+  return `${JSON.stringify({ ...content, sha256: checksum(content) }, undefined, 2)}\n`;
+}
+
+/** Throws `bad-usage` if the text is anything but a complete hand-over of this version. `name` names the file in messages. */
+export async function parseHandOver(text: string, name: string): Promise<HandOver> {
+  if (text.trimStart().startsWith(armoredAge) || text.startsWith(binaryAge)) throw encrypted(name);
+  const found = text.length > mostHandOverBytes ? undefined : parseJson(text);
+  if (!isMapping(found) || found["format"] !== format) throw otherFile(name);
+  const version = found["formatVersion"];
+  if (version !== formatVersion) throw otherVersion(name, typeof version === "number" && version > formatVersion);
+  const { sha256, ...content } = found;
+  if (sha256 !== checksum(content)) throw damaged(name, "its checksum is wrong");
+  const clusterId = parseClusterId(content["clusterId"]);
+  const creationId = parseCreationId(content["creationId"]);
+  const region = parseRegion(content["region"]);
+  const hostKeys = parseHostKeys(content["knownHosts"]);
+  const privateKey = await parsePrivateKey(content["privateKey"]);
+  if (clusterId === undefined || creationId === undefined || region === undefined) {
+    throw damaged(name, "it does not name a cluster");
+  }
+  if (privateKey === undefined) throw damaged(name, "it has no usable private key");
+  if (hostKeys === undefined) throw damaged(name, "it has no usable host keys");
+  return { clusterId, creationId, region, privateKey, hostKeys };
+}
+
+/** Finds changes and losses on the way. It doesn't depend on spaces and line ends, and proves nothing about who wrote the file. */
+const checksum = (content: unknown): string => createHash("sha256").update(JSON.stringify(content)).digest("hex");
+
+function parseHostKeys(found: unknown): ReadonlyMap<string, Buffer> | undefined {
+  if (!Array.isArray(found) || found.length === 0) return undefined;
+  const keys = found.map((line: unknown) => (typeof line === "string" ? parseKnownHosts(line) : []));
+  return keys.every((pinned) => pinned.length === 1) ? new Map(keys.flat()) : undefined;
+}
+
+async function parsePrivateKey(found: unknown): Promise<string | undefined> {
+  if (typeof found !== "string" || !found.startsWith("-----BEGIN ")) return undefined;
+  const key = await parseKey(found);
+  return key instanceof Error || !key.isPrivateKey() ? undefined : found;
+}
+
+const exportAgain = "Export the cluster again on the machine that has its key, and copy the whole file.";
+
+const encrypted = (name: string): ClusterError =>
+  new ClusterError("bad-usage", `${name} is encrypted with age.`, {
+    hint: "Decrypt it with age, and pipe the result to the import command, with - as its file.",
+  });
+
+const otherFile = (name: string): ClusterError =>
+  new ClusterError("bad-usage", `${name} was not written by the export command, or only a part of it is there.`, {
+    hint: exportAgain,
+  });
+
+const otherVersion = (name: string, isNewer: boolean): ClusterError =>
+  new ClusterError(
+    "bad-usage",
+    `${name} was exported by ${isNewer ? "a newer" : "an older"} version of this program, in another format.`,
+    { hint: "Use the same version of this program on both machines, and export the cluster again." },
+  );
+
+const damaged = (name: string, reason: string): ClusterError =>
+  new ClusterError("bad-usage", `${name} is damaged: ${reason}.`, { hint: exportAgain });

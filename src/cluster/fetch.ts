@@ -1,0 +1,215 @@
+import { constants, mkdir, rename, stat } from "node:fs/promises";
+import { basename, dirname, join, posix, resolve } from "node:path";
+import { ClusterError, messageOf, quoted } from "../errors.ts";
+import type { Connection } from "../ssh/connection/connection.ts";
+import { type SessionSettings, renderSessionScript } from "../ssh/session/session-script.ts";
+import { shellText } from "../ssh/shell-text.ts";
+import { type Checked, problem } from "../system/checked.ts";
+import { errorCode, isAccessible, temporaryFolder } from "../system/files/private-file.ts";
+import { type Unpacked, unpackTar } from "../system/files/read-tar.ts";
+import { type ArchiveLimits, ArchiveProblem, IncompleteArchive } from "../system/files/tar.ts";
+import { outsideReason } from "../system/printable.ts";
+import type { Progress } from "../system/runtime.ts";
+import { watchdog } from "../system/time-limit.ts";
+import sendFile from "./send-file.sh" with { type: "text" };
+
+export interface FetchSource {
+  readonly connection: Connection;
+  /** The node's reference. */
+  readonly node: string;
+  /** The settings of the command's session; only their working directories are used. */
+  readonly settings: readonly SessionSettings[];
+}
+
+/** Per file or folder. A node that sends more is broken or hostile. */
+const limits: ArchiveLimits = { entries: 100_000, totalBytes: 16 * 1024 ** 3 };
+const stallLimitMs = 60_000;
+
+/**
+ * Brings a file or folder from a node, all or nothing: it is written beside its target and then renamed. A file replaces an existing file. Writes
+ * nothing else, whatever the node sends. Throws `transfer-failed` or `connection-failed`.
+ */
+export async function fetchFile(request: FetchRequest, source: FetchSource, signal: AbortSignal): Promise<Unpacked> {
+  const parent = dirname(request.local);
+  try {
+    await mkdir(parent, { recursive: true });
+    await using staging = await temporaryFolder(parent);
+    const draft = join(staging.path, "fetched");
+    const unpacked = await receive(request, { ...source, draft }, signal);
+    await rename(draft, request.local);
+    return unpacked;
+  } catch (error) {
+    throw explained(error, request, source);
+  }
+}
+
+async function receive(
+  { remote }: FetchRequest,
+  { connection, settings, draft }: FetchSource & { readonly draft: string },
+  signal: AbortSignal,
+): Promise<Unpacked> {
+  using limit = watchdog(stallLimitMs, signal);
+  const outcome: { unpacked?: Unpacked; cutOff?: IncompleteArchive } = {};
+  const command = {
+    argv: ["sh", "-c", sendScript(remote, settings)],
+    sudo: true,
+    receive: async (stdout: AsyncIterable<Uint8Array>) => {
+      try {
+        outcome.unpacked = await unpackTar(fed(stdout, limit.feed), draft, limits, limit.signal);
+      } catch (error) {
+        // The command itself may say why it has sent no more.
+        if (!(error instanceof IncompleteArchive)) throw error;
+        outcome.cutOff = error;
+      }
+    },
+  };
+  const { status, stderr } = await run(connection, command, { limit, signal });
+  // GNU tar exits with 1 if a file changed while it was read, such as a log. The archive is complete even so.
+  if (status > 1 || outcome.unpacked === undefined) {
+    // The session's script ends its messages with a period, like the error that quotes them.
+    const reason = outsideReason(stderr);
+    throw new ArchiveProblem(reason || (outcome.cutOff?.message ?? `tar exited with ${status}`));
+  }
+  return outcome.unpacked;
+}
+
+async function run(
+  connection: Connection,
+  command: Parameters<Connection["run"]>[0],
+  { limit, signal }: { readonly limit: ReturnType<typeof watchdog>; readonly signal: AbortSignal },
+): ReturnType<Connection["run"]> {
+  try {
+    return await connection.run(command, limit.signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (limit.hasExpired()) throw new ArchiveProblem(`no data arrived for ${stallLimitMs / 1000} s`);
+    throw error;
+  }
+}
+
+async function* fed(chunks: AsyncIterable<Uint8Array>, feed: () => void): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const chunk of chunks) {
+    feed();
+    yield chunk;
+  }
+}
+
+/** A relative path starts at the command's working directory. The session's variables, which may be secrets, are left out. */
+function sendScript(remote: string, settings: readonly SessionSettings[]): string {
+  const places = remote.startsWith("/")
+    ? []
+    : settings.map(({ whenExists, workingDirectory }) => ({
+        whenExists,
+        workingDirectory,
+        environmentFile: undefined,
+        variables: {},
+      }));
+  return renderSessionScript({
+    settings: places,
+    words: ["sh", "-c", shellText(sendFile), "e2e-send-file", remote],
+    missingFolderHint: "",
+  });
+}
+
+function explained(error: unknown, { remote, local }: FetchRequest, { node }: FetchSource): unknown {
+  const fail = (reason: string, hint: string): ClusterError =>
+    new ClusterError("transfer-failed", `Cannot fetch ${remote} from ${node}: ${reason}.`, {
+      hint,
+      facts: { node, remote, local },
+      cause: error,
+    });
+  if (error instanceof ArchiveProblem) {
+    return fail(messageOf(error), "Nothing was written. Check the path, and fetch only regular files and folders.");
+  }
+  const code = errorCode(error);
+  if (error instanceof ClusterError || code === undefined) return error;
+  return fail(
+    `cannot write ${local} (${code})`,
+    "Check that disk's free space and permissions, or fetch to another path.",
+  );
+}
+
+interface Fetching {
+  /** Opens the source; called only if there is something to fetch. */
+  readonly open: (signal: AbortSignal) => Promise<FetchSource>;
+  readonly progress: Progress;
+}
+
+/**
+ * Fetches everything after a command that ended with `status`, and returns that status. If something can't be fetched, the rest is fetched even so. A
+ * failure then becomes a warning if the command failed as well, because its own status tells more; otherwise the first failure is thrown.
+ */
+export async function fetchFiles(
+  status: number,
+  requests: readonly FetchRequest[],
+  { open, progress }: Fetching,
+  signal: AbortSignal,
+): Promise<number> {
+  const failures: ClusterError[] = [];
+  for (const request of requests) {
+    using step = progress.start("Fetch", request.remote);
+    try {
+      const { files, bytes } = await fetchFile(request, await open(signal), signal);
+      step.done(`${files} ${files === 1 ? "file" : "files"}, ${bytes} bytes`);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof ClusterError)) throw error;
+      failures.push(error);
+    }
+  }
+  const [first, ...others] = failures;
+  for (const error of status === 0 ? others : failures) progress.warn(messageOf(error));
+  if (status === 0 && first !== undefined) throw first;
+  return status;
+}
+
+/** A file or folder to bring back from a node. */
+export interface FetchRequest {
+  /** Absolute, or relative to the command's working directory. */
+  readonly remote: string;
+  /** The absolute path of the new file or folder. No folder has this path. */
+  readonly local: string;
+}
+
+/**
+ * Parses `remote:local`, which is split at the last colon. A local path that ends with `/` means "into this folder,
+ * under the same name". Finds out now what would prevent the file from being written after the command, which may take
+ * hours.
+ */
+export async function parseFetchRequest(text: string, cwd: string): Promise<Checked<FetchRequest>> {
+  const colon = text.lastIndexOf(":");
+  const [remote, given] = [text.slice(0, Math.max(colon, 0)), text.slice(colon + 1)];
+  if (remote === "" || given === "") return problem(`${quoted(text)}: use the form /remote/path:/local/path`);
+  if (/\p{Cc}/u.test(text)) return problem(`${quoted(text)}: a path cannot contain control characters`);
+  const name = posix.basename(remote);
+  if (given.endsWith("/") && ["", ".", ".."].includes(name)) {
+    return problem(`${quoted(text)}: the remote path names no file; write a local path without / at the end`);
+  }
+  return checkTarget({ remote, local: resolve(cwd, given, given.endsWith("/") ? name : "") });
+}
+
+/** Finds out what would prevent the local file or folder, an absolute path, from being written. */
+export async function checkTarget(request: FetchRequest): Promise<Checked<FetchRequest>> {
+  const lack = await targetProblem(request.local);
+  return lack === undefined ? { value: request } : problem(lack);
+}
+
+async function targetProblem(local: string): Promise<string | undefined> {
+  const target = await stat(local).catch(() => undefined);
+  if (target?.isDirectory() === true) {
+    return `the folder ${local} already exists; remove it, or end the local path with / to fetch into it`;
+  }
+  return parentProblem(dirname(local));
+}
+
+/** Missing folders will be created, so the nearest existing one counts. */
+async function parentProblem(folder: string): Promise<string | undefined> {
+  try {
+    if (!(await stat(folder)).isDirectory()) return `${folder} is not a folder`;
+  } catch (error) {
+    if (errorCode(error) === "ENOENT" && basename(folder) !== "") return parentProblem(dirname(folder));
+    return `cannot read the folder ${folder} (${errorCode(error)})`;
+  }
+  const isWritable = await isAccessible(folder, constants.W_OK | constants.X_OK);
+  return isWritable ? undefined : `cannot write to the folder ${folder}`;
+}

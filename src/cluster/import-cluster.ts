@@ -1,0 +1,155 @@
+import type { Backend } from "../backend/contract.ts";
+import { ClusterError, hasErrorId, messageOf } from "../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
+import { targetOf } from "../ssh/connection/connection.ts";
+import { openConnection } from "../ssh/connection/open-connection.ts";
+import { hostName, knownHostsText, parseKnownHosts } from "../ssh/known-hosts.ts";
+import { assertOwnFolder, creationFiles, makeCreationFolder } from "../store/creation-folder.ts";
+import { mapConcurrently } from "../system/concurrency.ts";
+import { errorCode, writePrivateFile } from "../system/files/private-file.ts";
+import { readOwnText } from "../system/files/read-text.ts";
+import type { Runtime } from "../system/runtime.ts";
+import { type HandOver, usedHereOnly } from "./export-cluster.ts";
+
+/**
+ * Puts a cluster's keys in place on this machine, after a login with them. Writes nothing if anything is wrong: throws `cluster-not-found`,
+ * `host-key-changed` if a node presents another host key, `connection-failed` if no node accepts the login, and `bad-usage` if this machine has
+ * other keys for the cluster.
+ */
+export async function importCluster(
+  backend: Backend<unknown>,
+  handOver: HandOver,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<ClusterRecord> {
+  if (backend.admission === undefined) throw usedHereOnly(backend.name);
+  const cluster = await findHandedOver(backend, handOver, signal);
+  const files = creationFiles(cluster.directory);
+  const privateKey = await readIfPresent(files.privateKey);
+  if (privateKey !== undefined && privateKey !== handOver.privateKey) throw otherKeys(cluster, files.privateKey);
+  const pinned = new Map(parseKnownHosts((await readIfPresent(files.knownHosts)) ?? ""));
+  const hostKeys = hostKeysOf(cluster, handOver);
+  for (const [name, key] of hostKeys) {
+    if (pinned.get(name)?.equals(key) === false) throw otherKeys(cluster, files.knownHosts);
+  }
+  await logIn(cluster, handOver, runtime, signal);
+  await makeCreationFolder(cluster.directory);
+  await writePrivateFile(files.knownHosts, knownHostsText(new Map([...pinned, ...hostKeys])));
+  // Last, because commands use a cluster whose key is here.
+  await writePrivateFile(files.privateKey, handOver.privateKey);
+  return cluster;
+}
+
+/** A key for any other host would be trusted when a node gets that host's address. */
+function hostKeysOf({ nodes }: ClusterRecord, { hostKeys }: HandOver): ReadonlyMap<string, Buffer> {
+  const own = new Set(nodes.map(({ ssh }) => hostName(ssh.host, ssh.port)));
+  return new Map([...hostKeys].filter(([name]) => own.has(name)));
+}
+
+/** The id alone would also find a cluster that was created after the export. */
+async function findHandedOver(
+  backend: Backend<unknown>,
+  { clusterId, creationId, region }: HandOver,
+  signal: AbortSignal,
+): Promise<ClusterRecord> {
+  const cluster = await backend.find(clusterId, signal);
+  // Somebody may have made another machine look like a cluster of this id.
+  const handedOver =
+    cluster?.creationId === creationId
+      ? cluster
+      : (await backend.list(signal)).find((each) => each.id === clusterId && each.creationId === creationId);
+  if (handedOver !== undefined) {
+    await assertOwnFolder(handedOver.directory);
+    return handedOver;
+  }
+  const facts = { cluster: clusterId, region };
+  if (cluster !== undefined) {
+    throw new ClusterError("cluster-not-found", `The file is for an earlier cluster "${clusterId}" in ${region}.`, {
+      hint: "That cluster has ended, and another has its id now. Export the new one on the machine that created it.",
+      facts,
+    });
+  }
+  throw new ClusterError("cluster-not-found", `There is no cluster "${clusterId}" in ${region}.`, {
+    hint: "The cluster has ended, or it belongs to another account: use credentials of the account in which it was created.",
+    facts,
+  });
+}
+
+async function readIfPresent(path: string): Promise<string | undefined> {
+  try {
+    return await readOwnText(path);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+const otherKeys = ({ id, directory }: ClusterRecord, path: string): ClusterError =>
+  new ClusterError("bad-usage", `This machine has other keys for cluster "${id}", in ${path}.`, {
+    hint: `Nothing was changed. If you trust the file more that you import, move ${directory} away first.`,
+    facts: { cluster: id, path },
+  });
+
+const loginsAtOnce = 20;
+
+/** Logs in to every running node, strictly with the handed-over keys. Nodes that cannot be reached are only reported if another one can. */
+async function logIn(
+  { id, nodes }: ClusterRecord,
+  handOver: HandOver,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
+  using step = runtime.progress.start("Log in to the nodes");
+  const running = nodes.filter(({ state, ssh }) => state === "running" && ssh.host !== "");
+  const failures = await mapConcurrently(
+    running,
+    loginsAtOnce,
+    async (node) => loginFailure(node, handOver, runtime, signal),
+    signal,
+  );
+  const failed = failures.filter((failure) => failure !== undefined);
+  if (failed.length < running.length) {
+    for (const error of failed) runtime.progress.warn(messageOf(error));
+    return step.done();
+  }
+  throw new ClusterError(
+    "connection-failed",
+    failed[0] !== undefined
+      ? messageOf(failed[0])
+      : `Cluster "${id}" has no running node whose host key could be checked.`,
+    { hint: unreachableHint, facts: { cluster: id }, cause: failed[0] },
+  );
+}
+
+const unreachableHint =
+  "Nothing was imported. If this machine's address is not admitted to the cluster, run the admit command first.";
+
+/** Returns why a node cannot be logged in to; throws if it presents another host key. */
+async function loginFailure(
+  node: NodeRecord,
+  { privateKey, hostKeys }: HandOver,
+  { clock, progress }: Runtime,
+  signal: AbortSignal,
+): Promise<ClusterError | undefined> {
+  const key = hostKeys.get(hostName(node.ssh.host, node.ssh.port));
+  if (key === undefined) {
+    const message = `The file has no host key for ${nodeReference(node)} at ${node.ssh.host}.`;
+    return new ClusterError("connection-failed", message, { facts: { node: nodeReference(node) } });
+  }
+  const options = { ...targetOf(node), privateKey, hostKeys: [key], ...limits, clock, progress };
+  try {
+    await using _connection = await openConnection(options, signal);
+    return undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (hasErrorId(error, "connection-failed")) return error;
+    throw error;
+  }
+}
+
+const limits = {
+  connectTimeoutMs: 10_000,
+  readyTimeoutMs: 20_000,
+  keepaliveMs: 10_000,
+  authenticationMayComeLater: false,
+};

@@ -1,0 +1,146 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Backend, NamedText } from "../backend/contract.ts";
+import { ClusterError, messageOf } from "../errors.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
+import { collectNodeLogs, noLogsSuffix } from "../platform/node-logs.ts";
+import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
+import { writePrivateFileIn } from "../system/files/private-file.ts";
+import { maskedPrintable, outsideLine } from "../system/printable.ts";
+import type { Progress, Runtime } from "../system/runtime.ts";
+import { openMaskedConnections } from "./connections.ts";
+
+export interface LogsRequest {
+  readonly cluster: ClusterRecord;
+  /** Undefined: a new folder in the cluster's state folder, named after the time. */
+  readonly folder: string | undefined;
+}
+
+export interface SavedLogs {
+  /** Absolute path. */
+  readonly folder: string;
+  /** Names of the files in the folder. */
+  readonly files: readonly string[];
+}
+
+/** Time limit for all nodes together. */
+const nodesLimitMs = 120_000;
+
+/** Saves all logs of a cluster as files that only this user can read, with hidden values masked. Skips what it can't get. */
+export async function saveLogs(
+  backend: Pick<Backend<unknown>, "consoleOutput">,
+  { cluster, folder: chosen }: LogsRequest,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<SavedLogs> {
+  const { clock, progress } = runtime;
+  const stamp = new Date(clock.now()).toISOString().replace(/[:.]/g, "-");
+  const folder = chosen ?? join(cluster.directory, `logs-${stamp}`);
+  await makeFolder(folder);
+  using step = progress.start("Collect logs");
+  await using connections = openMaskedConnections(cluster, runtime);
+  const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal);
+  signal.throwIfAborted();
+  const refusal = connections.refusal();
+  if (refusal !== undefined) throw refusal;
+  const files = await saveTexts(folder, texts, progress);
+  step.done(`${files.length} files`);
+  for (const line of silentNodes(texts)) progress.warn(line);
+  const problem = connections.problem();
+  if (problem !== undefined && texts.some(({ name }) => !name.endsWith(noLogsSuffix)))
+    progress.warn(`these logs may show secrets: cannot read from the first master what to mask (${problem})`);
+  return { folder, files };
+}
+
+/** An existing folder keeps its mode, because it may be a shared one such as /tmp. The files are readable by this user alone in any case. */
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const reason = messageOf(error);
+    throw new ClusterError("bad-usage", `Cannot save logs in ${folder}: ${reason}.`, {
+      hint: "Pass a folder that exists or that this user can create.",
+      facts: { folder },
+      cause: error,
+    });
+  }
+}
+
+/** Nodes whose logs could not be read, one line for each reason. */
+function silentNodes(texts: readonly NamedText[]): readonly string[] {
+  const silent = texts.filter(({ name }) => name.endsWith(noLogsSuffix));
+  const byReason = Map.groupBy(silent, ({ text }) => text.trim());
+  return [...byReason].map(([reason, group]) => {
+    const nodes = group.map(({ name }) => name.slice(0, -noLogsSuffix.length));
+    return `no logs from ${nodes.join(", ")}: ${reason}`;
+  });
+}
+
+interface CollectionRequest {
+  readonly cluster: ClusterRecord;
+  readonly connections: ConnectionPool;
+  /** Time limit in milliseconds for the nodes. */
+  readonly limitMs: number;
+}
+
+/**
+ * Collects every log of a cluster's machines, from the backend and from the nodes that answer. Never throws: after an
+ * abort, it returns what it already has.
+ */
+async function collectLogs(
+  backend: Pick<Backend<unknown>, "consoleOutput">,
+  { cluster, connections, limitMs }: CollectionRequest,
+  signal: AbortSignal,
+): Promise<readonly NamedText[]> {
+  const gathered = await Promise.allSettled([
+    backend.consoleOutput(cluster, signal),
+    collectNodeLogs(cluster, connections, { limitMs }, signal),
+  ]);
+  return gathered.flatMap((outcome) => (outcome.status === "fulfilled" ? outcome.value : []));
+}
+
+export interface FailureLogsRequest {
+  readonly cluster: ClusterRecord;
+  readonly connections: ConnectionPool;
+  /** The creation's folder, where the files go. */
+  readonly directory: string;
+}
+
+/** The part of the time for saving failure logs that the nodes' logs may take. */
+const failureLimitMs = 15_000;
+
+/** Saves logs that explain why a creation failed. Best effort: it skips what it can't get, and never throws. */
+export async function saveFailureLogs(
+  backend: Pick<Backend<unknown>, "consoleOutput">,
+  { cluster, connections, directory }: FailureLogsRequest,
+  { progress }: Pick<Runtime, "progress">,
+  signal: AbortSignal,
+): Promise<void> {
+  using step = progress.start("Save failure logs");
+  const texts = await collectLogs(backend, { cluster, connections, limitMs: failureLimitMs }, signal);
+  const files = await saveTexts(directory, texts, progress);
+  step.done();
+  if (files.length > 0) progress.note(`The nodes' logs are in ${directory}`);
+}
+
+/** A node's reference and the kind of text. No file that the program keeps in a cluster's folder matches it. */
+const logName = /^[a-z]+(_[a-z]+)?_\d+(\.[a-z-]+)+$/;
+
+/**
+ * Writes texts from nodes into a folder as files that only this user can read, with hidden values masked and no terminal control characters. This is
+ * the only way such texts reach the disk: a text whose name isn't a log's is skipped. Returns the names of the files.
+ */
+async function saveTexts(folder: string, texts: readonly NamedText[], progress: Progress): Promise<readonly string[]> {
+  const saved: string[] = [];
+  for (const { name, text } of texts) {
+    if (logName.test(name)) {
+      await writePrivateFileIn(
+        folder,
+        name,
+        maskedPrintable(text, (given) => progress.mask(given)),
+      );
+      saved.push(name);
+    } else progress.warn(`a log was not saved: "${outsideLine(name, 100)}" is not a valid name for a log`);
+  }
+  return saved;
+}

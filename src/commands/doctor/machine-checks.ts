@@ -1,0 +1,163 @@
+import { execFile } from "node:child_process";
+import * as os from "node:os";
+import { promisify } from "node:util";
+import { messageOf } from "../../errors.ts";
+import { type Check, type Outcome, fail, localLimitMs, pass, warn } from "../../model/check.ts";
+import { outside, unmarked } from "../../outside-text.ts";
+import { stateFolder } from "../../store/state-folder.ts";
+import { freeSpaceProblem } from "../../system/files/private-file.ts";
+import { minimalEnvironment } from "../../system/processes/run-program.ts";
+import type { Environment } from "../../system/runtime.ts";
+import { stateFolderCheck } from "./state-folder.ts";
+
+interface Start {
+  readonly environment: Environment;
+  readonly runtimeVariables: readonly string[];
+}
+
+/** The checks that all backends need of this machine, combined with a backend's own checks. */
+export function machineChecks({ environment, runtimeVariables }: Start, own: readonly Check[]): readonly Check[] {
+  return [
+    operatingSystemCheck({ platform: os.platform(), release: os.release(), architecture: os.arch() }),
+    runtimeVariablesCheck(runtimeVariables),
+    sshClientCheck(environment),
+    stateFolderCheck(stateFolder(environment), environment),
+    temporarySpaceCheck(environment["TMPDIR"] ?? "/tmp", neededBytes),
+    ...own,
+    browserCheck(os.platform(), environment),
+  ];
+}
+
+const installation =
+  "Install the OpenSSH client (Debian and Ubuntu: openssh-client; Fedora: openssh-clients; macOS includes it).";
+
+/** Checks for `ssh` on the PATH. The program's own connections don't need it; `run` uses it. */
+export function sshClientCheck(environment: Environment): Check {
+  return { name: "ssh", limitMs: localLimitMs, run: (signal) => findClient(environment, signal) };
+}
+
+async function findClient(environment: Environment, signal: AbortSignal): Promise<Outcome> {
+  const path = Bun.which("ssh", { PATH: environment["PATH"] ?? "" });
+  if (path === null) return fail("There is no ssh on the PATH.", installation);
+  try {
+    // OpenSSH prints its version to stderr.
+    const { stdout, stderr } = await promisify(execFile)(path, ["-V"], {
+      env: { ...minimalEnvironment(environment) },
+      signal,
+    });
+    const version = `${stderr}${stdout}`.trim().split("\n")[0] ?? "";
+    return version.startsWith("OpenSSH")
+      ? pass(`${outside(version)} (${path})`)
+      : warn(`${path} is not OpenSSH: its version is "${outside(version.slice(0, 100))}".`, installation);
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = messageOf(error);
+    return fail(`Cannot run ${path}: ${outside(unmarked(reason).trim().replace(/\.$/, ""))}.`, installation);
+  }
+}
+
+const screens = ["DISPLAY", "WAYLAND_DISPLAY"];
+
+/** Checks for the program with which `web` opens the web UI. It is only a convenience, because `web` also prints the address. */
+export function browserCheck(system: string, environment: Environment): Check {
+  return { name: "browser", limitMs: localLimitMs, run: () => Promise.resolve(findOpener(system, environment)) };
+}
+
+function findOpener(system: string, environment: Environment): Outcome {
+  const opener = system === "darwin" ? "open" : "xdg-open";
+  const path = Bun.which(opener, { PATH: environment["PATH"] ?? "" });
+  const otherwise = "or open the URL that web prints in a browser on another machine.";
+  if (path === null) {
+    return warn(
+      `web cannot open a browser: there is no ${opener} on the PATH.`,
+      `Install it (xdg-utils on most Linux distributions), ${otherwise}`,
+    );
+  }
+  const hasScreen = system === "darwin" || screens.some((name) => (environment[name] ?? "") !== "");
+  if (!hasScreen) {
+    return warn(
+      `web cannot open a browser: no ${screens.join(" or ")} is set.`,
+      `Use a graphical session, ${otherwise}`,
+    );
+  }
+  return pass(`web opens the web UI with ${path}`);
+}
+
+/** The space that `create` may need if the nodes cannot download the artifact themselves. */
+const neededBytes = 2_000_000_000;
+
+export function temporarySpaceCheck(folder: string, bytes: number): Check {
+  return {
+    name: "temporary space",
+    limitMs: localLimitMs,
+    run: async () => {
+      const problem = await freeSpaceProblem(folder, bytes);
+      return problem === undefined
+        ? pass(`${folder} has the ${bytes / 1e9} GB of free space that create may need`)
+        : fail(problem, "Free some space, set TMPDIR to another folder, or pass create another `workspaceDir`.");
+    },
+  };
+}
+
+/**
+ * Checks variables that the Bun inside an executable obeys before any of our code runs. Neither a build option nor our code can prevent this.
+ * BUN_BE_BUN isn't checked: if it takes effect, Bun runs instead of this check.
+ */
+function runtimeVariablesCheck(inherited: readonly string[]): Check {
+  const isSteered = inherited.includes("BUN_OPTIONS");
+  const outcome = isSteered
+    ? warn(
+        "BUN_OPTIONS is set, which can make this program run other code.",
+        "Find out who set it, and unset it: unset BUN_OPTIONS",
+      )
+    : pass("no variable changes how this program runs");
+  return { name: "runtime", limitMs: localLimitMs, run: () => Promise.resolve(outcome) };
+}
+
+/** The facts that node:os reports about this machine. */
+export interface OperatingSystem {
+  /** Like `process.platform`: `linux`, `darwin`. */
+  readonly platform: string;
+  /** For example `6.1.0-18-amd64`. */
+  readonly release: string;
+  /** For example `x64`. */
+  readonly architecture: string;
+}
+
+interface SupportedSystem {
+  readonly name: string;
+  /** The oldest supported kernel release. */
+  readonly least: readonly [number, number];
+  readonly leastText: string;
+}
+
+/** https://bun.com/docs/installation#system-requirements */
+const supportedSystems: Readonly<Record<string, SupportedSystem>> = {
+  linux: { name: "Linux", least: [5, 1], leastText: "5.1" },
+  darwin: { name: "macOS (Darwin)", least: [22, 0], leastText: "22.0 (macOS 13)" },
+};
+
+export function operatingSystemCheck(system: OperatingSystem): Check {
+  return { name: "operating system", limitMs: localLimitMs, run: () => Promise.resolve(judge(system)) };
+}
+
+function judge({ platform, release, architecture }: OperatingSystem): Outcome {
+  const supported = supportedSystems[platform];
+  if (supported === undefined) {
+    return warn(`This program is tested on Linux and macOS, not on ${platform}.`, "Use a virtual machine with Linux.");
+  }
+  const { name, least, leastText } = supported;
+  if (isOlder(release, least)) {
+    return warn(
+      `${name} ${release} is older than ${leastText}, the oldest release that this program's runtime, Bun, supports.`,
+      "Use a newer system: here, commands may fail in untested ways.",
+    );
+  }
+  return pass(`${name} ${release} on ${architecture}`);
+}
+
+function isOlder(release: string, least: readonly [number, number]): boolean {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(release) ?? [];
+  if (major === undefined || minor === undefined) return false;
+  return Number(major) < least[0] || (Number(major) === least[0] && Number(minor) < least[1]);
+}

@@ -1,0 +1,108 @@
+import type { Stats } from "node:fs";
+import { lstat, readdir, stat } from "node:fs/promises";
+import { userInfo } from "node:os";
+import { dirname, join } from "node:path";
+import { type Check, type Outcome, fail, localLimitMs, pass, warn } from "../../model/check.ts";
+import { hasMasterConnection } from "../../ssh/session/master-connection.ts";
+import { isEndedCreation } from "../../store/creation-folder.ts";
+import { errorCode, temporaryFolder } from "../../system/files/private-file.ts";
+import type { Environment } from "../../system/runtime.ts";
+
+/** Checks that the folder of keys, known hosts and logs is writable and closed to other users. */
+export function stateFolderCheck(folder: string, environment: Environment): Check {
+  return { name: "state folder", limitMs: localLimitMs, run: () => examine(folder, environment) };
+}
+
+async function examine(folder: string, environment: Environment): Promise<Outcome> {
+  const present = await statIfPresent(folder);
+  const trouble = await writingTrouble(present === undefined ? await nearestFolder(folder) : folder);
+  if (trouble !== undefined) {
+    return fail(
+      `Cannot ${present === undefined ? "create" : "write to"} the state folder ${folder}: ${trouble}.`,
+      "Make sure that you own it and may write to it, or set XDG_STATE_HOME to another folder.",
+    );
+  }
+  if (present === undefined) return pass(`${folder} can be created`);
+  const problem =
+    exposure(folder, present) ?? (await exposedKeys(folder)) ?? (await leftConnections(folder, environment));
+  return problem ?? pass(`${folder} is writable and private`);
+}
+
+/** Users who can write here can replace keys and known hosts. Users who can only read see names. */
+function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
+  if ((mode & 0o022) !== 0) {
+    return fail(`Other users can write to the state folder ${folder}.`, `Keep them out: chmod 700 ${folder}`);
+  }
+  if (uid !== userInfo().uid) {
+    return warn(
+      `The state folder ${folder} belongs to another user (${uid}).`,
+      "Take ownership of it with chown, or set XDG_STATE_HOME to your own folder: that user has full control over this one.",
+    );
+  }
+  if ((mode & 0o055) === 0) return undefined;
+  return warn(`Other users can read the state folder ${folder}.`, `Keep them out: chmod 700 ${folder}`);
+}
+
+/** Keys are created for this user alone, and ssh refuses a key that others can read. */
+async function exposedKeys(folder: string): Promise<Outcome | undefined> {
+  const keys = (await creationFolders(folder)).map((creation) => join(creation, "id_ed25519"));
+  const modes = await Promise.all(keys.map(async (key) => (await statIfPresent(key))?.mode ?? 0));
+  const exposed = keys.filter((_, index) => ((modes[index] ?? 0) & 0o077) !== 0);
+  if (exposed.length === 0) return undefined;
+  return fail(
+    `Other users can read ${exposed.length === 1 ? "an SSH key" : "SSH keys"}: ${exposed.join(", ")}.`,
+    `Keep them out (ssh refuses such a key): chmod 600 ${exposed.join(" ")}`,
+  );
+}
+
+/** `run` keeps a connection for some minutes; whatever ends a cluster closes it. */
+async function leftConnections(folder: string, environment: Environment): Promise<Outcome | undefined> {
+  const creations = await creationFolders(folder);
+  const isLeft = async (creation: string): Promise<boolean> =>
+    (await isEndedCreation(creation)) && (await hasMasterConnection(creation, environment));
+  const left = await Promise.all(creations.map(async (creation) => ((await isLeft(creation)) ? [creation] : [])));
+  if (left.flat().length === 0) return undefined;
+  const sockets = left.flat().map((creation) => join(creation, "master-*"));
+  return warn(
+    `An ssh still holds a connection to a cluster that is gone: ${sockets.join(", ")}.`,
+    "It ends by itself ten minutes after its last use. To end it now, pass its socket to ssh: ssh -O exit -S SOCKET master",
+  );
+}
+
+/** The layout is backend, place (if there are several), creation. */
+async function creationFolders(folder: string): Promise<readonly string[]> {
+  const backends = await foldersIn(folder);
+  const places = (await Promise.all(backends.map(foldersIn))).flat();
+  const creations = (await Promise.all(places.map(foldersIn))).flat();
+  return [...places, ...creations];
+}
+
+async function foldersIn(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isDirectory()).map((entry) => join(folder, entry.name));
+}
+
+/** Tests by writing: modes don't reveal read-only file systems, and root passes every permission check. */
+async function writingTrouble(folder: string): Promise<string | undefined> {
+  try {
+    await using _ = await temporaryFolder(folder);
+    return undefined;
+  } catch (error) {
+    return `${folder}: ${errorCode(error) ?? String(error)}`;
+  }
+}
+
+/** The folder in which the missing folders would be created. */
+async function nearestFolder(path: string): Promise<string> {
+  const parent = dirname(path);
+  return parent === path || (await statIfPresent(parent)) !== undefined ? parent : await nearestFolder(parent);
+}
+
+async function statIfPresent(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch {
+    // A dangling link is in the way, although it has no target.
+    return await lstat(path).catch(() => undefined);
+  }
+}

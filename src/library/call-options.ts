@@ -1,0 +1,95 @@
+import { ClusterError } from "../errors.ts";
+import { type Shape, flag, milliseconds, optional, readArguments, signal, text } from "../model/read-arguments.ts";
+
+/** Options that every operation takes. */
+export interface Cancellation {
+  /** When aborted, ends the work and throws the signal's reason. */
+  readonly cancelSignal?: AbortSignal;
+}
+
+const cancellation: Shape<Cancellation> = { cancelSignal: optional(signal) };
+
+/** Returns the caller's signal, or one that is never aborted. */
+export const readCancellation = (given: Cancellation): AbortSignal =>
+  readArguments(given, cancellation).cancelSignal ?? new AbortController().signal;
+
+export interface WaitOptions extends Cancellation {
+  /** Maximum wait in milliseconds (`deadline-passed`); default: one hour. */
+  readonly timeoutMs?: number;
+  /**
+   * Skips the requests that this machine sends to the masters' web servers, for clusters whose web UI can't be reached
+   * from here; default: false.
+   */
+  readonly skipHttpChecks?: boolean;
+}
+
+const wait: Shape<WaitOptions> = {
+  ...cancellation,
+  timeoutMs: optional(milliseconds),
+  skipHttpChecks: optional(flag),
+};
+
+export const readWaitOptions = (given: WaitOptions): WaitOptions => readArguments(given, wait);
+
+export interface EnterpriseWaitOptions extends WaitOptions {
+  /** Default: `admin`. */
+  readonly superuserUsername?: string;
+  /** Default: `admin`. */
+  readonly superuserPassword?: string;
+}
+
+const enterpriseWait: Shape<EnterpriseWaitOptions> = {
+  ...wait,
+  superuserUsername: optional(text),
+  superuserPassword: optional(text),
+};
+
+export const readEnterpriseWaitOptions = (given: EnterpriseWaitOptions): EnterpriseWaitOptions =>
+  readArguments(given, enterpriseWait);
+
+export interface LogsOptions extends Cancellation {
+  /** A path on this machine; default: a new folder in the cluster's `directory`. */
+  readonly folder?: string;
+}
+
+const logs: Shape<LogsOptions> = { ...cancellation, folder: optional(text) };
+
+export const readLogsOptions = (given: LogsOptions): LogsOptions => readArguments(given, logs);
+
+/**
+ * Options that the library calls otherwise than the commands declare them, or doesn't have. The code below both names options as the commands do, in
+ * backquotes; see cli/options/flag-names.ts for the command line.
+ */
+const libraryNames: ReadonlyMap<string, string> = new Map([
+  ["extraConfig", "`clusterConfig`"],
+  ["licenseKey", "license_key_contents in `clusterConfig`"],
+  ["noTestEnv", "--no-test-env"],
+  ["securityMode", "security in `clusterConfig`"],
+  ["sshUser", "the `user` of `image`"],
+  ["timeout", "`timeoutMs`"],
+  ["workspaceDir", "TMPDIR"],
+]);
+
+/** Replaces the commands' names of options in a text with those of the library. */
+export const libraryWords = (message: string): string =>
+  message.replaceAll(/`(\w+)`/g, (found, name: string) => libraryNames.get(name) ?? found);
+
+/** Runs an operation of the library. Its errors name options as the library does. */
+export async function inLibraryWords<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw withLibraryWords(error);
+  }
+}
+
+export function withLibraryWords(error: unknown): unknown {
+  if (!(error instanceof ClusterError)) return error;
+  const { id, transient, cause } = error;
+  const message = libraryWords(error.message);
+  const hint = error.hint === undefined ? undefined : libraryWords(error.hint);
+  if (message === error.message && hint === error.hint) return error;
+  const { problems, ...others } = error.facts;
+  const facts = Array.isArray(problems) ? { ...others, problems: problems.map(String).map(libraryWords) } : others;
+  return new ClusterError(id, message, { ...(hint !== undefined && { hint }), facts, transient, cause });
+}

@@ -1,0 +1,221 @@
+import { posix, resolve } from "node:path";
+import { checkTarget, fetchFile } from "../cluster/fetch.ts";
+import { ClusterError, quoted } from "../errors.ts";
+import { type NodeRecord, type Role, nodeReference } from "../model/cluster-record.ts";
+import {
+  type Shape,
+  anyText,
+  callback,
+  flag,
+  listOf,
+  mappingOf,
+  milliseconds,
+  optional,
+  readArguments,
+  required,
+  signal as signalCheck,
+  text,
+  textOrBytes,
+  textThat,
+} from "../model/read-arguments.ts";
+import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
+import type { Connection, RemoteCommand } from "../ssh/connection/connection.ts";
+import { createToken, sealed, sealedCommand } from "../ssh/session/session-line.ts";
+import { checkedVariableName, quote, variableNameProblem } from "../ssh/shell-text.ts";
+import { accepted } from "../system/checked.ts";
+import { outsideLines } from "../system/printable.ts";
+import { inLibraryWords } from "./call-options.ts";
+import type { SharedConnections } from "./runtime.ts";
+
+/** A file or folder to bring back from a node. */
+export interface NodeFetch {
+  /** Absolute path on the node. A link there is followed; links inside a folder stay links. */
+  readonly remote: string;
+  /**
+   * Path of the new file or folder on this machine, relative to the current folder. A file replaces an existing file,
+   * but no folder may exist there.
+   */
+  readonly local: string;
+  /** When aborted, ends the transfer and throws the signal's reason. */
+  readonly cancelSignal?: AbortSignal;
+}
+
+/** What was brought back. */
+export interface NodeFetchResult {
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/** A machine of a cluster. */
+export class ClusterNode {
+  /** `master_0`, `agent_2`, `public_agent_0`. */
+  readonly reference: string;
+  readonly role: Role;
+  /** The backend's own name of the machine, such as an EC2 instance id. */
+  readonly id: string;
+  /** Undefined if the node has none. */
+  readonly publicAddress: string | undefined;
+  readonly privateAddress: string | undefined;
+  readonly #record: NodeRecord;
+  readonly #connections: SharedConnections;
+
+  constructor(record: NodeRecord, connections: SharedConnections) {
+    this.reference = nodeReference(record);
+    this.role = record.role;
+    this.id = record.id;
+    this.publicAddress = record.publicAddress;
+    this.privateAddress = record.privateAddress;
+    this.#record = record;
+    this.#connections = connections;
+  }
+
+  /**
+   * Runs a command on the node and resolves with its output. Throws a ClusterError: `remote-command-failed` if the exit
+   * status isn't 0 (`facts` holds `status`, `stdout` and `stderr`), `bad-usage`, `deadline-passed`,
+   * `connection-failed`, `key-missing`, `host-key-changed`.
+   */
+  async run(command: NodeCommand): Promise<NodeCommandResult> {
+    const request = readNodeCommand(command);
+    const signal = request.cancelSignal ?? new AbortController().signal;
+    return await this.#use(signal, async (connection) =>
+      runCommand(request, { connection, reference: this.reference }, signal),
+    );
+  }
+
+  /**
+   * Brings a file or folder from the node to this machine, all or nothing, as root. Rejects links that lead out of the
+   * folder, and names that aren't plain. Throws `bad-usage`, `transfer-failed`, `connection-failed`, `key-missing`,
+   * `host-key-changed`.
+   */
+  async fetch(request: NodeFetch): Promise<NodeFetchResult> {
+    const { remote, local, cancelSignal } = readArguments(request, fetchShape);
+    const signal = cancelSignal ?? new AbortController().signal;
+    const target = accepted(await checkTarget({ remote, local: resolve(local) }));
+    return await this.#use(signal, async (connection) =>
+      fetchFile(target, { connection, node: this.reference, settings: [] }, signal),
+    );
+  }
+
+  async #use<Result>(signal: AbortSignal, work: (connection: Connection) => Promise<Result>): Promise<Result> {
+    const connected = async (connections: ConnectionPool): Promise<Result> =>
+      work(await connections.connect(this.#record, signal));
+    return await inLibraryWords(async () => this.#connections.use(connected));
+  }
+}
+
+const fetchShape: Shape<NodeFetch> = {
+  remote: required(
+    textThat((path) => {
+      if (!posix.isAbsolute(path)) return `${quoted(path)} is not an absolute path`;
+      return /\p{Cc}/u.test(path) ? "a path cannot contain control characters" : undefined;
+    }),
+  ),
+  local: required(text),
+  cancelSignal: optional(signalCheck),
+};
+
+/** A command to run on a node. */
+export interface NodeCommand {
+  /** The program and its arguments, passed on exactly: no shell reads them. For a shell line, pass `["sh", "-c", line]`. */
+  readonly args: readonly string[];
+  /** Variables for the command, by name. They may be secrets: they never appear in an argument list, here or on the node. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Absolute path on the node; default: the home folder of the login user. */
+  readonly cwd?: string;
+  /** What the command reads from its stdin; default: nothing. */
+  readonly input?: string | Uint8Array;
+  /** Whether it runs as root, like all commands of `cluster-cloud run`; default: true. Otherwise it runs as the image's login user. */
+  readonly asRoot?: boolean;
+  /** Whether a status other than 0 throws; default: true. */
+  readonly reject?: boolean;
+  /** Milliseconds after which the command and everything that it started are ended (`deadline-passed`); default: no limit. */
+  readonly timeoutMs?: number;
+  /** When aborted, ends the command on the node and throws the signal's reason. */
+  readonly cancelSignal?: AbortSignal;
+  /** Called with output as it arrives, in chunks that may be partial lines. */
+  readonly onOutput?: (stream: "stdout" | "stderr", chunk: string) => void;
+}
+
+/** The result of a command. */
+export interface NodeCommandResult {
+  /** The exit status, or 128 + the signal number if a signal ended the command. */
+  readonly status: number;
+  /** The whole output, decoded as UTF-8, including the last newline. If it is longer than 4 Mi characters, only the end is kept. */
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const withoutNull = (given: unknown): string | undefined =>
+  anyText(given) ?? (String(given).includes("\0") ? "the value contains a null character" : undefined);
+
+const shape: Shape<NodeCommand> = {
+  args: required(listOf(withoutNull, { minimum: 1 })),
+  env: optional(mappingOf(withoutNull, (name) => variableNameProblem(String(name)))),
+  cwd: optional(textThat((path) => (posix.isAbsolute(path) ? undefined : `${quoted(path)} is not an absolute path`))),
+  input: optional(textOrBytes),
+  asRoot: optional(flag),
+  reject: optional(flag),
+  timeoutMs: optional(milliseconds),
+  cancelSignal: optional(signalCheck),
+  onOutput: optional(callback),
+};
+
+/** Throws `bad-usage` with every problem. */
+const readNodeCommand = (given: NodeCommand): NodeCommand => readArguments(given, shape);
+
+/** Runs the command over the connection to the node with this reference. For its errors see ClusterNode.run. */
+async function runCommand(
+  command: NodeCommand,
+  { connection, reference }: { readonly connection: Connection; readonly reference: string },
+  signal: AbortSignal,
+): Promise<NodeCommandResult> {
+  const { status, stdout, stderr } = await connection.run(remoteCommand(command), signal);
+  if (status === 0 || command.reject === false) return { status, stdout, stderr };
+  throw commandFailed(command, reference, { status, stdout, stderr });
+}
+
+function remoteCommand(command: NodeCommand): RemoteCommand {
+  const { args, env = {}, cwd, input, asRoot = true, timeoutMs, onOutput } = command;
+  const { argv, stdin } =
+    Object.keys(env).length === 0 ? { argv: args, stdin: input } : withVariables(args, env, input);
+  return {
+    argv,
+    sudo: asRoot,
+    ...(stdin !== undefined && { stdin }),
+    ...(cwd !== undefined && { cwd }),
+    ...(timeoutMs !== undefined && { limitMs: timeoutMs }),
+    ...(onOutput !== undefined && { onOutput }),
+  };
+}
+
+/** Sends the values ahead of the command's own stdin. If the transfer is cut off, the last line is missing and the command doesn't run. */
+function withVariables(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input: NodeCommand["input"],
+): { readonly argv: readonly string[]; readonly stdin: Uint8Array } {
+  const token = createToken();
+  const settings = Object.entries(env).map(
+    ([name, value]) => `export ${checkedVariableName(name)}=${quote([value])}\n`,
+  );
+  const script = Buffer.from(sealed(`${settings.join("")}exec ${quote(args)}\n`, token));
+  return {
+    argv: sealedCommand(token, script.length),
+    stdin: Buffer.concat([script, Buffer.from(input ?? "")]),
+  };
+}
+
+const shownLines = 20;
+
+function commandFailed({ args }: NodeCommand, reference: string, result: NodeCommandResult): ClusterError {
+  const lines = outsideLines(result.stderr, shownLines).map((line) => `  ${line}`);
+  const said = lines.length === 0 ? "." : `:\n${lines.join("\n")}`;
+  return new ClusterError(
+    "remote-command-failed",
+    `${reference}: ${args[0]} exited with status ${result.status}${said}`,
+    {
+      hint: "Pass `reject: false` to get every exit status as a result.",
+      facts: { node: reference, ...result },
+    },
+  );
+}

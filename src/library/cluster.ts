@@ -1,0 +1,301 @@
+import { resolve } from "node:path";
+import type { SnapshotRecord } from "../backend/contract.ts";
+import { openMaskedConnections } from "../cluster/connections.ts";
+import { removeCluster } from "../cluster/destroy-clusters.ts";
+import { type SavedLogs, saveLogs } from "../cluster/logs.ts";
+import { createSnapshot, listSnapshots, restoreSnapshot } from "../cluster/snapshots.ts";
+import { type MasterSync, syncCheckout } from "../cluster/sync-checkout.ts";
+import { waitForCluster } from "../cluster/wait-for-cluster.ts";
+import { ClusterError, quoted } from "../errors.ts";
+import type { ClusterRecord, Role, Variant } from "../model/cluster-record.ts";
+import { snapshotNameProblem } from "../model/parse-values.ts";
+import { readArguments, required, text as textCheck, textThat } from "../model/read-arguments.ts";
+import { readCheckout } from "../platform/checkout/checkout.ts";
+import type { Configuration } from "../platform/configuration/configuration.ts";
+import { creationFiles } from "../store/creation-folder.ts";
+import { accepted } from "../system/checked.ts";
+import {
+  type Cancellation,
+  type EnterpriseWaitOptions,
+  type LogsOptions,
+  type WaitOptions,
+  inLibraryWords,
+  readCancellation,
+  readEnterpriseWaitOptions,
+  readLogsOptions,
+  readWaitOptions,
+  withLibraryWords,
+} from "./call-options.ts";
+import { ClusterNode } from "./cluster-node.ts";
+import { type ExportOptions, exportForLibrary, importForLibrary, readExportOptions } from "./hand-over.ts";
+import { type Installation, installFromPath, keepFailureLogs, readInstallation } from "./install-from-path.ts";
+import {
+  type ClusterBackend,
+  type ClusterRequest,
+  type OpenCluster,
+  createForLibrary,
+  findForLibrary,
+} from "./open-cluster.ts";
+import { SharedConnections } from "./runtime.ts";
+
+const usualWaitMs = 60 * 60_000;
+
+/**
+ * A cluster of machines on which to install and use the platform. Disposing of it destroys the cluster, so `await
+ * using` does so at the end of its scope. Every operation fails with a ClusterError whose `id` identifies the problem.
+ */
+export class Cluster implements AsyncDisposable {
+  readonly id: string;
+  readonly variant: Variant;
+  /** When the machines end by themselves; undefined if they have no fixed lifetime. */
+  readonly expiresAt: Date | undefined;
+  /** The folder on this machine that holds the cluster's key, its known hosts, and the logs of failed operations. */
+  readonly directory: string;
+  /** The one key that opens all nodes. The file exists only on the machine that created the cluster. */
+  readonly sshKeyPath: string;
+  /** A file on this machine, provided by the backend: the script that prints a node's private IPv4 address. */
+  readonly ipDetectPath: string;
+  readonly #connections: SharedConnections;
+  readonly #state: { isDestroyed: boolean; open: OpenCluster; nodes: readonly ClusterNode[] };
+
+  private constructor(open: OpenCluster) {
+    const { record, runtime } = open;
+    this.id = record.id;
+    this.variant = record.variant;
+    this.expiresAt = record.expiresAt;
+    this.directory = record.directory;
+    this.sshKeyPath = creationFiles(record.directory).privateKey;
+    this.ipDetectPath = open.ipDetectPath;
+    this.#connections = new SharedConnections(() => openMaskedConnections(this.#open.record, runtime));
+    this.#state = { isDestroyed: false, open, nodes: this.#nodesOf(record) };
+  }
+
+  get #open(): OpenCluster {
+    return this.#state.open;
+  }
+
+  #nodesOf({ nodes }: ClusterRecord): readonly ClusterNode[] {
+    const standing = nodes.filter((node) => node.state !== "ended");
+    return standing.map((node) => new ClusterNode(node, this.#connections));
+  }
+
+  /**
+   * Creates the machines of a cluster, without installing anything, and resolves when all of them accept logins. After
+   * a failure only logs in the state folder remain. Throws `bad-usage`, `no-credentials`, `cluster-exists`,
+   * `capacity-lacking`, `machine-failed` and the like.
+   */
+  static async create<Options>(backend: ClusterBackend<Options>, request: ClusterRequest): Promise<Cluster> {
+    return new Cluster(await inLibraryWords(async () => createForLibrary(backend, request)));
+  }
+
+  /**
+   * Finds the cluster with this id, no matter who created it. Throws `cluster-not-found` if there is none. Disposing of
+   * it destroys it like any other cluster: hold it with `const` if it should live on.
+   */
+  static async find<Options>(
+    backend: ClusterBackend<Options>,
+    clusterId: string,
+    options: Cancellation = {},
+  ): Promise<Cluster> {
+    const signal = readCancellation(options);
+    return new Cluster(await inLibraryWords(async () => findForLibrary(backend, clusterId, signal)));
+  }
+
+  /**
+   * Uses the cluster that a text is about which `export` returned, here or in the program of the same name. Logs in to
+   * its nodes first, and keeps nothing if anything is wrong. Throws `bad-usage`, `cluster-not-found`,
+   * `host-key-changed`, `connection-failed`.
+   */
+  static async import<Options>(
+    backend: ClusterBackend<Options>,
+    text: string,
+    options: Cancellation = {},
+  ): Promise<Cluster> {
+    const signal = readCancellation(options);
+    return new Cluster(await inLibraryWords(async () => importForLibrary(backend, text, signal)));
+  }
+
+  /** Sorted by number. Throws `node-not-found` if the last master has ended. */
+  get masters(): readonly [ClusterNode, ...ClusterNode[]] {
+    const [first, ...others] = this.#withRole("master");
+    if (first !== undefined) return [first, ...others];
+    throw new ClusterError("node-not-found", `Cluster "${this.id}" has no master.`, { facts: { cluster: this.id } });
+  }
+
+  get agents(): readonly ClusterNode[] {
+    return this.#withRole("agent");
+  }
+
+  get publicAgents(): readonly ClusterNode[] {
+    return this.#withRole("public_agent");
+  }
+
+  #withRole(role: Role): readonly ClusterNode[] {
+    return this.#state.nodes.filter((node) => node.role === role);
+  }
+
+  /**
+   * The minimal configuration that the artifact needs, with this cluster's addresses and name servers. Merge it with
+   * your own: `{ ...cluster.baseConfig, resolvers: ["10.0.0.2"] }`. The enterprise variant gets the superuser `admin`
+   * with the password `admin`, and no license. For a cluster returned by `find`, throws if this machine could not log
+   * in to the first master (`key-missing`, `connection-failed`).
+   */
+  get baseConfig(): Configuration {
+    const { base } = this.#open;
+    if ("value" in base) return base.value;
+    throw withLibraryWords(base.problem);
+  }
+
+  /**
+   * Installs the platform from an artifact on this machine; resolves when the installation has started on every node.
+   * Throws `bad-usage`, `artifact-unreachable`, `artifact-invalid`, `variant-mismatch`, `configuration-refused`,
+   * `install-failed` and the like; the nodes' logs are then in `directory`.
+   */
+  async installFromPath(installation: Installation): Promise<void> {
+    const request = readInstallation(installation, this.#open);
+    const signal = request.cancelSignal ?? neverAborted();
+    const install = async () =>
+      this.#connections.use(async (connections) => installFromPath(this.#open, request, connections, signal));
+    await inLibraryWords(install);
+  }
+
+  /**
+   * Resolves when the open source variant is ready: every installer has succeeded, every node's own check passes, every
+   * master answers over HTTP, and all agents are registered. Throws `install-failed` or `machine-failed` as soon as the
+   * cluster can no longer become ready, `deadline-passed`, or `bad-usage` for an enterprise cluster; the nodes' logs
+   * are then in `directory`.
+   */
+  async waitForClusterOss(options: WaitOptions = {}): Promise<void> {
+    await this.#wait("oss", { username: "", password: "" }, readWaitOptions(options));
+  }
+
+  /**
+   * Resolves when the enterprise variant is ready: as `waitForClusterOss`, and the superuser can log in. Throws
+   * `login-refused` if the name or password is wrong.
+   */
+  async waitForClusterEnterprise(options: EnterpriseWaitOptions = {}): Promise<void> {
+    const { superuserUsername = "admin", superuserPassword = "admin", ...wait } = readEnterpriseWaitOptions(options);
+    this.#open.runtime.progress.hide(superuserPassword);
+    await this.#wait("enterprise", { username: superuserUsername, password: superuserPassword }, wait);
+  }
+
+  async #wait(
+    variant: Variant,
+    login: { readonly username: string; readonly password: string },
+    { timeoutMs = usualWaitMs, skipHttpChecks = false, cancelSignal = neverAborted() }: WaitOptions,
+  ): Promise<void> {
+    if (variant !== this.variant)
+      throw new ClusterError("bad-usage", `Cluster "${this.id}" is of the variant ${this.variant}.`);
+    const { backend, runtime } = this.#open;
+    const deadlineMs = runtime.clock.now() + timeoutMs;
+    const request = { clusterId: this.id, login, skipHttpChecks, deadlineMs };
+    try {
+      await inLibraryWords(async () => waitForCluster(backend, request, runtime, cancelSignal));
+    } catch (error) {
+      const tellsAll = error instanceof ClusterError && toldInFull.includes(error.id);
+      if (!tellsAll && !cancelSignal.aborted)
+        await this.#connections.use(async (connections) => keepFailureLogs(this.#open, connections));
+      throw error;
+    }
+  }
+
+  /**
+   * Syncs tests and bootstrap files from a checkout of the platform's repository to all masters, all or nothing for
+   * each master, and returns what was sent to each. `checkoutDir` is a path on this machine. Throws `bad-usage` (not a
+   * checkout), `not-installed`, `transfer-failed`, `connection-failed`.
+   */
+  async sync(checkoutDir: string, options: Cancellation = {}): Promise<readonly MasterSync[]> {
+    const signal = readCancellation(options);
+    const { record, runtime } = this.#open;
+    readArguments({ checkoutDir }, { checkoutDir: required(textCheck) });
+    const checkout = accepted(await readCheckout(resolve(checkoutDir), signal));
+    const { progress } = runtime;
+    const sync = async () =>
+      this.#connections.use(async (connections) => syncCheckout(record, checkout, { connections, progress }, signal));
+    return await inLibraryWords(sync);
+  }
+
+  /**
+   * Saves the logs of all nodes that answer, and the machines' console logs, with known secrets masked.
+   */
+  async saveLogs(options: LogsOptions = {}): Promise<SavedLogs> {
+    const { folder, cancelSignal = neverAborted() } = readLogsOptions(options);
+    const { backend, record, runtime } = this.#open;
+    const request = { cluster: record, folder: folder === undefined ? undefined : resolve(folder) };
+    return await inLibraryWords(async () => saveLogs(backend, request, runtime, cancelSignal));
+  }
+
+  /**
+   * Returns a text with which another computer can use the cluster, until the cluster ends: `Cluster.import` and the
+   * command `import` read it. It holds the private key. Clusters in the cloud only. Throws `bad-usage`, `key-missing`,
+   * and `machine-not-set-up` if age is needed but not installed.
+   */
+  async export(options: ExportOptions = {}): Promise<string> {
+    const { recipients = [], cancelSignal = neverAborted() } = readExportOptions(options);
+    return await inLibraryWords(async () => exportForLibrary(this.#open, recipients, cancelSignal));
+  }
+
+  /**
+   * Saves the cluster under a name: file systems of containers; memory and disks of virtual machines. Throws
+   * `snapshot-exists`, `machine-failed`, `capacity-lacking`; then there is no snapshot. Clusters in the cloud have none
+   * (`bad-usage`).
+   */
+  async snapshot(name: string, options: Cancellation = {}): Promise<void> {
+    const signal = readCancellation(options);
+    const named = { clusterId: this.id, name: checkedName(name) };
+    await inLibraryWords(async () => createSnapshot(this.#open.backend, named, signal));
+  }
+
+  /**
+   * Puts the cluster back to what it was when the snapshot was made, and resolves when all nodes accept logins. Virtual
+   * machines then continue where they were; containers boot their services, so wait for the cluster. Nodes keep their
+   * addresses, but get other ids: read `masters` and the like again. Throws `snapshot-not-found` and
+   * `snapshot-unusable` before it touches anything.
+   */
+  async restore(name: string, options: Cancellation = {}): Promise<void> {
+    const signal = readCancellation(options);
+    const { backend, runtime } = this.#open;
+    const named = { clusterId: this.id, name: checkedName(name) };
+    await this.#connections.reset();
+    const record = await inLibraryWords(async () => restoreSnapshot(backend, named, runtime, signal));
+    await this.#connections.reset();
+    this.#state.open = { ...this.#open, record };
+    this.#state.nodes = this.#nodesOf(record);
+  }
+
+  /** The cluster's snapshots, oldest first. */
+  async snapshots(options: Cancellation = {}): Promise<readonly SnapshotRecord[]> {
+    const signal = readCancellation(options);
+    return await inLibraryWords(async () => listSnapshots(this.#open.backend, this.id, signal));
+  }
+
+  /**
+   * Ends all machines and removes what belongs to them, snapshots included; resolves when they are gone. A second call
+   * does nothing. Throws `cloud-failed` and the like.
+   */
+  async destroy(options: Cancellation = {}): Promise<void> {
+    const signal = readCancellation(options);
+    if (this.#state.isDestroyed) return;
+    await this.#connections[Symbol.asyncDispose]();
+    const { backend, record, runtime } = this.#open;
+    await inLibraryWords(async () => removeCluster(backend, record, runtime.environment, signal));
+    this.#state.isDestroyed = true;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.destroy();
+  }
+}
+
+/** Errors to which the nodes' logs add nothing. */
+const toldInFull: readonly string[] = ["cluster-not-found", "key-missing", "login-refused"];
+
+function checkedName(name: string): string {
+  const check = textThat((given) => {
+    const problem = snapshotNameProblem(given);
+    return problem === undefined ? undefined : `${quoted(given)}: ${problem}`;
+  });
+  return readArguments({ name }, { name: required(check) }).name;
+}
+
+const neverAborted = (): AbortSignal => new AbortController().signal;

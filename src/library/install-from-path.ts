@@ -1,0 +1,175 @@
+import { tmpdir } from "node:os";
+import { isAbsolute, resolve } from "node:path";
+import { type Machines, installOn } from "../cluster/create.ts";
+import type { InstallationRequest } from "../cluster/create/create-request.ts";
+import { saveFailureLogs } from "../cluster/logs.ts";
+import { planInstallation } from "../cluster/plan-installation.ts";
+import { ClusterError } from "../errors.ts";
+import type { ClusterRecord, NodeTraits } from "../model/cluster-record.ts";
+import {
+  type Shape,
+  anything,
+  flag,
+  listOf,
+  mappingOf,
+  milliseconds,
+  objectWith,
+  optional,
+  readArguments,
+  required,
+  signal as signalCheck,
+  text,
+  textThat,
+} from "../model/read-arguments.ts";
+import type { Configuration } from "../platform/configuration/configuration.ts";
+import { type FileToCopy, readGenconfFolder } from "../platform/configuration/genconf-folder.ts";
+import { type CopyToMaster, listCopyToMaster } from "../platform/configuration/install-configuration.ts";
+import { openInstallation } from "../platform/install/steps.ts";
+import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
+import { accepted } from "../system/checked.ts";
+import { readOwnText } from "../system/files/read-text.ts";
+import { timeLimit } from "../system/time-limit.ts";
+import type { OpenCluster } from "./open-cluster.ts";
+
+/** An installation on a cluster. Paths are on this machine; relative paths start at the current folder. */
+export interface Installation {
+  /** Path of the release artifact, an installer generator script for the cluster's variant. */
+  readonly buildArtifact: string;
+  /**
+   * The artifact's complete configuration, as a mapping, so begin with `...cluster.baseConfig`. Only keys that a DC/OS release needs on these nodes
+   * are added if they are missing: `check_time` and `exhibitor_tls_enabled`. An enterprise license goes in here too, as `license_key_contents`.
+   */
+  readonly clusterConfig: Configuration;
+  /** Path of a script that prints a node's private IPv4 address; the backend's own is `cluster.ipDetectPath`. */
+  readonly ipDetectPath: string;
+  /** Path of a folder whose files are all copied into the installer's `genconf` folder. An `ip-detect` in it takes precedence. */
+  readonly genconfDir?: string;
+  /** Files and folders to copy to the masters before the installation, as root; `target` is absolute. */
+  readonly copyToMaster?: readonly CopyToMaster[];
+  /** Puts SELinux into enforcing mode before the installation; default: false. */
+  readonly enableSelinuxEnforcing?: boolean;
+  /** Milliseconds within which the installation must have started on all nodes (`deadline-passed`); default: one hour. */
+  readonly timeoutMs?: number;
+  /** When aborted, ends the work and throws the signal's reason. */
+  readonly cancelSignal?: AbortSignal;
+}
+
+const copyShape: Shape<CopyToMaster> = {
+  source: required(text),
+  target: required(
+    textThat((path) => (isAbsolute(path) ? undefined : `the path on the master must be absolute, but ${path} is not`)),
+  ),
+};
+
+const shape: Shape<Installation> = {
+  buildArtifact: required(text),
+  clusterConfig: required(mappingOf(anything)),
+  ipDetectPath: required(text),
+  genconfDir: optional(text),
+  copyToMaster: optional(listOf(objectWith(copyShape))),
+  enableSelinuxEnforcing: optional(flag),
+  timeoutMs: optional(milliseconds),
+  cancelSignal: optional(signalCheck),
+};
+
+/** Throws `bad-usage` with every problem that can be found without looking at files. */
+export function readInstallation(given: Installation, { record, selinuxProblem }: OpenCluster): Installation {
+  return readArguments(given, shape, ({ enableSelinuxEnforcing }) => {
+    const problem = enableSelinuxEnforcing === true ? selinuxProblem?.(record.distribution) : undefined;
+    return problem === undefined ? [] : [`\`enableSelinuxEnforcing\`: ${problem}`];
+  });
+}
+
+const usualLimitMs = 60 * 60_000;
+const failureLogsLimitMs = 20_000;
+
+/** Starts the installation on all nodes; see Cluster.installFromPath. */
+export async function installFromPath(
+  cluster: OpenCluster,
+  given: Installation,
+  connections: ConnectionPool,
+  signal: AbortSignal,
+): Promise<void> {
+  // Everything that can be checked here is checked before anything touches a node.
+  const [request, ipDetect] = await Promise.all([requestFrom(cluster, given, signal), readScript(given.ipDetectPath)]);
+  const { backend, record, runtime } = cluster;
+  const plan = await planInstallation(request, runtime, signal);
+  const traits: NodeTraits = { ...backend.nodes, ipDetect };
+  using limit = timeLimit(given.timeoutMs ?? usualLimitMs, tooSlow(cluster));
+  try {
+    const installation = openInstallation(plan, traits, { ...runtime, connections });
+    await installOn(standing(record), installation, AbortSignal.any([signal, limit.signal]));
+  } catch (error) {
+    if (!signal.aborted) await keepFailureLogs(cluster, connections);
+    throw error;
+  }
+}
+
+/** Machines that accept logins already. */
+export const standing = (cluster: ClusterRecord): Machines => ({
+  cluster,
+  launch: async () => {},
+  watch: async () => {},
+  arrivals: async function* arrivals() {
+    yield* cluster.nodes;
+  },
+  logIn: async () => {},
+  untilComplete: async () => cluster,
+});
+
+async function requestFrom(
+  { record }: OpenCluster,
+  given: Installation,
+  signal: AbortSignal,
+): Promise<InstallationRequest> {
+  const path = resolve(given.buildArtifact);
+  const [genconfFiles, copyToMaster] = await Promise.all([
+    filesForGenconf(given.genconfDir, signal),
+    Promise.all((given.copyToMaster ?? []).map(async (copy) => filesForMasters(copy, signal))),
+  ]);
+  return {
+    artifact: { kind: "file", path, shown: path },
+    sha256: undefined,
+    variant: record.variant,
+    configuration: { kind: "complete", values: given.clusterConfig },
+    genconfFiles,
+    copyToMaster: copyToMaster.flat(),
+    selinuxEnforcing: given.enableSelinuxEnforcing ?? false,
+    workspaceFolder: tmpdir(),
+  };
+}
+
+async function readScript(path: string): Promise<string> {
+  try {
+    return await readOwnText(path);
+  } catch (error) {
+    throw new ClusterError("bad-usage", `\`ipDetectPath\`: cannot read the script ${path}.`, { cause: error });
+  }
+}
+
+async function filesForGenconf(folder: string | undefined, signal: AbortSignal): Promise<readonly FileToCopy[]> {
+  return folder === undefined ? [] : accepted(await readGenconfFolder(resolve(folder), signal)).files;
+}
+
+const filesForMasters = async ({ source, target }: CopyToMaster, signal: AbortSignal): Promise<readonly FileToCopy[]> =>
+  accepted(await listCopyToMaster({ source: resolve(source), target }, signal));
+
+/** Saves logs that explain a failure in the cluster's folder, because the machines may be gone the next moment. */
+export async function keepFailureLogs(
+  { backend, record, runtime }: OpenCluster,
+  connections: ConnectionPool,
+): Promise<void> {
+  const request = { cluster: record, connections, directory: record.directory };
+  await saveFailureLogs(backend, request, runtime, AbortSignal.timeout(failureLogsLimitMs));
+}
+
+function tooSlow({ record }: OpenCluster): ClusterError {
+  return new ClusterError(
+    "deadline-passed",
+    `Starting the installation on cluster "${record.id}" exceeded its time limit.`,
+    {
+      hint: "Allow more time with `timeout`.",
+      facts: { cluster: record.id },
+    },
+  );
+}

@@ -1,0 +1,277 @@
+import { randomBytes } from "node:crypto";
+import { join, resolve } from "node:path";
+import type { Backend } from "../backend/contract.ts";
+import { clusterIdProblem } from "../cluster/cluster-id.ts";
+import { assertOwnKey, clusterKey, keyMissing, openConnections } from "../cluster/connections.ts";
+import { createCluster } from "../cluster/create.ts";
+import {
+  type CreateRequest,
+  type NewMachines,
+  creationTooSlow,
+  parseSnapshotReference,
+} from "../cluster/create/create-request.ts";
+import { findCluster } from "../cluster/find-cluster.ts";
+import { masterCounts, mostNodes, nodeCountProblem } from "../cluster/node-counts.ts";
+import type { SnapshotName } from "../cluster/snapshots.ts";
+import { ClusterError } from "../errors.ts";
+import { type ClusterRecord, type Counts, type Variant, nodeCount, variants } from "../model/cluster-record.ts";
+import {
+  type Shape,
+  among,
+  anything,
+  flag,
+  milliseconds,
+  optional,
+  readArguments,
+  required,
+  signal as signalCheck,
+  text,
+  textThat,
+  wholeNumber,
+} from "../model/read-arguments.ts";
+import type { Configuration } from "../platform/configuration/configuration.ts";
+import { baseConfigurationOf } from "../platform/configuration/install-configuration.ts";
+import { readResolvers } from "../platform/resolvers.ts";
+import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
+import { makeCreationFolder } from "../store/creation-folder.ts";
+import { writePrivateFile } from "../system/files/private-file.ts";
+import type { Runtime } from "../system/runtime.ts";
+import { timeLimit } from "../system/time-limit.ts";
+
+/** How to create a cluster. */
+interface CreationOptions {
+  /** 1 to 63 letters, digits, `_`, `.` and `-`; default: a random id, so that several clusters can exist side by side. */
+  readonly clusterId?: string;
+  /** Path of your own private key that opens the nodes; default: a key is made for the cluster. */
+  readonly sshKey?: string;
+  /** Leaves the machines as they are if the creation fails; default: false. */
+  readonly keepOnFailure?: boolean;
+  /** Milliseconds that the creation may take (`deadline-passed`); default: one hour. */
+  readonly timeoutMs?: number;
+  /** When aborted, removes what was created and then throws the signal's reason. */
+  readonly cancelSignal?: AbortSignal;
+}
+
+/** The cluster to create. */
+export interface NewClusterRequest extends CreationOptions {
+  /** Must match the artifact that will be installed. */
+  readonly variant: Variant;
+  /** Node counts: 1, 3, 5, 7 or 9 masters, 0 or more agents and public agents, at most 1,000 in all; default: 1 of each. */
+  readonly masters?: number;
+  readonly agents?: number;
+  readonly publicAgents?: number;
+  readonly from?: undefined;
+}
+
+/** The cluster to create from a snapshot. Its nodes, their sizes and the platform on them are those of the snapshot. */
+export interface CopyClusterRequest extends CreationOptions {
+  /** The id of the cluster that has the snapshot, and the snapshot's name: `default:installed`. */
+  readonly from: string;
+}
+
+export type ClusterRequest = NewClusterRequest | CopyClusterRequest;
+
+/** A cluster with its connections, and the facts that an installation needs from it. */
+export interface OpenCluster extends Pick<BackendSettings<unknown>, "selinuxProblem"> {
+  readonly backend: Backend<unknown>;
+  readonly runtime: Runtime;
+  readonly record: ClusterRecord;
+  readonly base: Known<Configuration>;
+  readonly ipDetectPath: string;
+}
+
+/** A fact, or why it could not be found out. The problem is thrown only for callers that need the fact. */
+type Known<Value> = { readonly value: Value } | { readonly problem: unknown };
+
+const usualLimitMs = 60 * 60_000;
+
+/** Creates the machines; see Cluster.create. */
+export async function createForLibrary<Options>(
+  clusters: ClusterBackend<Options>,
+  given: ClusterRequest,
+): Promise<OpenCluster> {
+  assertBackend(clusters);
+  const request = await readRequest(given);
+  const { runtime, selinuxProblem } = clusters.settings();
+  const { clusterId = `test-${randomBytes(4).toString("hex")}` } = request;
+  const signal = request.cancelSignal ?? new AbortController().signal;
+  const limitMs = request.timeoutMs ?? usualLimitMs;
+  const deadlineMs = runtime.clock.now() + limitMs;
+  using limit = timeLimit(limitMs, creationTooSlow(clusterId));
+  const backend = await clusters.open(AbortSignal.any([signal, limit.signal]));
+  const learned: { base?: Configuration } = {};
+  const create: CreateRequest<Options> = {
+    clusterId,
+    machines: request.from === undefined ? newMachines(clusters, request) : { from: referenceIn(request.from) },
+    // The installation comes later. Reading facts from the machines is part of their creation, so that a failure here leaves nothing behind.
+    installation: undefined,
+    readFacts: async ({ cluster, connections }, inner) => {
+      learned.base = await readBase(backend, cluster, connections, inner);
+      await writePrivateFile(ipDetectFile(cluster), backend.nodes.ipDetect);
+    },
+    ownKey: request.sshKey,
+    keepOnFailure: request.keepOnFailure ?? false,
+    deadlineMs,
+    onAbandon: () => ({ [Symbol.dispose]: () => {} }),
+  };
+  const record = await createCluster(create, { backend, install: undefined }, runtime, signal);
+  if (learned.base === undefined) throw new TypeError("The backend did not wait for the creation to complete");
+  const base = { value: learned.base };
+  return {
+    backend,
+    runtime,
+    record,
+    base,
+    ipDetectPath: ipDetectFile(record),
+    ...(selinuxProblem && { selinuxProblem }),
+  };
+}
+
+const newMachines = <Options>(clusters: ClusterBackend<Options>, request: NewClusterRequest): NewMachines<Options> => ({
+  variant: request.variant,
+  counts: countsOf(request),
+  distribution: clusters.distribution,
+  options: clusters.settings().options,
+});
+
+const countsOf = ({ masters = 1, agents = 1, publicAgents = 1 }: NewClusterRequest): Counts => ({
+  master: masters,
+  agent: agents,
+  public_agent: publicAgents,
+});
+
+function referenceIn(from: string): SnapshotName {
+  const reference = parseSnapshotReference(from);
+  if ("problem" in reference) throw new ClusterError("bad-usage", `from: ${reference.problem}.`);
+  return reference;
+}
+
+const creationShape: Shape<CreationOptions> = {
+  clusterId: optional(textThat(clusterIdProblem)),
+  sshKey: optional(text),
+  keepOnFailure: optional(flag),
+  timeoutMs: optional(milliseconds),
+  cancelSignal: optional(signalCheck),
+};
+
+const nodes = optional(wholeNumber({ minimum: 0, maximum: mostNodes }));
+const newShape: Shape<NewClusterRequest> = {
+  ...creationShape,
+  variant: required(among(variants)),
+  masters: optional(among(masterCounts)),
+  agents: nodes,
+  publicAgents: nodes,
+  from: optional(anything),
+};
+
+const copyShape: Shape<CopyClusterRequest> = { ...creationShape, from: required(text) };
+
+/** Checks everything about a request that can be checked here. Throws `bad-usage` with every problem. */
+async function readRequest(given: ClusterRequest): Promise<ClusterRequest> {
+  const request = isCopyRequest(given) ? readCopyRequest(given) : readArguments(given, newShape, sumProblems);
+  if (request.sshKey !== undefined) await assertOwnKey(resolve(request.sshKey));
+  return request;
+}
+
+/** Callers without types may pass anything. */
+const isCopyRequest = (given: ClusterRequest | undefined | null): given is CopyClusterRequest =>
+  given?.from !== undefined;
+
+/** The snapshot decides everything else. */
+function readCopyRequest(given: CopyClusterRequest): CopyClusterRequest {
+  const replaced = ["variant", "masters", "agents", "publicAgents"];
+  const found = Object.entries(given).filter(([name, value]) => replaced.includes(name) && value !== undefined);
+  const problems = found.map(([name]) => `\`${name}\` cannot be combined with \`from\``);
+  if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
+  const request = readArguments(given, copyShape);
+  referenceIn(request.from);
+  return request;
+}
+
+function sumProblems(request: NewClusterRequest): readonly string[] {
+  const problem = nodeCountProblem(nodeCount(countsOf(request)));
+  return problem === undefined ? [] : [`\`masters\`, \`agents\`, \`publicAgents\`: ${problem}`];
+}
+
+const ipDetectFile = ({ directory }: ClusterRecord): string => join(directory, "ip-detect");
+
+/** Finds an existing cluster; see Cluster.find. */
+export async function findForLibrary<Options>(
+  clusters: ClusterBackend<Options>,
+  clusterId: string,
+  signal: AbortSignal,
+): Promise<OpenCluster> {
+  assertBackend(clusters);
+  readArguments({ clusterId }, { clusterId: required(textThat(clusterIdProblem)) });
+  const { runtime, selinuxProblem } = clusters.settings();
+  const backend = await clusters.open(signal);
+  const record = await findCluster(backend, clusterId, signal);
+  // The folder exists only on the machine that created the cluster.
+  await makeCreationFolder(record.directory);
+  await writePrivateFile(ipDetectFile(record), backend.nodes.ipDetect);
+  const base = await baseIfReachable(backend, record, runtime, signal);
+  return {
+    backend,
+    runtime,
+    record,
+    base,
+    ipDetectPath: ipDetectFile(record),
+    ...(selinuxProblem && { selinuxProblem }),
+  };
+}
+
+/** A master that doesn't answer must not keep anyone from looking at the cluster. */
+const baseLimitMs = 15_000;
+
+async function baseIfReachable(
+  backend: Backend<unknown>,
+  record: ClusterRecord,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<Known<Configuration>> {
+  if (!(await clusterKey(record)).isHere) return { problem: keyMissing(record) };
+  try {
+    await using connections = openConnections(record.directory, runtime);
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(baseLimitMs)]);
+    return { value: await readBase(backend, record, connections, limited) };
+  } catch (problem) {
+    signal.throwIfAborted();
+    return { problem };
+  }
+}
+
+async function readBase(
+  backend: Backend<unknown>,
+  record: ClusterRecord,
+  connections: ConnectionPool,
+  signal: AbortSignal,
+): Promise<Configuration> {
+  const master = record.nodes.find((node) => node.role === "master" && node.index === 0);
+  if (master === undefined) throw new ClusterError("machine-failed", `Cluster "${record.id}" has no first master.`);
+  const resolvers = await readResolvers(await connections.connect(master, signal), signal);
+  const hasPublicDetector = backend.nodes.ipDetectPublic !== undefined;
+  return baseConfigurationOf(record, { variant: record.variant, licenseKey: undefined, hasPublicDetector, resolvers });
+}
+
+/** A backend as users of the library construct it: all its own options are given, and nothing has been queried yet. */
+export interface ClusterBackend<Options> {
+  readonly distribution: string;
+  /** A method and not properties: the environment holds credentials, and options may, so that no print of a backend may show them. */
+  settings(): BackendSettings<Options>;
+  /** Checks credentials and the like; fails as those checks do. Changes nothing. */
+  open(signal: AbortSignal): Promise<Backend<Options>>;
+}
+
+export interface BackendSettings<Options> {
+  readonly runtime: Runtime;
+  readonly options: Options;
+  /** Why SELinux can't be set to enforcing on nodes with this distribution, as one sentence; absent: it can on all. */
+  readonly selinuxProblem?: (distribution: string) => string | undefined;
+}
+
+/** Throws `bad-usage` for anything that isn't a backend. */
+export function assertBackend(given: ClusterBackend<unknown>): void {
+  const found: Partial<ClusterBackend<unknown>> | null | undefined = given;
+  if (typeof found?.settings === "function" && typeof found.open === "function") return;
+  throw new ClusterError("bad-usage", "The backend must be a CloudBackend, a ContainerBackend or a VmBackend.");
+}

@@ -1,0 +1,103 @@
+import type { Role, Variant } from "../../model/cluster-record.ts";
+
+/** The names and paths that a family of artifacts uses. All differences between families are data in here. */
+export interface Layout {
+  readonly name: string;
+  /** Maps the second line of an artifact to its variant. */
+  readonly headVariants: Readonly<Record<string, Variant>>;
+  readonly installScript: string;
+  readonly installRoles: Readonly<Record<Role, string>>;
+  /** The install script's flag that makes it return before the units in `setupUnits` have finished. */
+  readonly returnEarlyFlag: string;
+  /** systemd units that continue after the install script has exited; if one fails, the installation has failed. */
+  readonly setupUnits: readonly string[];
+  readonly versionFile: string;
+  /** Reads the variant from the version file's JSON object; undefined if it names no known variant. */
+  readonly installedVariant: (versionFile: Readonly<Record<string, unknown>>) => Variant | undefined;
+  readonly environmentFile: string;
+  readonly testsFolder: string;
+  /** Folder name of the tests' package in a checkout: `packages/<testsPackage>/extra`. */
+  readonly testsPackage: string;
+  /** The folder that contains `<python>/site-packages/<internalLibrary>`. */
+  readonly bootstrapLibraryFolder: string;
+  readonly internalLibrary: string;
+  /** Commands of the node check; the first whose program exists is used. */
+  readonly nodeChecks: readonly (readonly string[])[];
+  /** A program that runs the node check (`<wrapper> <check…>`) on nodes that have it; undefined if none ever does. */
+  readonly nodeCheckWrapper: string | undefined;
+  readonly bootstrapConfigFile: string;
+  readonly caPath: string;
+  readonly loginPath: string;
+  /** Path of a custom CA's private key on masters. */
+  readonly customCaKeyFile: string;
+  /**
+   * Files on masters that hold the platform's secrets: whole keys, or mappings whose keys mark the secrets. Everything
+   * that a node prints is masked with them.
+   */
+  readonly secretFiles: readonly string[];
+  /** A file that exists once the platform is installed on a node. */
+  readonly installedMarker: string;
+  /** Ports that the platform or its installer uses on masters; the bootstrap server avoids them. */
+  readonly masterPorts: readonly number[];
+  /** Ports that users' browsers and tools need, besides 22. */
+  readonly publicPorts: readonly number[];
+  /** Prefixes of the test environment's variables: always `CLUSTER_`, and others besides. */
+  readonly variablePrefixes: readonly string[];
+  /** Programs that must be on a node of either variant before the installation. */
+  readonly needs: readonly string[];
+  /** Further programs that only the enterprise variant needs. */
+  readonly enterpriseNeeds: readonly string[];
+  /** Conditions that a node must meet before the installation, besides its programs. */
+  readonly conditions: (facts: NodeFacts) => readonly NodeCondition[];
+  /** A shell function `set_up_image`, for prepare-image.sh; empty: nothing to do. */
+  readonly imageSetup: string;
+  /**
+   * A shell function `set_up_container`, for prepare.sh; empty: nothing to do. It may call `restart_docker` if it changed
+   * how Docker runs.
+   */
+  readonly containerSetup: string;
+  /** Programs that replace the node's own while this release's install script runs: name to shell script. */
+  readonly installShims: (release: string) => Readonly<Record<string, string>>;
+  /** Keys of the base configuration beyond those of all layouts. */
+  readonly baseConfiguration: (facts: ReleaseFacts) => Readonly<Record<string, unknown>>;
+  /** Further variables of the test environment. */
+  readonly testVariables: (counts: Readonly<Record<Role, number>>) => Readonly<Record<string, string>>;
+  readonly agentsRegistered: AgentsRegistered;
+}
+
+/**
+ * - `docker`: Docker is running, for genconf and for the platform, and its requirements are met (no swap, no firewalld, a group `nogroup`);
+ * - `dns-port-free`: nothing listens on port 53, not even systemd-resolved's stub;
+ * - `cgroups-1`: the platform isolates tasks with version 1 of the control groups;
+ * - `clock-synchronized`: the kernel's clock is marked as synchronized.
+ */
+export type NodeCondition = "docker" | "dns-port-free" | "cgroups-1" | "clock-synchronized";
+
+/** The facts on which a node's conditions depend. */
+interface NodeFacts {
+  /** See ReleaseFacts. */
+  readonly nodesKeepTime: boolean;
+  /** The configuration that the user provided. */
+  readonly configuration: Readonly<Record<string, unknown>>;
+}
+
+/** The facts on which a layout's base configuration depends. */
+interface ReleaseFacts {
+  readonly variant: Variant;
+  /** As reported by the artifact's `--version`, such as `1.13.9`. */
+  readonly release: string;
+  /**
+   * Whether the nodes synchronize their own clocks: false for containers and virtual machines, which use this machine's
+   * clock.
+   */
+  readonly nodesKeepTime: boolean;
+}
+
+/** How to ask a master which agents have registered. */
+interface AgentsRegistered {
+  readonly path: string;
+  /** Counts the agents in the answer's body. */
+  readonly count: (body: unknown) => number;
+  /** Variants whose list a program can get. In the others, only a person can log in. */
+  readonly variants: readonly Variant[];
+}

@@ -1,0 +1,189 @@
+import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import { poll } from "../../system/poll.ts";
+import type { Clock, Progress } from "../../system/runtime.ts";
+import { layouts } from "../layouts/find-layout.ts";
+import { type NodeAnswer, askNodes, createMachineWatch } from "./ask-nodes.ts";
+import { type MastersChecker, type Superuser, type Wait, createMastersChecker } from "./masters-checker.ts";
+import { assertNotFailed, deadlinePassed } from "./not-ready.ts";
+
+export interface ReadinessRequest {
+  /** Queries the backend again. */
+  readonly describe: (signal: AbortSignal) => Promise<ClusterRecord>;
+  readonly cluster: ClusterRecord;
+  readonly connections: ConnectionPool;
+  /** The superuser; undefined if no login should be tried, as on an open source cluster. */
+  readonly login: Superuser | undefined;
+  /** Skips all requests that this machine sends to the masters' web servers. */
+  readonly skipHttpChecks: boolean;
+  /** Deadline as clock time. */
+  readonly deadlineMs: number;
+  readonly clock: Clock;
+  readonly progress: Progress;
+}
+
+export interface ReadinessReport {
+  readonly layout: string;
+  readonly nodeCount: number;
+  /** Milliseconds from the call until all checks had passed three times. */
+  readonly elapsedMs: number;
+}
+
+const passesNeeded = 3;
+/** While it waits, from one question to the next: a second for each 33 nodes, so that a large cluster doesn't keep this machine busy. */
+const shortestPeriodMs = 1000;
+const longestPeriodMs = 5000;
+const periodPerNodeMs = 30;
+/** After answers that took longer than a period, the pause is this many times as long: questions must not hold up the installation on slow nodes. */
+const pausePerSlowAnswer = 2;
+/** A question about a ready node may look twice, unless there are so many nodes that they wait for each other's. */
+const mostNodesForTwoLooks = 32;
+const lookPauseMs = 400;
+
+/**
+ * Waits until the whole platform has passed all checks three times in a row. Fails as `install-failed`, `machine-failed` or `login-refused` as soon
+ * as it can no longer become ready, and as `deadline-passed` with what each node still lacks.
+ */
+export async function waitUntilReady(request: ReadinessRequest, signal: AbortSignal): Promise<ReadinessReport> {
+  const { clock, deadlineMs } = request;
+  const startedAtMs = clock.now();
+  const askAll = createRound(request);
+  let latest: Round = { answers: [], waits: [] };
+  let passes = 0;
+  let askedAtMs = startedAtMs;
+  const look = async (inner: AbortSignal): Promise<ReadinessReport | undefined> => {
+    askedAtMs = clock.now();
+    const isSmall = request.cluster.nodes.length <= mostNodesForTwoLooks;
+    const looks = isSmall ? Math.min(2, passesNeeded - passes) : 1;
+    latest = await askAll(looks, inner);
+    // A period begins when the question is sent: the first one of all waits for the login.
+    askedAtMs += Math.max(0, ...latest.answers.map(({ askedAfterMs }) => askedAfterMs ?? 0));
+    passes = latest.waits.length === 0 ? passes + looks : 0;
+    return passes >= passesNeeded ? reportOf(latest.answers, clock.now() - startedAtMs) : undefined;
+  };
+  const pauseMs = (): number => {
+    const answersTookMs = clock.now() - askedAtMs;
+    if (passes > 0) return Math.max(0, shortestPeriodMs - answersTookMs);
+    const waitingMs = Math.min(longestPeriodMs, periodPerNodeMs * request.cluster.nodes.length);
+    const isSlow = answersTookMs > shortestPeriodMs;
+    const restMs = isSlow ? Math.min(longestPeriodMs, pausePerSlowAnswer * answersTookMs) : 0;
+    return Math.max(shortestPeriodMs - answersTookMs, waitingMs - answersTookMs, restMs);
+  };
+  const report = await poll(look, { clock, deadlineMs, pauseMs }, signal);
+  if (report === undefined) throw deadlinePassed(latest.waits, latest.answers, clock.now() - startedAtMs);
+  return report;
+}
+
+/** What one round of questions brought to light. */
+interface Round {
+  readonly answers: readonly NodeAnswer[];
+  readonly waits: readonly Wait[];
+}
+
+/** Returns a function that asks all nodes once, looks several times at what is ready, and reports what is still being waited for. */
+function createRound(request: ReadinessRequest): (looks: number, signal: AbortSignal) => Promise<Round> {
+  const watch = createMachineWatch(request);
+  const checker = createMastersChecker(request.clock);
+  const tell = createWaitReporter(request.progress);
+  const earlier = new Map<string, NodeAnswer>();
+  let isNodeSilent = false;
+  return async (looks, signal) => {
+    const cluster = await watch.current(isNodeSilent, signal);
+    const question = { ...request, looks, lookPauseMs };
+    const answers = (await askNodes(cluster.nodes, question, signal)).map((answer) => lastKnown(answer, earlier));
+    assertNotFailed(answers);
+    isNodeSilent = answers.some((answer) => answer.report === undefined);
+    const askMasters = () => masterWaits(cluster, answers, { request, checker }, signal);
+    const ofNodes = nodeWaits(answers);
+    const waits = [...ofNodes];
+    for (let each = 0; each < looks && waits.length === ofNodes.length; each += 1) {
+      if (each > 0) await request.clock.sleep(lookPauseMs, signal);
+      waits.push(...(await askMasters()));
+    }
+    tell(waits, answers);
+    return { answers, waits };
+  };
+}
+
+/** Near the deadline a slow answer is cut short; the node's previous answer then says more than its silence. */
+function lastKnown(answer: NodeAnswer, earlier: Map<string, NodeAnswer>): NodeAnswer {
+  const before = earlier.get(answer.node.id);
+  if (answer.isCutShort !== true || before === undefined) {
+    earlier.set(answer.node.id, answer);
+    return answer;
+  }
+  const reason = "it passed its last check, but time ran out before the next one";
+  return before.verdict.kind === "ready" ? { ...answer, verdict: { kind: "waiting", reason } } : before;
+}
+
+const nodeWaits = (answers: readonly NodeAnswer[]): readonly Wait[] =>
+  answers.flatMap(({ node, verdict }) =>
+    verdict.kind === "waiting" ? [{ subject: nodeReference(node), reason: verdict.reason }] : [],
+  );
+
+/** Tries the login as soon as the masters report that they are ready, so that a wrong password shows before the last agent is up. */
+async function masterWaits(
+  cluster: ClusterRecord,
+  answers: readonly NodeAnswer[],
+  { request, checker }: { readonly request: ReadinessRequest; readonly checker: MastersChecker },
+  signal: AbortSignal,
+): Promise<readonly Wait[]> {
+  const masters = answers.filter((answer) => answer.node.role === "master");
+  const report = masters[0]?.report;
+  const layout = layouts.find(({ name }) => name === report?.layout);
+  const areReady = masters.every((answer) => answer.verdict.kind === "ready");
+  if (request.skipHttpChecks || !areReady || report === undefined || layout === undefined) return [];
+  const check = {
+    variant: cluster.variant,
+    layout,
+    isTlsEnabled: report.isTlsEnabled ?? false,
+    masters: masters.map((answer) => answer.node),
+    agentCount: answers.length - masters.length,
+    login: request.login,
+    connections: request.connections,
+  };
+  return checker.check(check, signal);
+}
+
+const reportOf = (answers: readonly NodeAnswer[], elapsedMs: number): ReadinessReport => ({
+  layout: answers.find((answer) => answer.report !== undefined)?.report?.layout ?? "",
+  nodeCount: answers.length,
+  elapsedMs,
+});
+
+const mostSubjects = 3;
+const mostReasons = 4;
+
+/** Reports what is being waited for, once per change: a summary in one line, and each node's own change as a detail. */
+function createWaitReporter(progress: Progress): (waits: readonly Wait[], answers: readonly NodeAnswer[]) => void {
+  const said = new Map<string, string>();
+  return (waits, answers) => {
+    const reasons = new Map(waits.map(({ subject, reason }) => [subject, reason]));
+    for (const { node } of answers) {
+      const subject = nodeReference(node);
+      const reason = reasons.get(subject) ?? "ready";
+      if (said.get(subject) === reason) continue;
+      said.set(subject, reason);
+      progress.detail(1, `${subject}: ${reason}`);
+    }
+    const text = waits.length === 0 ? "all checks passed; confirming" : waitsText(waits, answers.length);
+    if (said.get("") === text) return;
+    said.set("", text);
+    progress.waiting(text);
+  };
+}
+
+/** `all 4 nodes: the installer is running`, `agent_0, agent_1: …; master_0: …` */
+export function waitsText(waits: readonly Wait[], nodeCount: number): string {
+  const subjects = Map.groupBy(waits, (wait) => wait.reason);
+  const parts = [...subjects].map(([reason, group]) => `${subjectsText(group, nodeCount)}: ${reason}`);
+  const rest = parts.length - mostReasons;
+  return [...parts.slice(0, mostReasons), ...(rest > 0 ? [`and ${rest} other reasons`] : [])].join("; ");
+}
+
+function subjectsText(group: readonly Wait[], nodeCount: number): string {
+  if (group.length === nodeCount && nodeCount > 1) return `all ${nodeCount} nodes`;
+  const rest = group.length - mostSubjects;
+  const named = group.slice(0, mostSubjects).map((wait) => wait.subject);
+  return named.join(", ") + (rest > 0 ? ` and ${rest} more` : "");
+}

@@ -1,0 +1,121 @@
+import { closeSync, existsSync, openSync, readSync, statSync, writeSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import type { ClientChannel } from "ssh2";
+import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
+import { plainLines } from "../../system/printable.ts";
+import { addressOf } from "../connection/connection-errors.ts";
+import type { Link } from "../connection/connection.ts";
+import { openChannel } from "../connection/exec-channel.ts";
+import { eitherSignal } from "../either-signal.ts";
+
+const limitMs = 5_000;
+const longestWord = 200;
+
+/**
+ * Explains a command whose channel ended, with whatever status, without proof that the command had begun: the login
+ * shell isn't a POSIX shell, its start-up files end it, or sshd runs something else in its place.
+ */
+export async function commandNotBegun(
+  link: Link,
+  { status, said }: { readonly status: number; readonly said: string },
+  signal: AbortSignal,
+): Promise<ClusterError> {
+  const shell = await loginShell(link, signal);
+  const { name, user } = link.target;
+  const line = plainLines(said, 1, longestWord)[0] ?? "";
+  const words = line === "" ? "printed nothing" : `printed ${outside(JSON.stringify(line))}`;
+  const subject = shell === undefined ? "the program that sshd runs" : `the login shell ${outside(shell)}`;
+  const message = `${addressOf(link.target)} did not run the command: ${subject} ${words} and exited with status ${status}.`;
+  return new ClusterError("remote-command-failed", message, {
+    hint: `The login shell of ${user} must be a POSIX shell such as /bin/bash, its start-up files must not end it, and sshd_config must not set ForceCommand for this user. Choose another image, or change this one.`,
+    facts: { node: name, status, ...(shell !== undefined && { loginShell: outside(shell) }) },
+  });
+}
+
+/** Every shell understands this line. Undefined if no shell answers, as with a ForceCommand. */
+async function loginShell(link: Link, signal: AbortSignal): Promise<string | undefined> {
+  using limit = eitherSignal([signal, AbortSignal.timeout(limitMs)]);
+  const read = (channel: ClientChannel): { readonly text: Promise<string> } => ({
+    text: new Promise((resolve, reject) => {
+      const seen = { text: "" };
+      channel.on("data", (chunk: Buffer) => {
+        seen.text = (seen.text + chunk.toString()).slice(-longestWord * 10);
+      });
+      channel.stderr.resume();
+      channel.on("error", () => {}).on("close", () => resolve(seen.text));
+      const onAbort = (): void => {
+        channel.close();
+        reject(limit.signal.reason);
+      };
+      limit.signal.addEventListener("abort", onAbort, { once: true });
+      channel.end();
+    }),
+  });
+  try {
+    const { text } = await openChannel(link, "echo e2e-login-shell=$SHELL", read, limit.signal);
+    return /e2e-login-shell=(\/[\w./+-]+)/.exec(await text)?.[1];
+  } catch {
+    return undefined;
+  }
+}
+
+/** The file descriptor that ssh inherits as well. */
+const ownStderr = 2;
+
+/**
+ * Keeps ssh's own messages out of the command's stderr until the session's outcome is known: for a changed host key,
+ * ssh would advise the user to delete the pinned one.
+ */
+export interface SshMessages extends AsyncDisposable {
+  /** Arguments for ssh's command line. */
+  readonly options: readonly string[];
+  /** Whether ssh has written none at all. */
+  isEmpty(): boolean;
+  /**
+   * Prints the last of ssh's messages, once, also after disposal, except those about a master connection: ssh then logs in by itself. Each is one line that begins with
+   * `ssh: `, because ssh quotes, line breaks included, what anyone who answers on the node's address says before the key exchange.
+   */
+  release(): void;
+}
+
+/**
+ * `path` must not exist and must be in a folder that belongs to this user; disposal removes the file. `stderr` is this
+ * program's own, or an open file.
+ */
+export function createSshMessages(path: string, stderr: "inherit" | number): SshMessages {
+  const state = { isReleased: false, text: "" };
+  const read = (): string => (existsSync(path) ? endOf(path) : state.text);
+  return {
+    options: ["-E", path],
+    isEmpty: () => !existsSync(path) || statSync(path).size === 0,
+    release: () => {
+      if (state.isReleased) return;
+      state.isReleased = true;
+      const lines = plainLines(read(), mostMessages).filter((line) => !isAboutSharing(line));
+      const text = lines.map((line) => `${line.startsWith("ssh: ") ? "" : "ssh: "}${line}\n`).join("");
+      if (text !== "") writeSync(stderr === "inherit" ? ownStderr : stderr, text);
+    },
+    [Symbol.asyncDispose]: async () => {
+      state.text = read();
+      await rm(path, { force: true });
+    },
+  };
+}
+
+const mostMessages = 20;
+const mostBytes = 64 * 1024;
+
+/** Messages of OpenSSH's mux.c. */
+const isAboutSharing = (line: string): boolean => /^(?:Control ?[Ss]ocket |mux)/.test(line);
+
+function endOf(path: string): string {
+  const buffer = Buffer.alloc(mostBytes);
+  const descriptor = openSync(path, "r");
+  try {
+    const start = Math.max(0, statSync(path).size - mostBytes);
+    return buffer.toString("utf8", 0, readSync(descriptor, buffer, 0, mostBytes, start));
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,219 @@
+import { readdir, realpath } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { ClusterError } from "../errors.ts";
+import { parseClusterId, parseCreationId } from "../model/parse-values.ts";
+import { isMapping } from "../system/checked.ts";
+import { errorCode, isAccessible, makePrivateFolder, writePrivateFile } from "../system/files/private-file.ts";
+import { readOwnText } from "../system/files/read-text.ts";
+import { parseJson } from "../system/parse-json.ts";
+import {
+  type ProcessIdentity,
+  identifyThisProcess,
+  isProcessAlive,
+  parseProcessIdentity,
+} from "../system/processes/process-identity.ts";
+
+/** The files of a creation on this machine, by absolute path. */
+export interface CreationFiles {
+  readonly privateKey: string;
+  readonly knownHosts: string;
+  readonly sshConfig: string;
+  readonly log: string;
+  readonly creation: string;
+  readonly lastRecord: string;
+}
+
+export function creationFiles(directory: string): CreationFiles {
+  return {
+    privateKey: join(directory, "id_ed25519"),
+    knownHosts: join(directory, "known_hosts"),
+    sshConfig: join(directory, "ssh_config"),
+    log: join(directory, "log"),
+    creation: join(directory, "creation.json"),
+    lastRecord: join(directory, "last_record.json"),
+  };
+}
+
+/** Identifies one creation of a cluster. */
+interface CreationName {
+  readonly clusterId: string;
+  readonly creationId: string;
+}
+
+/** `root` is the folder of one backend and place, such as `…/cloud/us-west-2`. Both ids must have been parsed; an unparsed id is a bug. */
+export function creationDirectory(root: string, clusterId: string, creationId: string): string {
+  if (parseClusterId(clusterId) === undefined || parseCreationId(creationId) === undefined) {
+    throw new TypeError(`A creation cannot have the ids ${JSON.stringify([clusterId, creationId])}`);
+  }
+  return join(root, `${clusterId}-${creationId}`);
+}
+
+/** Reads the ids from the name of a creation's folder; undefined if it is another folder. */
+export function creationOfDirectory(directory: string): CreationName | undefined {
+  const [, before, after] = /^(.+)-([^-]+)$/s.exec(basename(directory)) ?? [];
+  const [clusterId, creationId] = [parseClusterId(before), parseCreationId(after)];
+  return clusterId === undefined || creationId === undefined ? undefined : { clusterId, creationId };
+}
+
+/**
+ * Checks that a creation's folder, if it exists, really lies where its path says, in the folder of its backend and place. Throws `machine-not-set-up`
+ * if a link leads elsewhere, because every change to the folder would be made there.
+ */
+export async function assertOwnFolder(directory: string): Promise<void> {
+  if (await isOwnFolder(directory)) return;
+  throw new ClusterError("machine-not-set-up", `The cluster's folder ${directory} is a symbolic link.`, {
+    hint: "Replace the link with the folder itself, or remove it. To keep all state elsewhere, set XDG_STATE_HOME.",
+    facts: { directory },
+  });
+}
+
+/** Whether a creation's folder lies where its path says, or doesn't exist. Folders above it may be links: `$XDG_STATE_HOME` is the user's choice. */
+export async function isOwnFolder(directory: string): Promise<boolean> {
+  try {
+    return (await realpath(directory)) === join(await realpath(dirname(directory)), basename(directory));
+  } catch (error) {
+    // A dangling link is also in the way, but then an entry with that name exists.
+    if (errorCode(error) === "ENOENT") return !(await folderNames(dirname(directory))).includes(basename(directory));
+    throw error;
+  }
+}
+
+/** Creates a creation's folder for this user alone, or takes over the existing one. Throws like `assertOwnFolder`. */
+export async function makeCreationFolder(directory: string): Promise<void> {
+  await assertOwnFolder(directory);
+  await makePrivateFolder(directory);
+}
+
+/**
+ * `unfinished`: in progress, or its program died, so nobody may rely on its machines. `finished`: the cluster exists (or is kept on purpose).
+ * `removed`: nothing of it is left. `abandoned`: its program could not remove everything, and no longer tries.
+ */
+const creationStates = ["unfinished", "finished", "removed", "abandoned"] as const;
+export type CreationState = (typeof creationStates)[number];
+
+/** The contents of `creation.json`. While the owner is alive, it holds the lock on an unfinished creation. */
+interface Creation extends CreationName {
+  readonly schemaVersion: 1;
+  readonly state: CreationState;
+  readonly owner: ProcessIdentity | undefined;
+}
+
+/** A creation that its program left unfinished or abandoned, and its location. */
+export interface AbandonedCreation {
+  readonly directory: string;
+  readonly creation: Creation;
+}
+
+/** Creates the folder (0700) and locks it for this process. Both are on disk before it resolves. */
+export async function beginCreation(directory: string, clusterId: string, creationId: string): Promise<void> {
+  await makeCreationFolder(directory);
+  await writeCreation(directory, { clusterId, creationId, state: "unfinished" });
+}
+
+/** Records how the creation ended. Without this, a later create on this machine treats its machines as remains. */
+export async function endCreation(directory: string, state: Exclude<CreationState, "unfinished">): Promise<void> {
+  const creation = await readCreation(directory);
+  if (creation !== undefined) await writeCreation(directory, { ...creation, state });
+}
+
+/** The creations of this cluster id that nobody works on and that may have left something behind. */
+export async function abandonedCreations(root: string, clusterId: string): Promise<readonly AbandonedCreation[]> {
+  const names = await folderNames(root);
+  const found = await Promise.all(names.map((name) => abandonedCreation(join(root, name))));
+  return found
+    .filter((abandoned) => abandoned !== undefined)
+    .filter(({ creation }) => creation.clusterId === clusterId);
+}
+
+/** The folders of this id's creations that may still be clusters, including imported ones. */
+export async function presentCreations(root: string, clusterId: string): Promise<readonly string[]> {
+  const names = (await folderNames(root)).filter((name) => creationOfDirectory(name)?.clusterId === clusterId);
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const directory = join(root, name);
+      const state = (await readCreation(directory))?.state ?? "finished";
+      return state === "finished" && (await isOwnFolder(directory)) ? [directory] : [];
+    }),
+  );
+  return found.flat();
+}
+
+/** Whether this machine has created or imported the cluster of this folder, and has neither removed it nor given up on it. */
+export async function isCreationHere(directory: string): Promise<boolean> {
+  if (!(await isAccessible(creationFiles(directory).privateKey)) || !(await isOwnFolder(directory))) return false;
+  return !(await isEndedCreation(directory));
+}
+
+/** Whether nobody works on the creation in this folder, and it may have left something behind. */
+export async function isAbandonedCreation(directory: string): Promise<boolean> {
+  return (await abandonedCreation(directory)) !== undefined;
+}
+
+/** Whether the creation in this folder is unfinished, and its process may be working on it. */
+export async function isCreationUnderWay(directory: string): Promise<boolean> {
+  return (await readCreation(directory))?.state === "unfinished" && !(await isAbandonedCreation(directory));
+}
+
+/** Whether this machine has completed the creation in this folder, or keeps what a failed one made. */
+export async function isFinishedCreation(directory: string): Promise<boolean> {
+  return (await readCreation(directory))?.state === "finished";
+}
+
+/** Whether this program has removed the creation in this folder, or given up on it. */
+export async function isEndedCreation(directory: string): Promise<boolean> {
+  const state = (await readCreation(directory))?.state;
+  return state === "removed" || state === "abandoned";
+}
+
+async function abandonedCreation(directory: string): Promise<AbandonedCreation | undefined> {
+  const creation = await readCreation(directory);
+  if (creation?.state === "abandoned") return { directory, creation };
+  if (creation?.state !== "unfinished") return undefined;
+  // If the owner could not be identified, nobody can say that it is gone.
+  if (creation.owner === undefined || (await isProcessAlive(creation.owner))) return undefined;
+  return { directory, creation };
+}
+
+async function writeCreation(
+  directory: string,
+  facts: Pick<Creation, "clusterId" | "creationId" | "state">,
+): Promise<void> {
+  const owner = await identifyThisProcess();
+  const creation: Creation = {
+    schemaVersion: 1,
+    clusterId: facts.clusterId,
+    creationId: facts.creationId,
+    state: facts.state,
+    owner,
+  };
+  await writePrivateFile(creationFiles(directory).creation, `${JSON.stringify(creation, undefined, 2)}\n`);
+}
+
+/** `undefined` if there is no creation, a newer program wrote it, or it does not belong to this folder. */
+async function readCreation(directory: string): Promise<Creation | undefined> {
+  try {
+    if (!(await isOwnFolder(directory))) return undefined;
+    return parseCreation(parseJson(await readOwnText(creationFiles(directory).creation)), directory);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Parses the JSON of `creation.json`; undefined if it has another shape, or names another creation than its folder does. */
+export function parseCreation(found: unknown, directory: string): Creation | undefined {
+  const name = creationOfDirectory(directory);
+  if (!isMapping(found) || found["schemaVersion"] !== 1 || name === undefined) return undefined;
+  if (found["clusterId"] !== name.clusterId || found["creationId"] !== name.creationId) return undefined;
+  const state = creationStates.find((candidate) => candidate === found["state"]);
+  // An owner that can't be identified counts as none, because nobody can say that it is gone.
+  const owner = parseProcessIdentity(found["owner"]);
+  return state === undefined ? undefined : { schemaVersion: 1, ...name, state, owner };
+}
+
+async function folderNames(path: string): Promise<readonly string[]> {
+  try {
+    return await readdir(path);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,40 @@
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { ClusterError } from "../errors.ts";
+import type { Environment } from "../system/runtime.ts";
+
+/** The folder for this machine's keys, known hosts and logs: `$XDG_STATE_HOME/cluster-e2e`. Throws like `homeFolder`. */
+export const stateFolder = (environment: Environment): string =>
+  join(xdgFolder(environment, "XDG_STATE_HOME") ?? join(homeFolder(environment), ".local", "state"), "cluster-e2e");
+
+/** The folder for files that can be fetched again, such as images: `$XDG_CACHE_HOME/cluster-e2e`. Throws like `homeFolder`. */
+export const cacheFolder = (environment: Environment): string =>
+  join(xdgFolder(environment, "XDG_CACHE_HOME") ?? join(homeFolder(environment), ".cache"), "cluster-e2e");
+
+/**
+ * The user's home folder: `$HOME`, or what the system says if that isn't set. Throws `machine-not-set-up` if it isn't absolute: whatever is kept there
+ * would otherwise be in the current folder, which may be somebody else's checkout.
+ */
+export function homeFolder(environment: Environment): string {
+  const path = environment["HOME"] ?? homedir();
+  if (!isAbsolute(path)) throw notAbsolute("HOME", path);
+  return path;
+}
+
+/** The XDG specification treats an empty variable as one that isn't set. It lets programs ignore a relative path, but then keys would go astray. */
+function xdgFolder(environment: Environment, variable: string): string | undefined {
+  const path = environment[variable];
+  if (path === undefined || path === "") return undefined;
+  if (!isAbsolute(path)) throw notAbsolute(variable, path);
+  return path;
+}
+
+const notAbsolute = (variable: string, path: string): ClusterError =>
+  new ClusterError(
+    "machine-not-set-up",
+    `${variable} is ${path === "" ? "empty" : `the relative path ${JSON.stringify(path)}`}, so files would end up in the current folder.`,
+    {
+      hint: `Set ${variable} to an absolute path${variable === "HOME" ? ", or unset it." : ", or unset it to use your home folder."}`,
+      facts: { variable },
+    },
+  );

@@ -1,0 +1,74 @@
+/** What doctor reports as remains of a cluster, depending on its resources and its folder on this machine. */
+
+import { expect, test } from "bun:test";
+import { toClusters } from "../../../../src/backend/container/records/records.ts";
+import { leftovers } from "../../../../src/backend/shared/foreign-resource.ts";
+import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
+import { beginCreation, creationDirectory, endCreation } from "../../../../src/store/creation-folder.ts";
+import { outcomeText } from "../../../support/outcome-text.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const creationId = "0123456789abcdef";
+
+/** doctor's outcome for a cluster that has only a network. */
+async function wordOnNetwork(root: string): Promise<string> {
+  const unknown = { counts: undefined, variant: undefined, distribution: undefined };
+  const network = { clusterId: "a", creationId, ...unknown };
+  const inventory = { containers: [], networks: [network], abandoned: new Set<string>() };
+  const outcome = await leftovers({
+    clusters: toClusters(inventory, root),
+    root,
+    removal: (clusterId) => `destroy ${clusterId}`,
+    troubleOf: async () => Promise.resolve(undefined),
+  });
+  return outcomeText(outcome);
+}
+
+test("a network without a creation on this machine is a remainder", async () => {
+  await using folder = await scratchFolder();
+  expect(await wordOnNetwork(folder.path)).toBe(
+    'warn: Left over: cluster "a" (it has no nodes). → Remove those that you no longer need: destroy a',
+  );
+});
+
+test("a network is a remainder after the end of its creation, and not before", async () => {
+  await using folder = await scratchFolder();
+  const directory = creationDirectory(folder.path, "a", creationId);
+  await beginCreation(directory, "a", creationId);
+  expect(await wordOnNetwork(folder.path)).toBe("pass: None");
+  await endCreation(directory, "finished");
+  expect(await wordOnNetwork(folder.path)).toContain('cluster "a" (it has no nodes)');
+});
+
+const running = { state: "running" };
+const ended = { state: "ended" };
+
+test.each([
+  ["none runs", [ended, ended], undefined, "none of its nodes is running"],
+  ["one runs", [ended, running], undefined, undefined],
+  ["one runs with a problem", [running], "its disk is full", "its disk is full"],
+  ["there are none, and a problem", [], "its network is gone", "its network is gone"],
+])("whether a cluster is a remainder if, of its nodes, %s", async (_, nodes, trouble, what) => {
+  await using folder = await scratchFolder();
+  const directory = creationDirectory(folder.path, "a", creationId);
+  // An older creation of the same id that was cut off has a record of its own.
+  const older = creationDirectory(folder.path, "a", "fedcba9876543210");
+  await beginCreation(older, "a", "fedcba9876543210");
+  await endCreation(older, "abandoned");
+  const cluster = { id: "a", creationId, directory, nodes } as unknown as ClusterRecord;
+  const troubleOf = async () => Promise.resolve(trouble);
+  const outcome = await leftovers({ clusters: [cluster], root: folder.path, removal: () => "destroy a", troubleOf });
+  const warning = `warn: Left over: cluster "a" (${what}). → Remove those that you no longer need: destroy a`;
+  expect(outcomeText(outcome)).toBe(what === undefined ? "pass: None" : warning);
+});
+
+test("a cluster whose create was cut off is a remainder, whatever its nodes do", async () => {
+  await using folder = await scratchFolder();
+  const directory = creationDirectory(folder.path, "a", creationId);
+  await beginCreation(directory, "a", creationId);
+  await endCreation(directory, "abandoned");
+  const cluster = { id: "a", creationId, directory, nodes: [running] } as unknown as ClusterRecord;
+  const troubleOf = async () => Promise.resolve(undefined);
+  const outcome = await leftovers({ clusters: [cluster], root: folder.path, removal: () => "destroy a", troubleOf });
+  expect(outcome.message).toBe('Left over: cluster "a" (its create was interrupted).');
+});

@@ -1,0 +1,124 @@
+/** What becomes of the keys of a machine that continues from another cluster's snapshot, with a real sshd. */
+
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { expect, test } from "bun:test";
+import { type KeyReplacement, replaceKeys } from "../../../../../src/backend/vm/copies/replace-keys.ts";
+import { openConnection } from "../../../../../src/ssh/connection/open-connection.ts";
+import { makeFirstContact } from "../../../../../src/ssh/first-contact.ts";
+import { generateKeyPair } from "../../../../../src/ssh/keys.ts";
+import { createKnownHosts } from "../../../../../src/ssh/known-hosts.ts";
+import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
+import { opensshLack, startOpensshServer } from "../../../../support/openssh-server.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { wireKey } from "../../../../support/ssh-options.ts";
+
+const checks = test.skipIf(opensshLack !== undefined);
+const runtime = { environment: process.env, clock: systemClock, progress: silentProgress };
+const limits = {
+  connectTimeoutMs: 3_000,
+  readyTimeoutMs: 10_000,
+  keepaliveMs: 10_000,
+  authenticationMayComeLater: false,
+};
+
+checks(
+  `the old keys are no longer accepted, and first contact finds a new machine (${opensshLack ?? "here"})`,
+  async () => {
+    await using server = await startOpensshServer([]);
+    await using scratch = await scratchFolder();
+    const folder = server.hostKeyFolder;
+    const [own, colleague] = [generateKeyPair("own"), generateKeyPair("colleague")];
+    // As first contact leaves it, and as a user may extend it.
+    await writeFile(join(folder, "e2e_host_key"), server.firstHostKey.privateKey, { mode: 0o600 });
+    await writeFile(join(folder, "e2e_host_key.pub"), `${server.firstHostKey.publicKey}\n`);
+    await writeFile(join(folder, "ssh_host_rsa_key"), "old");
+    const others = join(scratch.path, "home", "other");
+    await mkdir(others, { recursive: true });
+    await writeFile(join(others, "authorized_keys"), `${server.loginKey.publicKey}\n${colleague.publicKey}\n`);
+    const node = {
+      id: "vm",
+      role: "agent",
+      index: 0,
+      ssh: { host: "127.0.0.1", port: server.port, user: server.user },
+    };
+    const firstHostKey = generateKeyPair("first");
+    const replacement: KeyReplacement = {
+      node: node as unknown as KeyReplacement["node"],
+      old: { privateKey: server.loginKey.privateKey, hostKey: wireKey(server.firstHostKey.publicKey) },
+      publicKey: own.publicKey,
+      firstHostKey,
+      location: {
+        folder,
+        reload: server.reload,
+        authorizedKeys: join(dirname(folder), "authorized_keys"),
+        otherAuthorizedKeys: `${scratch.path}/home/*/authorized_keys ${scratch.path}/nobody/authorized_keys`,
+      },
+      setsClock: false,
+      deadlineMs: Date.now() + 10_000,
+    };
+    await replaceKeys(replacement, runtime, neverAborted);
+    await server.listening();
+    const logIn = async (privateKey: string, hostKey: string) => {
+      const options = { name: "agent_0", host: "127.0.0.1", port: server.port, user: server.user, ...limits };
+      const connecting = openConnection(
+        { ...options, privateKey, hostKeys: [wireKey(hostKey)], ...runtime },
+        neverAborted,
+      );
+      await (await connecting)[Symbol.asyncDispose]();
+    };
+    expect(await failureOf(logIn(own.privateKey, server.firstHostKey.publicKey))).toMatchObject({
+      id: "host-key-changed",
+    });
+    expect(await failureOf(logIn(server.loginKey.privateKey, firstHostKey.publicKey))).toMatchObject({
+      id: "connection-failed",
+      message: expect.stringContaining("refused the login"),
+    });
+    expect(await readFile(join(others, "authorized_keys"), "utf8")).toBe(`${colleague.publicKey}\n`);
+    expect(await Bun.file(join(folder, "ssh_host_rsa_key")).exists()).toBe(false);
+    const knownHosts = createKnownHosts(join(scratch.path, "known_hosts"));
+    const contact = { destination: node, privateKey: own.privateKey, firstHostKey: firstHostKey.publicKey, knownHosts };
+    const hostKeyLocation = { folder, reload: server.reload };
+    const patience = { deadlineMs: Date.now() + 10_000, everyMs: 100 };
+    const rules = { hostKeyLocation, clock: systemClock, ...patience, progress: silentProgress };
+    await (await makeFirstContact({ ...contact, ...rules }, neverAborted))[Symbol.asyncDispose]();
+    const pinned = await knownHosts.expected("127.0.0.1", server.port);
+    expect(pinned!.equals(wireKey(server.firstHostKey.publicKey))).toBe(false);
+    expect(pinned!.equals(wireKey(firstHostKey.publicKey))).toBe(false);
+  },
+  30_000,
+);
+
+checks(
+  "a machine whose keys cannot be replaced is reported with the reason",
+  async () => {
+    await using server = await startOpensshServer([]);
+    const node = {
+      id: "vm",
+      role: "agent",
+      index: 0,
+      ssh: { host: "127.0.0.1", port: server.port, user: server.user },
+    };
+    const nowhere = "/dev/null";
+    const replacing = replaceKeys(
+      {
+        node: node as unknown as KeyReplacement["node"],
+        old: { privateKey: server.loginKey.privateKey, hostKey: wireKey(server.firstHostKey.publicKey) },
+        publicKey: generateKeyPair("own").publicKey,
+        firstHostKey: generateKeyPair("first"),
+        location: { folder: nowhere, reload: "true", authorizedKeys: `${nowhere}/x`, otherAuthorizedKeys: nowhere },
+        setsClock: false,
+        deadlineMs: Date.now() + 10_000,
+      },
+      runtime,
+      neverAborted,
+    );
+    expect(await failureOf(replacing)).toMatchObject({
+      id: "remote-command-failed",
+      message: expect.stringMatching(/^The keys of agent_0 cannot be replaced: .*\/dev\/null\/x/),
+    });
+  },
+  30_000,
+);

@@ -1,0 +1,95 @@
+/** What a copy of a cluster records and reports before its keys are replaced, with real processes in place of QEMU. */
+
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "bun:test";
+import { readCluster } from "../../../../../src/backend/vm/cluster-facts.ts";
+import { type CopyPlan, VmCopy } from "../../../../../src/backend/vm/copies/vm-copy.ts";
+import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
+import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
+import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
+import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { machineNodes } from "../../../../support/machine-node.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
+
+const creationId = "fedcba9876543210";
+const nodes = machineNodes;
+const machines = { accelerator: "kvm", isSandboxed: true, memoryMegabytes: 512, cpus: 1 } as const;
+const source = {
+  schemaVersion: 1,
+  clusterId: "source",
+  creationId: "0123456789abcdef",
+  variant: "oss",
+  distribution: "debian-12",
+  counts: { master: 1, agent: 1, public_agent: 0 },
+  createdAt: "2026-01-01T00:00:00.000Z",
+  createdBy: "an earlier version",
+  machines: { ...machines, accelerator: "tcg" },
+  nodes,
+} as const;
+
+/** A copy named `copy`. */
+async function openCopy() {
+  const folder = await scratchFolder();
+  const directory = join(folder.path, `copy-${creationId}`);
+  await mkdir(directory);
+  const saved = { schemaVersion: 1, createdAt: source.createdAt, qemuVersion: "7.2.22", machines, files: {} };
+  const plan = {
+    qemu: { architecture: architectureOf("x64") } as Qemu,
+    root: folder.path,
+    request: { clusterId: "copy", source: { id: "source" }, snapshot: "installed" },
+    resolved: {
+      source: { directory: "/nowhere", facts: source },
+      snapshot: { name: "installed", folder: "/nowhere", isComplete: true },
+      saved,
+      privateKey: "",
+      hostKeys: [],
+    },
+  } as unknown as CopyPlan;
+  const copy = new VmCopy(plan, { environment: {}, clock: systemClock, progress: silentProgress });
+  return {
+    copy,
+    directory,
+    claim: async () => copy.claim({ creationId, directory }, neverAborted),
+    [Symbol.asyncDispose]: folder[Symbol.asyncDispose],
+  };
+}
+
+test("a copy has its source's nodes in the same order, with ids and ports of its own", async () => {
+  await using opened = await openCopy();
+  await opened.claim();
+  const { facts } = (await readCluster(opened.directory))!;
+  expect(facts).toMatchObject({ clusterId: "copy", creationId, distribution: "debian-12", machines });
+  expect(facts.nodes.map(({ id, role, privateAddress }) => [id, role, privateAddress])).toEqual([
+    ["vm-fedcba98-0", "master", "10.93.0.2"],
+    ["vm-fedcba98-1", "agent", "10.93.0.3"],
+  ]);
+  expect(new Set(facts.nodes.flatMap(({ ports }) => Object.values(ports))).size).toBe(6);
+  expect((await failureOf(opened.claim())).id).toBe("cluster-exists");
+});
+
+test("before the id is claimed, nothing can be left; after that, the command that removes it is known", async () => {
+  await using opened = await openCopy();
+  expect(opened.copy.describeRemains()).toBeUndefined();
+  await opened.claim();
+  expect(opened.copy.describeRemains()).toBe(
+    "Running virtual machines may be left. Remove them with: cluster-vm destroy --cluster-id copy",
+  );
+});
+
+test("a machine that runs but still has its source's keys isn't up, because a login would not trust it", async () => {
+  await using opened = await openCopy();
+  await opened.claim();
+  await using processes = new AsyncDisposableStack();
+  for (const node of nodes) {
+    const files = machineFiles(opened.directory, node);
+    await mkdir(files.folder, { recursive: true });
+    const child = processes.use(Bun.spawn(["sh", "-c", "read _", "qemu", "-pidfile", files.pid], { stdin: "pipe" }));
+    await writeFile(files.pid, `${child.pid}\n`);
+    await writeFile(files.started, "");
+  }
+  expect((await opened.copy.describe()).nodes.map(({ state }) => state)).toEqual(["running", "running"]);
+  expect((await opened.copy.look()).nodes.map(({ state }) => state)).toEqual(["starting", "starting"]);
+});

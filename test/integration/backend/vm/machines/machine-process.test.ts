@@ -1,0 +1,130 @@
+/** Which process belongs to a machine, with real processes in place of QEMU. */
+
+import { writeFileSync } from "node:fs";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { expect, test } from "bun:test";
+import { endMachines, machineFiles, machineLife } from "../../../../../src/backend/vm/machines/machine-process.ts";
+import { type Clock, systemClock } from "../../../../../src/system/runtime.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { until } from "../../../../support/until.ts";
+
+/** Has the machine's process file on its command line, like QEMU. */
+async function standIn(pidFile: string, script = "while :; do sleep 0.2; done") {
+  const child = Bun.spawn(["sh", "-c", script, "qemu", "-pidfile", pidFile], { stdout: "ignore", stderr: "ignore" });
+  // On Linux, the parent continues before the child's command line can be read.
+  while ((await readFile(`/proc/${child.pid}/cmdline`, "utf8")) === "") await Bun.sleep(1);
+  return child;
+}
+
+async function machine(directory: string, index: number) {
+  const files = machineFiles(directory, { role: "agent", index });
+  await mkdir(files.folder, { recursive: true });
+  await writeFile(files.started, "");
+  return files;
+}
+
+test("a machine's state follows from its process and its files", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await rm(files.started);
+  expect(await machineLife(files)).toBe("unstarted");
+  // QEMU leaves it like this for a moment when it starts.
+  await writeFile(files.pid, "");
+  expect(await machineLife(files)).toBe("unstarted");
+  await using process = await standIn(files.pid);
+  await writeFile(files.pid, `${process.pid}\n`);
+  await writeFile(files.started, "");
+  expect(await machineLife(files)).toBe("running");
+  process.kill("SIGKILL");
+  await process.exited;
+  expect(await machineLife(files)).toBe("killed");
+  await rm(files.pid);
+  expect(await machineLife(files)).toBe("ended");
+});
+
+test("a machine whose QEMU crashed is described by the first two things that QEMU said", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await writeFile(files.pid, "4194305\n");
+  await writeFile(
+    files.qemuLog,
+    "qemu-system-x86_64: warning: old\nKVM internal error.\nemulation failure\nRAX=0\nmore\n",
+  );
+  expect(await machineLife(files)).toEqual({ failure: "crashed", said: "KVM internal error; emulation failure" });
+});
+
+test("a failed start, as when a port is taken meanwhile, doesn't count as the end of a machine", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await rm(files.started);
+  await writeFile(files.console, "");
+  expect(await machineLife(files)).toBe("unstarted");
+});
+
+test("a process that reuses the id of a dead machine is neither mistaken for it nor killed", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await using foreign = await standIn("/elsewhere/qemu.pid");
+  await writeFile(files.pid, `${foreign.pid}\n`);
+  expect(await machineLife(files)).toBe("killed");
+  await endMachines([files], systemClock, neverAborted);
+  expect(foreign.exitCode).toBeNull();
+  expect(foreign.signalCode).toBeNull();
+});
+
+test("ends all given machines, and no others", async () => {
+  await using folder = await scratchFolder();
+  const [one, two, other] = await Promise.all([0, 1, 2].map((index) => machine(folder.path, index)));
+  await using first = await standIn(one!.pid);
+  await using second = await standIn(two!.pid);
+  await using third = await standIn(other!.pid);
+  for (const [files, { pid }] of [
+    [one!, first],
+    [two!, second],
+    [other!, third],
+  ] as const) {
+    await writeFile(files.pid, `${pid}\n`);
+  }
+  await endMachines([one!, two!], systemClock, neverAborted);
+  expect(await machineLife(one!)).toBe("killed");
+  expect(await machineLife(two!)).toBe("killed");
+  expect(await machineLife(other!)).toBe("running");
+  await endMachines([one!, two!], systemClock, neverAborted);
+});
+
+test("a machine that ignores TERM for ten seconds is killed", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await using process = await standIn(files.pid, `trap '' TERM; : >"$2.ready"; while :; do sleep 0.2; done`);
+  await writeFile(files.pid, `${process.pid}\n`);
+  await until("it ignores TERM", async () => Bun.file(`${files.pid}.ready`).exists());
+  const time = { ms: 0 };
+  const sleep = async (ms: number): Promise<void> => {
+    if (time.ms === 0) time.ms = 10_000;
+    else await Bun.sleep(ms);
+  };
+  await endMachines([files], { now: () => time.ms, sleep }, neverAborted);
+  await process.exited;
+  expect([process.signalCode, time.ms]).toEqual(["SIGKILL", 10_000]);
+});
+
+test("a machine that is still there after a KILL is an error with its process, because its disk is still in use", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await using stack = new AsyncDisposableStack();
+  const children = await Promise.all(Array.from({ length: 8 }, async () => stack.use(await standIn(files.pid))));
+  const [first, ...others] = children.map(({ pid }) => pid);
+  await writeFile(files.pid, `${first}\n`);
+  const state = { ms: 0, running: first };
+  // No process outlives a KILL here, so another one takes its place whenever somebody asks for the time.
+  const now = (): number => {
+    state.running = others.shift() ?? state.running;
+    writeFileSync(files.pid, `${state.running}\n`);
+    return state.ms;
+  };
+  const clock: Clock = { now, sleep: async () => void (state.ms += 10_000) };
+  const failure = await failureOf(endMachines([files], clock, neverAborted));
+  expect(failure).toMatchObject({ id: "engine-failed", message: `QEMU does not exit: process ${state.running}.` });
+});

@@ -1,0 +1,46 @@
+/** How machines pause and continue, with a scripted monitor. */
+
+import { readdir } from "node:fs/promises";
+import { expect, test } from "bun:test";
+import type { NodeFacts } from "../../../../../src/backend/vm/cluster-facts.ts";
+import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
+import { pauseMachines, resumeMachines } from "../../../../../src/backend/vm/snapshots/pause-machines.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { startMonitor } from "../scripted-monitor.ts";
+
+const node = { role: "agent", index: 0 } as NodeFacts;
+
+test.each([
+  ["none", [{}], 1],
+  ["cancelled", [{ status: "cancelled" }], 1],
+  ["still being cancelled", [{ status: "cancelling" }, { status: "cancelling" }, { status: "cancelled" }], 3],
+])("a machine whose saving is %s continues when that is over", async (_, statuses, looks) => {
+  await using scratch = await scratchFolder();
+  const asked: string[] = [];
+  await using _monitor = await startMonitor(machineFiles(scratch.path, node).folder, async ({ execute }) => {
+    asked.push(execute);
+    const looked = asked.filter((each) => each === "query-migrate").length;
+    return execute === "query-migrate" ? statuses[looked - 1] : {};
+  });
+  await resumeMachines({ directory: scratch.path, nodes: [node] });
+  expect(asked).toEqual(["migrate_cancel", ...Array.from({ length: looks }, () => "query-migrate"), "cont"]);
+});
+
+test("if one machine can't pause, the others continue, and nothing is left to do for the next command", async () => {
+  await using scratch = await scratchFolder();
+  const asked: string[] = [];
+  await using _monitor = await startMonitor(machineFiles(scratch.path, node).folder, async ({ execute }) => {
+    asked.push(execute);
+    return {};
+  });
+  const gone = { role: "agent", index: 1 } as NodeFacts;
+  const pausing = pauseMachines({ directory: scratch.path, nodes: [gone, node] }, neverAborted);
+  expect(await failureOf(pausing)).toMatchObject({
+    id: "engine-failed",
+    message: expect.stringContaining('QEMU did not do "stop" for agent_1'),
+  });
+  expect(asked).toEqual(["stop", "migrate_cancel", "query-migrate", "cont"]);
+  expect(await readdir(scratch.path)).toEqual(["machines"]);
+});

@@ -1,0 +1,140 @@
+/** How machines continue from a snapshot, with scripted monitors and without QEMU. */
+
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { expect, test } from "bun:test";
+import { type ClusterFacts, readCluster } from "../../../../../src/backend/vm/cluster-facts.ts";
+import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
+import { removeSockets } from "../../../../../src/backend/vm/machines/private-network.ts";
+import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
+import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
+import { restoreMachines } from "../../../../../src/backend/vm/snapshots/restore-machines.ts";
+import { savedFiles } from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
+import { machineNode } from "../../../../support/machine-node.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { startMonitor } from "../scripted-monitor.ts";
+
+const node = machineNode();
+const machines = { accelerator: "tcg", isSandboxed: false, memoryMegabytes: 512, cpus: 1 } as const;
+const facts: ClusterFacts = {
+  schemaVersion: 1,
+  clusterId: "one",
+  creationId: "0123456789abcdef",
+  variant: "oss",
+  distribution: "debian-12",
+  counts: { master: 1, agent: 0, public_agent: 0 },
+  createdAt: undefined,
+  createdBy: "test",
+  bootId: "an earlier one",
+  nodes: [node],
+};
+
+interface Given {
+  /** The states of a QEMU that loads the memory, in turn; the last one stays. Absent: it ends at once. */
+  readonly states?: readonly string[];
+  /** What it writes to its log. */
+  readonly said?: string;
+  readonly hasVariables?: boolean;
+}
+
+/** Restores a cluster of one machine. The clock only moves in pauses: a minute in each. */
+async function restore({ states, said = "", hasVariables = false }: Given) {
+  const scratch = await scratchFolder();
+  const [directory, folder] = [join(scratch.path, `one-${facts.creationId}`), join(scratch.path, "snapshot")];
+  const [files, saved] = [machineFiles(directory, node), savedFiles(node)];
+  await mkdir(files.folder, { recursive: true });
+  await mkdir(dirname(join(folder, saved.disk)), { recursive: true });
+  for (const [path, text] of [
+    [files.disk, "the disk of now"],
+    [join(folder, saved.disk), "the saved disk"],
+    [files.flash.variables, "the variables of now"],
+  ] as const)
+    await writeFile(path, text);
+  if (hasVariables) await writeFile(join(folder, saved.variables), "the saved variables");
+  const asked: string[] = [];
+  const look = (): object => {
+    const looks = asked.filter((each) => each === "query-status").length;
+    return { status: states?.[Math.min(looks, states.length) - 1] };
+  };
+  await using stack = new AsyncDisposableStack();
+  const run = async () => {
+    await writeFile(files.qemuLog, said);
+    if (states !== undefined) {
+      const answer = async (execute: string): Promise<object> => {
+        asked.push(execute);
+        return Promise.resolve(execute === "query-status" ? look() : {});
+      };
+      stack.use(await startMonitor(files.folder, async ({ execute }) => answer(execute)));
+    }
+    return { status: 0, stdout: "", stderr: "" };
+  };
+  const qemu = { architecture: architectureOf("x64"), run } as unknown as Qemu;
+  const time = { ms: 0 };
+  const clock = { now: () => time.ms, sleep: async () => void (time.ms += 60_000) };
+  const fileFacts = { bytes: 0, sha256: "" };
+  const known = { [saved.disk]: fileFacts, ...(hasVariables && { [saved.variables]: fileFacts }) };
+  const rest = { schemaVersion: 1, createdAt: "2026-01-01T00:00:00.000Z", qemuVersion: "7.2.22", machines } as const;
+  const plan = { cluster: { directory, facts }, folder, saved: { ...rest, files: known }, clock };
+  const failure = await restoreMachines(qemu, plan, neverAborted).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  const sockets = await readFile(join(directory, "machines", "network", "sockets"), "utf8");
+  const left = await readdir(sockets).catch(() => "gone");
+  await removeSockets(directory);
+  return {
+    failure,
+    asked,
+    left,
+    time,
+    files,
+    facts: (await readCluster(directory))?.facts,
+    [Symbol.asyncDispose]: scratch[Symbol.asyncDispose],
+  };
+}
+
+test("a machine gets its saved disk and variables, and continues once its memory is loaded", async () => {
+  await using restored = await restore({ states: ["inmigrate", "inmigrate", "paused"], hasVariables: true });
+  expect(restored.failure).toBeUndefined();
+  const { disk, flash } = restored.files;
+  expect([await readFile(disk, "utf8"), await readFile(flash.variables, "utf8")]).toEqual([
+    "the saved disk",
+    "the saved variables",
+  ]);
+  expect(restored.asked.slice(0, 3)).toEqual(["query-status", "query-status", "query-status"]);
+  expect(restored.asked.at(-1)).toBe("cont");
+  expect(restored.left).toBe("gone");
+  expect(restored.facts).toMatchObject({ machines });
+  expect(restored.facts?.bootId).not.toBe(facts.bootId);
+});
+
+test("a machine whose snapshot has no variables keeps those that it has", async () => {
+  await using restored = await restore({ states: ["postmigrate"] });
+  expect(restored.failure).toBeUndefined();
+  expect(await readFile(restored.files.flash.variables, "utf8")).toBe("the variables of now");
+});
+
+test.each([
+  [
+    "qemu-system-x86_64: warning: old\nqemu-system-x86_64: error: bad magic\nload failed\nbye\n",
+    "bad magic; load failed",
+  ],
+  ["", "it ended"],
+])("a QEMU that ends while it loads the memory, after %j, is an error with the cause", async (said, why) => {
+  await using restored = await restore({ said });
+  expect(restored.failure).toMatchObject({
+    id: "engine-failed",
+    message: `QEMU cannot continue master_0 from its memory: ${why}.`,
+    hint: "Restore another snapshot, or create the cluster again.",
+  });
+});
+
+test("a QEMU that loads the memory for ten minutes is not waited for any longer", async () => {
+  await using restored = await restore({ states: ["inmigrate"] });
+  expect(restored.failure).toMatchObject({
+    id: "deadline-passed",
+    message: "QEMU did not load the memory of master_0 in time.",
+  });
+  expect(restored.time.ms).toBe(600_000);
+});

@@ -1,0 +1,142 @@
+/** The commands of the library's nodes, run by a real shell. */
+
+import { readFile, readdir, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
+import type { NodeCommand } from "../../../src/index.ts";
+import { ClusterNode } from "../../../src/library/cluster-node.ts";
+import { SharedConnections } from "../../../src/library/runtime.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { type FolderMachine, machinesLack, startMachines } from "../../support/install-machine.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { until } from "../../support/until.ts";
+
+interface Bench extends AsyncDisposable {
+  readonly node: ClusterNode;
+  readonly machine: FolderMachine;
+  /** How often connections were opened. */
+  readonly opened: () => number;
+  readonly closed: () => number;
+  readonly shared: SharedConnections;
+}
+
+async function startBench(): Promise<Bench> {
+  const machines = await startMachines({ roles: ["master"] });
+  const counts = { opened: 0, closed: 0 };
+  const shared = new SharedConnections(() => {
+    counts.opened += 1;
+    // The machines' pool is longer-lived than each connection.
+    return { ...machines.connections, [Symbol.asyncDispose]: async () => void (counts.closed += 1) };
+  });
+  return {
+    node: new ClusterNode(machines.nodes[0]!, shared),
+    machine: machines.machines[0]!,
+    opened: () => counts.opened,
+    closed: () => counts.closed,
+    shared,
+    [Symbol.asyncDispose]: async () => {
+      await shared[Symbol.asyncDispose]();
+      await machines[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const awkward = ["a b", "it's", "$HOME", "", "*", "new\nline", 'say "so"', "-n"];
+
+describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
+  test.each([
+    ["alone", {}],
+    ["with variables", { env: { A: "1" } }],
+  ])("passes exactly the given arguments, %s", async (_, more: Partial<NodeCommand>) => {
+    await using bench = await startBench();
+    const { stdout } = await bench.node.run({ args: ["printf", "[%s]", ...awkward], ...more });
+    expect(stdout).toBe(awkward.map((word) => `[${word}]`).join(""));
+  });
+
+  test("returns status, stdout and stderr unchanged", async () => {
+    await using bench = await startBench();
+    const args = ["sh", "-c", "echo out; echo err >&2; exit 37"];
+    const result = { status: 37, stdout: "out\n", stderr: "err\n" };
+    expect(await bench.node.run({ args, reject: false })).toEqual(result);
+    const failure = await failureOf(bench.node.run({ args }));
+    expect(failure).toMatchObject({ id: "remote-command-failed", facts: { node: "master_0", ...result } });
+    expect(failure.message).toMatch(/^master_0: sh exited with status 37:\n +err$/);
+    expect(await bench.node.run({ args: ["true"] })).toEqual({ status: 0, stdout: "", stderr: "" });
+    const missing = await bench.node.run({ args: ["no-such-program"], reject: false });
+    expect(missing.status).toBe(127);
+  });
+
+  test("passes variables without any argument list, and stdin after them", async () => {
+    await using bench = await startBench();
+    const env = { SECRET: "s3cret 'word'\n$5", EMPTY: "" };
+    const show = 'printf "%s|%s|" "$SECRET" "${EMPTY-unset}"; tr "\\0" " " </proc/$$/cmdline; echo; cat';
+    const { stdout } = await bench.node.run({ args: ["sh", "-c", show], env, input: "line 1\nline 2" });
+    expect(stdout).toStartWith("s3cret 'word'\n$5||sh -c ");
+    expect(stdout).toEndWith("\nline 1\nline 2");
+    expect(bench.machine.commands.join()).not.toContain("s3cret");
+    expect((await failureOf(bench.node.run({ args: ["true"], env: { "A B": "" } }))).id).toBe("bad-usage");
+    expect((await failureOf(bench.node.run({ args: [] }))).id).toBe("bad-usage");
+  });
+
+  test("runs as root, in the requested folder", async () => {
+    await using bench = await startBench();
+    await bench.node.run({ args: ["pwd"], cwd: "/tmp" }).then(({ stdout }) => expect(stdout).toBe("/tmp\n"));
+    await bench.node.run({ args: ["pwd"], asRoot: false });
+    const { stdout } = await bench.node.run({ args: ["pwd"], cwd: "/tmp", env: { A: "1" }, asRoot: false });
+    expect(stdout).toBe("/tmp\n");
+    expect(bench.machine.commands.map((line) => line.includes("sudo -n"))).toEqual([true, false, false]);
+  });
+
+  test("streams output, and ends a command that takes too long or is cancelled", async () => {
+    await using bench = await startBench();
+    const pieces: string[] = [];
+    const cancellation = new AbortController();
+    const reason = new Error("enough");
+    const cancelled: unknown = await failureOf(
+      bench.node.run({
+        args: ["sh", "-c", "echo first; exec sleep 60"],
+        cancelSignal: cancellation.signal,
+        onOutput: (stream, chunk) => {
+          pieces.push(`${stream}: ${chunk}`);
+          cancellation.abort(reason);
+        },
+      }),
+    );
+    expect(cancelled).toBe(reason);
+    expect(pieces).toEqual(["stdout: first\n"]);
+    expect((await failureOf(bench.node.run({ args: ["sleep", "60"], timeoutMs: 200 }))).id).toBe("deadline-passed");
+  });
+
+  test("brings files and folders back, and refuses what cannot be fetched", async () => {
+    await using bench = await startBench();
+    await using scratch = await scratchFolder();
+    const remote = join(scratch.path, "remote");
+    await Bun.write(join(remote, "reports", "a.xml"), "1");
+    await Bun.write(join(remote, "reports", "deep", "b.xml"), "22");
+    const here = join(scratch.path, "here");
+    const fetch = (path: string, local: string) => bench.node.fetch({ remote: path, local: join(here, local) });
+    expect(await fetch(join(remote, "reports"), "reports")).toEqual({ files: 2, bytes: 3 });
+    expect(await readFile(join(here, "reports", "deep", "b.xml"), "utf8")).toBe("22");
+    expect(await fetch(join(remote, "reports", "a.xml"), "a.xml")).toEqual({ files: 1, bytes: 1 });
+    expect((await failureOf(fetch(join(remote, "reports"), "reports"))).id).toBe("bad-usage");
+    expect((await failureOf(fetch("reports", "other"))).id).toBe("bad-usage");
+    await symlink("/etc/passwd", join(remote, "reports", "link"));
+    expect(await failureOf(fetch(join(remote, "reports"), "hostile"))).toMatchObject({
+      id: "transfer-failed",
+      message: expect.stringContaining("leads out of the folder"),
+    });
+    expect((await readdir(here)).toSorted()).toEqual(["a.xml", "reports"]);
+  });
+
+  test("shares connections between commands, closes them when idle, and opens them again", async () => {
+    await using bench = await startBench();
+    await Promise.all([bench.node.run({ args: ["true"] }), bench.node.run({ args: ["true"] })]);
+    await bench.node.run({ args: ["true"] });
+    expect(bench.opened()).toBe(1);
+    await until("they are let go of", () => bench.closed() === 1);
+    await bench.node.run({ args: ["true"] });
+    expect(bench.opened()).toBe(2);
+    await bench.shared[Symbol.asyncDispose]();
+    expect((await failureOf(bench.node.run({ args: ["true"] }))).id).toBe("cluster-not-found");
+  });
+});

@@ -1,0 +1,275 @@
+/** The library's Cluster on in-process machines: what it creates and runs, and that it leaves nothing. */
+
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "bun:test";
+import { CloudBackend, Cluster, ClusterError, type ClusterRequest } from "../../../src/index.ts";
+import { LocalCloud } from "../../local-cloud/local-cloud.ts";
+import type { ScriptedAnswer } from "../../local-cloud/machines/scripted-answers.ts";
+import { leftIn, nothing } from "../../support/cloud-fixture.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { until } from "../../support/until.ts";
+
+const ready = "layout=cluster\nstatus=exit 0\nunit=active\ncheck.status=0\nconfig={}\n";
+
+/** The first match answers. The last one matches everything. */
+const answers: readonly ScriptedAnswer[] = [
+  { pattern: "e2e-first-contact", replaceHostKey: true },
+  { pattern: "artifact\\.sh --version", stdout: '{"variant":"oss","version":"1"}\n' },
+  { pattern: "artifact\\.sh --genconf", stdout: "cluster_install.sh\n" },
+  { pattern: "resolv\\.conf", stdout: "10.0.0.2\n" },
+  { pattern: "e2e-readiness", readsStdin: true, stdout: ready },
+  { pattern: "-- hostname$", stdout: "{{hostname}}\n" },
+  { pattern: "-- false$", status: 1, stdout: "half\n", stderr: "one\ntwo\n" },
+  { pattern: "", readsStdin: true },
+];
+
+interface Fixture extends AsyncDisposable {
+  readonly cloud: LocalCloud;
+  readonly backend: CloudBackend;
+  readonly folder: string;
+  /** The calls of `onProgress`. */
+  readonly told: string[];
+}
+
+async function openFixture(): Promise<Fixture> {
+  const scratch = await scratchFolder();
+  const cloud = await LocalCloud.start({ driver: "in-process", directory: scratch.path });
+  cloud.answers.replace(answers);
+  const told: string[] = [];
+  const backend = new CloudBackend({
+    region: cloud.region,
+    linuxDistribution: "debian-12",
+    environment: {
+      ...cloud.environment,
+      XDG_STATE_HOME: join(scratch.path, "state"),
+      AWS_EC2_METADATA_DISABLED: "true",
+    },
+    onProgress: (line) => told.push(line),
+  });
+  return {
+    cloud,
+    backend,
+    told,
+    folder: scratch.path,
+    [Symbol.asyncDispose]: async () => {
+      await cloud[Symbol.asyncDispose]();
+      await scratch[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const create = async ({ backend }: Fixture, request: Partial<ClusterRequest> = {}): Promise<Cluster> =>
+  Cluster.create(backend, { variant: "oss", ...request });
+
+// Shows R80.
+test("creates, installs, waits for and uses a cluster, which is gone at the end of its scope", async () => {
+  await using fixture = await openFixture();
+  const { cloud, folder } = fixture;
+  const buildArtifact = join(folder, "artifact.sh");
+  await writeFile(buildArtifact, "#!/bin/bash\n# variant: oss\n");
+  {
+    await using cluster = await Cluster.create(fixture.backend, {
+      masters: 1,
+      agents: 2,
+      publicAgents: 0,
+      variant: "oss",
+    });
+    const ipDetectPath = cluster.ipDetectPath;
+    expect((await stat(ipDetectPath)).size).toBeGreaterThan(0);
+    expect((await stat(cluster.sshKeyPath)).mode & 0o777).toBe(0o600);
+    expect([...cluster.masters, ...cluster.agents, ...cluster.publicAgents].map((node) => node.reference)).toEqual([
+      "master_0",
+      "agent_0",
+      "agent_1",
+    ]);
+    const [master] = cluster.masters;
+    expect(cluster.baseConfig).toEqual({
+      bootstrap_url: `http://${master.privateAddress}:18080`,
+      cluster_name: cluster.id,
+      exhibitor_storage_backend: "static",
+      master_discovery: "static",
+      master_list: [master.privateAddress],
+      agent_list: cluster.agents.map((node) => node.privateAddress),
+      public_agent_list: [],
+      resolvers: ["10.0.0.2"],
+      ip_detect_public_filename: "genconf/ip-detect-public",
+    });
+    const clusterConfig = { ...cluster.baseConfig, resolvers: ["10.0.0.3"] };
+    await cluster.installFromPath({ buildArtifact, clusterConfig, ipDetectPath });
+    await cluster.waitForClusterOss({ skipHttpChecks: true });
+    const { stdout, status } = await cluster.masters[0].run({ args: ["hostname"] });
+    expect({ stdout, status }).toEqual({ stdout: `ip-${master.privateAddress?.replaceAll(".", "-")}\n`, status: 0 });
+    expect(leftIn(cloud)).toEqual({ machines: 3, groups: 1 });
+  }
+  expect(leftIn(cloud)).toEqual(nothing);
+  expect(fixture.told).toContain("master_0: Configure: done");
+}, 120_000);
+
+// Shows R78.
+test("an error of the body is thrown, and the cluster is gone as well", async () => {
+  await using fixture = await openFixture();
+  const body = async (): Promise<void> => {
+    await using cluster = await create(fixture);
+    await cluster.masters[0].run({ args: ["false"] });
+  };
+  const failure = await failureOf(body());
+  expect(failure).toBeInstanceOf(ClusterError);
+  expect(failure.message).toMatch(/^master_0: false exited with status 1:\n +one\n +two$/);
+  expect(failure).toMatchObject({
+    id: "remote-command-failed",
+    facts: { node: "master_0", status: 1, stdout: "half\n", stderr: "one\ntwo\n" },
+  });
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+});
+
+test("clusters in the cloud have no snapshots, and names of snapshots are checked", async () => {
+  await using fixture = await openFixture();
+  await using cluster = await create(fixture, { agents: 0, publicAgents: 0 });
+  const refusals = [cluster.snapshot("installed"), cluster.restore("installed"), cluster.snapshots()];
+  for (const { id, message } of await Promise.all(refusals.map(failureOf))) {
+    expect({ id, message }).toEqual({ id: "bad-usage", message: "Clusters of this kind (cloud) have no snapshots." });
+  }
+  expect((await failureOf(cluster.snapshot("../x"))).message).toContain('"../x": a snapshot\'s name has');
+  expect((await cluster.masters[0].run({ args: ["hostname"] })).status).toBe(0);
+}, 120_000);
+
+test("if both the body and the destruction fail, both errors are thrown", async () => {
+  await using fixture = await openFixture();
+  const fault = { action: "TerminateInstances", when: "before", times: "always" } as const;
+  const body = async (): Promise<void> => {
+    await using _cluster = await create(fixture);
+    fixture.cloud.faults.add({ ...fault, code: "UnauthorizedOperation", message: "You may not." });
+    throw new Error("the body's own");
+  };
+  const failure = await failureOf(body());
+  expect(failure).toBeInstanceOf(SuppressedError);
+  expect((failure as SuppressedError).suppressed).toMatchObject({ message: "the body's own" });
+  expect((failure as SuppressedError).error).toMatchObject({ id: "not-permitted" });
+  fixture.cloud.faults.clear();
+});
+
+test("a failed destruction can be retried, and a successful one is done once", async () => {
+  await using fixture = await openFixture();
+  const { cloud } = fixture;
+  const cluster = await create(fixture);
+  cloud.faults.add({ action: "TerminateInstances", when: "before", times: 1, code: "UnauthorizedOperation" });
+  expect((await failureOf(cluster.destroy())).id).toBe("not-permitted");
+  await cluster.destroy();
+  expect(leftIn(cloud)).toEqual(nothing);
+  cloud.requests.clear();
+  await cluster.destroy();
+  expect(cloud.requests.entries).toEqual([]);
+  expect((await failureOf(cluster.masters[0].run({ args: ["hostname"] }))).id).toBe("cluster-not-found");
+  expect((await failureOf(cluster.waitForClusterOss())).id).toBe("cluster-not-found");
+});
+
+test("a creation that fails or is cancelled leaves nothing", async () => {
+  await using fixture = await openFixture();
+  fixture.cloud.answers.replace([{ pattern: "resolv\\.conf", status: 1 }, ...answers]);
+  expect((await failureOf(create(fixture))).id).toBe("remote-command-failed");
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+  fixture.cloud.answers.replace(answers);
+  fixture.cloud.behaviour.change({ bootDelayMs: [60_000] });
+  const cancelled = new Error("no longer wanted");
+  const cancellation = new AbortController();
+  const launched = fixture.cloud.instances().length;
+  const failure: Promise<unknown> = failureOf(create(fixture, { cancelSignal: cancellation.signal }));
+  await until("the launch", () => fixture.cloud.instances().length > launched);
+  cancellation.abort(cancelled);
+  expect(await failure).toBe(cancelled);
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+}, 120_000);
+
+test("all errors that can be detected here are reported at once, without a request to the cloud", async () => {
+  await using fixture = await openFixture();
+  const wrong = { masters: 2, agents: -1, clusterId: "not one" };
+  const failure = await failureOf(create(fixture, wrong));
+  expect(failure.id).toBe("bad-usage");
+  expect(failure.facts?.["problems"]).toEqual([
+    expect.stringContaining('`clusterId`: "not one" is not a cluster id'),
+    "`masters`: 2 is not one of 1, 3, 5, 7, 9",
+    "`agents`: -1 is not a whole number from 0 to 1000",
+  ]);
+  expect((await failureOf(create(fixture, { publicAgents: 999 }))).message).toContain("1001 nodes are too many");
+  const options = { region: "here", linuxDistribution: "plan-9", adminCidrs: ["all"], customTags: { "aws:mine": "1" } };
+  expect(() => new CloudBackend(options)).toThrow(
+    '`region`: "here" is not a region such as us-west-2; `linuxDistribution`: "plan-9" is not one of centos-7, ',
+  );
+  expect(fixture.cloud.requests.entries).toEqual([]);
+});
+
+test("an artifact of the other variant, or a file that isn't one, is rejected before any node changes", async () => {
+  await using fixture = await openFixture();
+  await using cluster = await create(fixture, { agents: 0, publicAgents: 0 });
+  const artifact = async (text: string): Promise<string | undefined> => {
+    const buildArtifact = join(fixture.folder, "artifact.sh");
+    await writeFile(buildArtifact, text);
+    const { ipDetectPath, baseConfig } = cluster;
+    const failure = await failureOf(
+      cluster.installFromPath({ buildArtifact, clusterConfig: baseConfig, ipDetectPath }),
+    );
+    return failure.id;
+  };
+  const commands = fixture.cloud.answers.answered.length;
+  expect(await artifact("#!/bin/bash\n# variant: enterprise\n")).toBe("variant-mismatch");
+  expect(await artifact("<html>")).toBe("artifact-invalid");
+  const missing = { buildArtifact: "/nowhere/a.sh", clusterConfig: {}, ipDetectPath: "/nowhere/ip-detect" };
+  expect(["artifact-unreachable", "bad-usage"]).toContain((await failureOf(cluster.installFromPath(missing))).id!);
+  expect((await failureOf(cluster.waitForClusterEnterprise())).id).toBe("bad-usage");
+  expect((await failureOf(cluster.sync(fixture.folder))).id).toBe("bad-usage");
+  expect(fixture.cloud.answers.answered).toHaveLength(commands);
+});
+
+test("a failed installation saves the nodes' logs, with secrets masked", async () => {
+  await using fixture = await openFixture();
+  const license = "license-0123456789";
+  fixture.cloud.answers.replace([
+    { pattern: "artifact\\.sh --genconf", stdout: `license_key_contents: ${license} is not one\n`, status: 1 },
+    {
+      pattern: "e2e-logs",
+      readsStdin: true,
+      stdout: `genconf.log ${Buffer.from(`it names ${license}\n`).toString("base64")}\n`,
+    },
+    ...answers,
+  ]);
+  await using cluster = await create(fixture, { agents: 0, publicAgents: 0 });
+  const buildArtifact = join(fixture.folder, "artifact.sh");
+  await writeFile(buildArtifact, "#!/bin/bash\n# variant: oss\n");
+  const clusterConfig = { ...cluster.baseConfig, license_key_contents: license };
+  const { ipDetectPath } = cluster;
+  const failure = await failureOf(cluster.installFromPath({ buildArtifact, clusterConfig, ipDetectPath }));
+  expect(failure.id).toBe("configuration-refused");
+  expect(await readFile(join(cluster.directory, "master_0.genconf.log"), "utf8")).toBe("it names ***\n");
+  expect(fixture.told.join("\n")).not.toContain(license);
+});
+
+test("an existing cluster is found by its id, with everything known about it", async () => {
+  await using fixture = await openFixture();
+  expect((await failureOf(Cluster.find(fixture.backend, "mine"))).id).toBe("cluster-not-found");
+  await using made = await create(fixture, { clusterId: "mine" });
+  const found = await Cluster.find(fixture.backend, "mine");
+  expect(found.baseConfig).toEqual(made.baseConfig);
+  expect(found.ipDetectPath).toBe(made.ipDetectPath);
+  expect(found.expiresAt).toEqual(made.expiresAt);
+  const { status, stderr } = await found.masters[0].run({ args: ["false"], reject: false });
+  expect({ status, stderr }).toEqual({ status: 1, stderr: "one\ntwo\n" });
+});
+
+test("a machine without the key can see and destroy the cluster, but can't log in", async () => {
+  await using fixture = await openFixture();
+  await create(fixture, { clusterId: "mine" });
+  const environment = {
+    ...fixture.backend.settings().runtime.environment,
+    XDG_STATE_HOME: join(fixture.folder, "elsewhere"),
+  };
+  const elsewhere = new CloudBackend({ region: fixture.cloud.region, environment });
+  const found = await Cluster.find(elsewhere, "mine");
+  expect(found.masters[0].publicAddress).toMatch(/^127\./);
+  expect(() => found.baseConfig).toThrow('The SSH key of cluster "mine" is not on this machine.');
+  expect((await failureOf(found.masters[0].run({ args: ["hostname"] }))).id).toBe("key-missing");
+  expect((await failureOf(found.waitForClusterOss())).id).toBe("key-missing");
+  await found.destroy();
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+});

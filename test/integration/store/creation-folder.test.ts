@@ -1,0 +1,76 @@
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "bun:test";
+import {
+  abandonedCreations,
+  beginCreation,
+  creationDirectory,
+  creationFiles,
+  endCreation,
+} from "../../../src/store/creation-folder.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+
+const creationId = "0123456789abcdef";
+
+interface Owner {
+  readonly host: string;
+  readonly pid: number;
+  readonly startedAt: string;
+}
+
+/** A creation that belongs to another process. */
+async function creationOf(root: string, change: (owner: Owner) => Owner | undefined): Promise<string> {
+  const directory = creationDirectory(root, "default", creationId);
+  await beginCreation(directory, "default", creationId);
+  const path = creationFiles(directory).creation;
+  const creation = JSON.parse(await readFile(path, "utf8")) as { owner: Owner };
+  await writeFile(path, JSON.stringify({ ...creation, owner: change(creation.owner) }));
+  return directory;
+}
+
+test("is private to this user, and locked by its process", async () => {
+  await using folder = await scratchFolder();
+  const directory = await creationOf(folder.path, (owner) => owner);
+  expect((await stat(directory)).mode & 0o777).toBe(0o700);
+  expect((await stat(creationFiles(directory).creation)).mode & 0o777).toBe(0o600);
+  const creation = JSON.parse(await readFile(creationFiles(directory).creation, "utf8")) as { owner: Owner };
+  expect(creation.owner.pid).toBe(process.pid);
+  expect(await abandonedCreations(folder.path, "default")).toEqual([]);
+});
+
+test.each([
+  ["its process is gone", (owner: Owner) => ({ ...owner, pid: 2 ** 22 + 1 }), 1],
+  ["another process has its number now", (owner: Owner) => ({ ...owner, startedAt: "boot:1" }), 1],
+  ["it runs on another host, perhaps", (owner: Owner) => ({ ...owner, host: "elsewhere", pid: 2 ** 22 + 1 }), 0],
+  ["nobody knows whose it is", () => undefined, 0],
+])("whether it counts as abandoned if %s", async (_, change, count) => {
+  await using folder = await scratchFolder();
+  const directory = await creationOf(folder.path, change);
+  const found = await abandonedCreations(folder.path, "default");
+  expect(found.map((creation) => creation.directory)).toEqual(count === 1 ? [directory] : []);
+  expect(await abandonedCreations(folder.path, "another")).toEqual([]);
+});
+
+test.each(["finished", "removed"] as const)("a %s creation is not abandoned", async (state) => {
+  await using folder = await scratchFolder();
+  const directory = await creationOf(folder.path, (owner) => ({ ...owner, startedAt: "boot:1" }));
+  await endCreation(directory, state);
+  expect(await abandonedCreations(folder.path, "default")).toEqual([]);
+});
+
+test("a creation that its process gave up is abandoned, although the process still runs", async () => {
+  await using folder = await scratchFolder();
+  const directory = await creationOf(folder.path, (owner) => owner);
+  await endCreation(directory, "abandoned");
+  const found = await abandonedCreations(folder.path, "default");
+  expect(found.map((creation) => creation.directory)).toEqual([directory]);
+});
+
+test("folders with a missing or unreadable creation are skipped", async () => {
+  await using folder = await scratchFolder();
+  await writeFile(join(folder.path, "default-file"), "");
+  const directory = await creationOf(folder.path, (owner) => ({ ...owner, startedAt: "boot:1" }));
+  await writeFile(creationFiles(directory).creation, "{");
+  expect(await abandonedCreations(folder.path, "default")).toEqual([]);
+  expect(await abandonedCreations(join(folder.path, "missing"), "default")).toEqual([]);
+});

@@ -1,0 +1,2 @@
+/** For calls that nothing in the test interrupts. */
+export const neverAborted: AbortSignal = new AbortController().signal;

@@ -1,0 +1,69 @@
+/** What a creation shows before it creates anything, and the deadline that it sets. */
+
+import { expect, test } from "bun:test";
+import type { CloudOptions } from "../../../../src/backend/cloud/options.ts";
+import { describePlan, newRequestedResources } from "../../../../src/backend/cloud/plan.ts";
+import type { CreationRequest } from "../../../../src/backend/contract.ts";
+import { newRequest } from "../../../support/cloud-fixture.ts";
+import { scriptedCloud } from "../../../support/scripted-cloud.ts";
+
+const resolved = {
+  image: {
+    id: "ami-1",
+    name: "debian-12-amd64",
+    user: "admin",
+    rootDevice: "/dev/xvda",
+    leastGigabytes: 8,
+    knowsMetadata2: true,
+  },
+  subnets: [{ id: "subnet-1", vpcId: "vpc-1", zone: "us-west-2a" }],
+  cidrs: ["192.0.2.7/32"],
+};
+const { api } = scriptedCloud([], []);
+const options: CloudOptions = { instanceType: "m5.large", customTags: [{ key: "owner", value: "me" }], adminCidrs: [] };
+const request: CreationRequest<CloudOptions> = newRequest("default", {
+  counts: { master: 1, agent: 2, public_agent: 0 },
+  options,
+});
+
+test("a plan names everything that would be created, opened and paid for", () => {
+  const { lines, facts } = describePlan(api, request, resolved);
+  expect(lines).toEqual([
+    ["Cluster", "default"],
+    ["Region", "us-west-2"],
+    ["Credentials", "a test"],
+    ["Image", "ami-1 (debian-12-amd64), user admin"],
+    ["Instance metadata", "version 2 only"],
+    ["Machines", "3 × m5.large: 1 master, 2 agent, 0 public_agent"],
+    ["Subnets", "subnet-1 (us-west-2a)"],
+    ["Security group", "cluster-e2e-default: TCP 22, 80, 443 from 192.0.2.7/32; any traffic between the nodes"],
+    ["Custom tags", "owner=me"],
+    ["Cost", expect.stringContaining("about $0.72 (3 × m5.large for two hours")],
+    ["Ends", "2026-01-01T02:00:00.000Z, two hours after launch"],
+  ]);
+  expect(facts).toMatchObject({
+    instanceMetadata: { version1: "closed" },
+    rules: { ports: [22, 80, 443], adminCidrs: ["192.0.2.7/32"] },
+    maximumCostDollars: 0.72,
+    expiresAt: "2026-01-01T02:00:00.000Z",
+  });
+});
+
+test("it says so if there are no tags, no known price, or an image that needs version 1 of the metadata", () => {
+  const plain = { ...request, options: { ...options, instanceType: "x9.enormous", customTags: [] } };
+  const image = { ...resolved.image, knowsMetadata2: false };
+  const { lines, facts } = describePlan(api, plain, { ...resolved, image });
+  expect(lines).toContainEqual(["Custom tags", "none"]);
+  expect(lines).toContainEqual(["Cost", expect.stringContaining("price unknown")]);
+  expect(facts).toMatchObject({ instanceMetadata: { version1: "until-first-login" } });
+  expect(facts).not.toHaveProperty("maximumCostDollars");
+});
+
+test("machines end two hours after the API's time, in whole seconds", () => {
+  const late = { ...api, now: () => Date.parse("2026-01-01T00:00:00.999Z") };
+  const plan = { api: late, place: { region: "us-west-2", root: "/" }, request, resolved };
+  const folder = { creationId: "0123456789abcdef", directory: "/default-0123456789abcdef" };
+  const made = newRequestedResources(plan, { folder, vpcId: "vpc-1" });
+  expect(made.expiresAt.toISOString()).toBe("2026-01-01T02:00:00.000Z");
+  expect(made.group.tags.expiresAt).toBe("2026-01-01T02:00:00.000Z");
+});

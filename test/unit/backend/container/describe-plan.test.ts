@@ -1,0 +1,67 @@
+import { expect, test } from "bun:test";
+import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
+import type { ContainerOptions } from "../../../../src/backend/container/options.ts";
+import { type ResolvedCreation, describePlan } from "../../../../src/backend/container/plan.ts";
+import type { CreationRequest } from "../../../../src/backend/contract.ts";
+
+/** Describes a cluster of four nodes. */
+function planned(options: ContainerOptions, resolved: object = {}) {
+  const request = { clusterId: "own", counts: { master: 1, agent: 2, public_agent: 1 }, options };
+  const usual = {
+    kind: engineKinds.podman,
+    facts: { version: "5.4.0", cgroupVersion: "2" },
+    distribution: "debian-12",
+    image: { name: "nodes:1", isPresent: true },
+    reach: "direct",
+  };
+  const { lines, facts } = describePlan(
+    request as CreationRequest<ContainerOptions>,
+    { ...usual, ...resolved } as unknown as ResolvedCreation,
+  );
+  return { lines: Object.fromEntries(lines), facts };
+}
+
+test("a plan without options is described with the engine's defaults", () => {
+  const { lines, facts } = planned({ volumes: [] });
+  expect(lines).toEqual({
+    Cluster: "own",
+    Engine: "Podman 5.4.0, cgroups 2",
+    Distribution: "debian-12",
+    Image: "nodes:1 (present)",
+    Containers: "4: 1 master, 2 agent, 1 public_agent",
+    Limits: "memory none, CPUs none, each",
+    Network: "its own bridge",
+    "Reached at": "the containers' own addresses",
+    Volumes: "none",
+    Ends: "when you run the destroy command",
+  });
+  expect(facts).toEqual({
+    cluster: "own",
+    engine: { name: "podman", version: "5.4.0", cgroupVersion: "2" },
+    distribution: "debian-12",
+    image: { name: "nodes:1", isPresent: true },
+    counts: { masters: 1, agents: 2, publicAgents: 1 },
+    reach: "direct",
+    volumes: [],
+  });
+});
+
+test("a plan with options shows all of them", () => {
+  const volumes = ["/a:/b", "/c:/d:ro"];
+  const { lines, facts } = planned({ memory: "2g", cpus: "1.5", volumes }, { reach: "published" });
+  expect(lines).toMatchObject({
+    Limits: "memory 2g, CPUs 1.5, each",
+    "Reached at": "ports of 127.0.0.1, since the engine runs in a virtual machine",
+    Volumes: "/a:/b, /c:/d:ro",
+  });
+  expect(facts).toMatchObject({ reach: "published", volumes, memory: "2g", cpus: "1.5" });
+});
+
+test.each([
+  ["is pulled", {}, "nodes:1 (will be pulled)"],
+  ["is built", { containerfile: "FROM debian:12" }, "nodes:1 (will be built, which takes minutes)"],
+])("an image that is missing and %s is announced", (_, source, shown) => {
+  const { lines, facts } = planned({ volumes: [] }, { image: { name: "nodes:1", isPresent: false, ...source } });
+  expect(lines).toMatchObject({ Image: shown });
+  expect(facts).toMatchObject({ image: { isPresent: false } });
+});

@@ -1,0 +1,119 @@
+import { statfs } from "node:fs/promises";
+import { expect, test } from "bun:test";
+import type { EngineFacts } from "../../../../src/backend/container/engine/engine-kind.ts";
+import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
+import type { ContainerFacts } from "../../../../src/backend/container/facts.ts";
+import { hostChecks, judgeInotify } from "../../../../src/backend/container/host-checks.ts";
+import { ClusterError } from "../../../../src/errors.ts";
+import type { Outcome } from "../../../../src/model/check.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
+import { outcomeText } from "../../../support/outcome-text.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+interface Machine {
+  readonly told?: Partial<EngineFacts>;
+  readonly reach?: "direct" | "published";
+  readonly platform?: NodeJS.Platform;
+}
+
+/** What the check of this name says about an engine on such a machine. */
+async function judged(name: string, { told = {}, reach = "direct", platform = "linux" }: Machine): Promise<Outcome> {
+  const facts = {
+    engine: async () => ({ kind: engineKinds.docker }),
+    told: async () => told,
+    reach: async () => reach,
+  } as unknown as ContainerFacts;
+  const check = hostChecks(facts, platform).find((each) => each.name === name)!;
+  return check.run(neverAborted);
+}
+
+test.each([
+  ["overlay2", "pass"],
+  ["btrfs", "pass"],
+  ["vfs", "warn"],
+  ["devicemapper", "warn"],
+  ["aufs", "warn"],
+])("the storage driver %s: %s", async (storageDriver, status) => {
+  const outcome = await judged("storage driver", { told: { storageDriver } });
+  expect(outcome.status).toBe(status as Outcome["status"]);
+  expect(outcome.message).toContain(storageDriver);
+});
+
+test.each([
+  [2e9, "pass: 2.0 GB"],
+  [
+    1.9e9,
+    "warn: Docker's machine has 1.9 GB of memory, but a small cluster needs 2 GB. → " +
+      "Use fewer nodes, or give the virtual machine in which Docker runs more memory.",
+  ],
+])("memory of %d bytes: %s", async (memoryBytes, expected) => {
+  expect(outcomeText(await judged("memory", { told: { memoryBytes } }))).toBe(expected);
+});
+
+test("the space is that of the engine's folder", async () => {
+  await using folder = await scratchFolder();
+  const { bavail, bsize } = await statfs(folder.path);
+  const outcome = await judged("image space", { told: { rootFolder: folder.path } });
+  expect(outcome.status).toBe(bavail * bsize >= 5e9 ? "pass" : "fail");
+  const [, shown = ""] = / has (\d+\.\d) GB free/.exec(outcome.message) ?? [];
+  // Others write to this disk meanwhile.
+  expect(Math.abs(Number(shown) - (bavail * bsize) / 1e9)).toBeLessThan(2);
+});
+
+test.each([
+  ["/no/such", "skip: Not checked: /no/such is not on this machine."],
+  ["", "skip: Not checked: its folder is not on this machine."],
+])("the space of an engine whose folder is %j isn't judged", async (rootFolder, expected) => {
+  expect(outcomeText(await judged("image space", { told: { rootFolder } }))).toBe(expected);
+});
+
+test.skipIf(process.platform !== "linux")(
+  "an engine without space can't build images, and the remedy frees some",
+  async () => {
+    // The kernel's own file system has no space at all.
+    expect(outcomeText(await judged("image space", { told: { rootFolder: "/proc" } }))).toBe(
+      "fail: /proc has 0.0 GB free, but images and nodes may need 5 GB. → " +
+        "Free some space, for example with: docker system prune",
+    );
+  },
+);
+
+test.each([
+  ["direct", "own addresses"],
+  ["published", "127.0.0.1"],
+] as const)("nodes are reached in one of two ways: %s", async (reach, words) => {
+  expect((await judged("node addresses", { reach })).message).toContain(words);
+});
+
+test.each([
+  ["2", "direct", "pass: Version 2: nodes run debian-12 by default"],
+  ["2", "published", "pass: Version 2: nodes run debian-12 by default"],
+  ["1", "published", "pass: Version 1: nodes run centos-7 by default"],
+] as const)("control groups of version %s, nodes reached %s: %s", async (cgroupVersion, reach, expected) => {
+  expect(outcomeText(await judged("cgroups", { told: { cgroupVersion }, reach }))).toBe(expected);
+});
+
+test("inotify is looked at on Linux only", async () => {
+  expect(await judged("inotify", { platform: "darwin" })).toMatchObject({ status: "skip" });
+  const limit = Number(await Bun.file("/proc/sys/fs/inotify/max_user_instances").text());
+  expect((await judged("inotify", {})).status).toBe(limit >= 256 ? "pass" : "warn");
+});
+
+test.each([
+  ["256\n", "pass: 256 instances per user"],
+  [
+    "128\n",
+    "warn: 128 inotify instances per user are enough for only about 21 nodes. → " +
+      "Allow more: sudo sysctl fs.inotify.max_user_instances=1024",
+  ],
+  [undefined, "skip: Not checked: cannot read /proc/sys/fs/inotify/max_user_instances."],
+])("where the kernel's limit of inotify instances is %j: %s", (instances, expected) => {
+  expect(outcomeText(judgeInotify(instances))).toBe(expected);
+});
+
+test("without an engine all of them are skipped", async () => {
+  const missing = () => Promise.reject(new ClusterError("machine-not-set-up", "no engine"));
+  const facts = { engine: missing, told: missing, reach: missing } as unknown as ContainerFacts;
+  const outcomes = await Promise.all(hostChecks(facts, "linux").map((check) => check.run(neverAborted)));
+  expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(["skip"]));
+});

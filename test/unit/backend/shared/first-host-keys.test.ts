@@ -1,0 +1,21 @@
+import { expect, test } from "bun:test";
+import { hostKeyPerNode, hostKeyPerRole } from "../../../../src/backend/shared/first-boot.ts";
+
+const [master, agent0, agent1] = [
+  { role: "master", index: 0 },
+  { role: "agent", index: 0 },
+  { role: "agent", index: 1 },
+] as const;
+
+test("each node has a first host key of its own, and keeps it", () => {
+  const keys = hostKeyPerNode();
+  expect(new Set([master, agent0, agent1].map((node) => keys.of(node).publicKey)).size).toBe(3);
+  expect(keys.of({ ...agent1 })).toBe(keys.of(agent1));
+});
+
+test("machines that are launched together share one; another role and another creation have others", () => {
+  const keys = hostKeyPerRole();
+  expect(keys.of(agent1)).toBe(keys.of(agent0));
+  expect(keys.of(master).publicKey).not.toBe(keys.of(agent0).publicKey);
+  expect(hostKeyPerRole().of(master).publicKey).not.toBe(keys.of(master).publicKey);
+});

@@ -1,0 +1,86 @@
+import { readFile, readdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "bun:test";
+import type { NamedText } from "../../../src/backend/contract.ts";
+import { saveLogs } from "../../../src/cluster/logs.ts";
+import type { NodeRecord } from "../../../src/model/cluster-record.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { exampleCluster } from "../../support/install-example.ts";
+import { recordingProgress } from "../../support/recording-progress.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+
+const ssh = { host: "127.0.0.1", port: 1, user: "root" };
+const nodes = [
+  { id: "i-0", role: "master", index: 0, state: "running", ssh },
+  { id: "i-1", role: "agent", index: 0, state: "running", ssh },
+] as unknown as readonly NodeRecord[];
+
+interface Given {
+  readonly console?: readonly NamedText[];
+  /** Below the folder of the test; undefined: none is given. */
+  readonly folder?: string;
+  readonly onAsked?: () => void;
+}
+
+/** Saves the logs of a cluster whose key is on another machine. */
+function save(state: string, { console = [], folder, onAsked }: Given, stop = new AbortController()) {
+  const { progress, steps, told } = recordingProgress();
+  const clock = { now: () => Date.UTC(2026, 0, 2, 3, 4, 5, 678), sleep: async () => {} };
+  const cluster = { ...exampleCluster(nodes, "oss"), directory: state };
+  const consoleOutput = async (): Promise<readonly NamedText[]> => {
+    onAsked?.();
+    return console;
+  };
+  const request = { cluster, folder: folder === undefined ? undefined : join(state, folder) };
+  const saving = saveLogs({ consoleOutput }, request, { environment: {}, clock, progress }, stop.signal);
+  return { saving, steps, told };
+}
+
+const keyless = (state: string): string =>
+  `The cluster's SSH key cannot be read: ENOENT: no such file or directory, open '${state}/id_ed25519'.`;
+
+test("nodes whose logs can't be read are named, once for each reason", async () => {
+  await using scratch = await scratchFolder();
+  const { saving, steps, told } = save(scratch.path, { folder: "logs" });
+  const files = ["master_0.no-logs.txt", "agent_0.no-logs.txt"];
+  expect(await saving).toEqual({ folder: join(scratch.path, "logs"), files });
+  expect(steps).toEqual(["Collect logs: 2 files"]);
+  expect(told.slice(1)).toEqual([`no logs from master_0, agent_0: ${keyless(scratch.path)}`]);
+  expect(await readFile(join(scratch.path, "logs", files[0]!), "utf8")).toBe(`${keyless(scratch.path)}\n`);
+});
+
+test("if the cluster's secrets are not known, other logs may show them", async () => {
+  await using scratch = await scratchFolder();
+  const console = [{ name: "master_0.console.txt", text: "it booted\n" }];
+  const { saving, told } = save(scratch.path, { folder: "logs", console });
+  expect((await saving).files).toContain("master_0.console.txt");
+  expect(told.at(-1)).toBe(
+    `these logs may show secrets: cannot read from the first master what to mask (${keyless(scratch.path)})`,
+  );
+});
+
+test("without a folder, a new one that is named after the time is made for this user alone", async () => {
+  await using scratch = await scratchFolder();
+  const { folder } = await save(scratch.path, {}).saving;
+  expect(folder).toBe(join(scratch.path, "logs-2026-01-02T03-04-05-678Z"));
+  expect((await stat(folder)).mode & 0o777).toBe(0o700);
+});
+
+test("a folder that can't be made is reported before anything is collected", async () => {
+  await using scratch = await scratchFolder();
+  await writeFile(join(scratch.path, "file"), "");
+  const { saving, steps } = save(scratch.path, { folder: "file/logs" });
+  const failure = await failureOf(saving);
+  expect(failure.id).toBe("bad-usage");
+  expect(failure.message).toStartWith(`Cannot save logs in ${scratch.path}/file/logs: ENOTDIR`);
+  expect(steps).toEqual([]);
+});
+
+test("after an interruption, nothing is saved", async () => {
+  await using scratch = await scratchFolder();
+  const stop = new AbortController();
+  const onAsked = (): void => stop.abort(new Error("interrupted"));
+  const { saving, steps } = save(scratch.path, { folder: "logs", onAsked }, stop);
+  expect((await failureOf(saving)).message).toBe("interrupted");
+  expect([steps, await readdir(join(scratch.path, "logs"))]).toEqual([["Collect logs: failed"], []]);
+});

@@ -1,0 +1,54 @@
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "bun:test";
+import { exportForLibrary } from "../../../src/library/hand-over.ts";
+import type { OpenCluster } from "../../../src/library/open-cluster.ts";
+import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { exampleCluster } from "../../support/install-example.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+
+/** Exports a cluster on a machine whose `age` is this shell script; undefined: it has none. */
+async function exportWith(age: string | undefined, recipients: readonly string[]): Promise<string> {
+  await using scratch = await scratchFolder();
+  const bin = join(scratch.path, "bin");
+  await mkdir(bin);
+  if (age !== undefined) {
+    await writeFile(join(bin, "age"), `#!/bin/sh\n${age}\n`);
+    await chmod(join(bin, "age"), 0o755);
+  }
+  await writeFile(join(scratch.path, "id_ed25519"), "the private key");
+  const record = { ...exampleCluster([], "oss"), directory: scratch.path };
+  const open = {
+    backend: { name: "cloud", admission: {}, find: async () => record },
+    record,
+    runtime: { environment: { PATH: bin }, clock: systemClock, progress: silentProgress },
+  } as unknown as OpenCluster;
+  return await exportForLibrary(open, recipients, neverAborted);
+}
+
+// It returns its arguments and the last line of its input.
+const lastLineOnly = 'echo "for $*"; while IFS= read -r line; do last=$line; done; echo "$last"';
+
+test("an export without recipients is readable", async () => {
+  expect(JSON.parse(await exportWith(undefined, []))).toMatchObject({ privateKey: "the private key" });
+});
+
+test("an export for recipients is what age returns", async () => {
+  expect(await exportWith(lastLineOnly, ["age1x", "ssh-ed25519 AAAA"])).toBe(
+    "for -e -a -r age1x -r ssh-ed25519 AAAA\n}\n",
+  );
+});
+
+test("without age, nothing is exported for recipients", async () => {
+  const failure = await failureOf(exportWith(undefined, ["age1x"]));
+  expect(failure).toMatchObject({ id: "machine-not-set-up", message: "There is no age on this machine's PATH." });
+});
+
+test("a recipient that age refuses is named with age's reason", async () => {
+  const age = "echo 'age: error: malformed recipient' >&2; echo 'age: report unexpected errors' >&2; exit 1";
+  const failure = await failureOf(exportWith(age, ["age1x", "y"]));
+  expect(failure).toMatchObject({ id: "bad-usage", hint: expect.stringContaining("age1…") });
+  expect(failure.message).toBe('age cannot encrypt for "age1x", "y": age: error: malformed recipient');
+});

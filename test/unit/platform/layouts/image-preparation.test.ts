@@ -1,0 +1,25 @@
+import { expect, test } from "bun:test";
+import { clusterLayout } from "../../../../src/platform/layouts/cluster.ts";
+import { dcosLayout } from "../../../../src/platform/layouts/dcos.ts";
+import { imagePreparation } from "../../../../src/platform/layouts/image-preparation.ts";
+
+test("an image gets what a layout's nodes need beside what every image has, of both variants", () => {
+  expect(imagePreparation(clusterLayout)).toBeUndefined();
+  const { name, script } = imagePreparation(dcosLayout)!;
+  expect(name).toBe("dcos");
+  const [words] = script.split("\n");
+  for (const program of [...dcosLayout.needs, ...dcosLayout.enterpriseNeeds])
+    expect(words?.split(" ")).toContain(program);
+});
+
+test("the same layout gives the same script, since an image is known by it", () => {
+  expect(imagePreparation(dcosLayout)).toEqual(imagePreparation(dcosLayout));
+});
+
+test("Docker of an image starts with its node, after SSH, in the node's own control group", () => {
+  const { script } = imagePreparation(dcosLayout)!;
+  expect(script).toMatch(
+    /\[Unit\]\nAfter=ssh\.service sshd\.service\n\n\[Service\]\nExecStart=\nExecStart=.*--cgroup-parent/s,
+  );
+  expect(script).toContain("\n  systemctl enable docker.service\n");
+});
