@@ -3,9 +3,9 @@
  * Usage: bun run scripts/reference.ts [--check]     --check: writes nothing; exit code 1 if the page is stale
  */
 import { join } from "node:path";
-import { cloudDriver } from "../src/bin/cloud-driver.ts";
-import { containerDriver } from "../src/bin/container-driver.ts";
-import { vmDriver } from "../src/bin/vm-driver.ts";
+import { cloudKind } from "../src/backend/cloud/cloud-kind.ts";
+import { containerKind } from "../src/backend/container/container-kind.ts";
+import { vmKind } from "../src/backend/vm/vm-kind.ts";
 import type { Command, Program } from "../src/cli/command.ts";
 import {
   describeArguments,
@@ -18,7 +18,7 @@ import type { Option } from "../src/cli/options/option.ts";
 import { programFor } from "../src/commands/program.ts";
 import { errorTable } from "../src/errors.ts";
 
-const programs: readonly Program[] = [programFor(cloudDriver), programFor(containerDriver), programFor(vmDriver)];
+const programs: readonly Program[] = [programFor(cloudKind), programFor(containerKind), programFor(vmKind)];
 const root = join(import.meta.dir, "..");
 const page = join("src", "commands", "README.md");
 const path = join(root, page);

@@ -3,17 +3,18 @@
  * everything as parameters.
  */
 
-import { type CloudBackendOptions, readCloudOptions } from "./backend/cloud/backend-options.ts";
-import { selinuxProblem as cloudSelinuxProblem } from "./backend/cloud/launch/distributions.ts";
-import type { CloudOptions } from "./backend/cloud/options.ts";
-import { type ContainerBackendOptions, readContainerOptions } from "./backend/container/backend-options.ts";
-import { selinuxProblem as containerSelinuxProblem } from "./backend/container/distributions.ts";
+import { cloudKind } from "./backend/cloud/cloud-kind.ts";
+import { type CloudBackendOptions, type CloudOptions, readCloudOptions } from "./backend/cloud/options.ts";
+import { containerKind } from "./backend/container/container-kind.ts";
+import {
+  type ContainerBackendOptions,
+  type ContainerOptions,
+  readContainerOptions,
+} from "./backend/container/options.ts";
 import type { EngineName } from "./backend/container/engine/engine-kind.ts";
-import type { ContainerOptions } from "./backend/container/options.ts";
 import type { Backend } from "./backend/contract.ts";
-import { type VmBackendOptions, readVmOptions } from "./backend/vm/backend-options.ts";
-import { selinuxProblem as vmSelinuxProblem } from "./backend/vm/images/images.ts";
-import type { VmOptions } from "./backend/vm/options.ts";
+import { type VmBackendOptions, type VmOptions, readVmOptions } from "./backend/vm/options.ts";
+import { vmKind } from "./backend/vm/vm-kind.ts";
 import type { BackendSettings, ClusterBackend } from "./library/open-cluster.ts";
 import { type RuntimeOptions, splitRuntimeOptions } from "./library/runtime.ts";
 
@@ -45,7 +46,7 @@ export class CloudBackend implements ClusterBackend<CloudOptions> {
     const { runtime, own } = splitRuntimeOptions(options, process.env);
     const { region, distribution, options: creation } = readCloudOptions(own);
     this.distribution = distribution;
-    this.#settings = { runtime, options: creation, selinuxProblem: cloudSelinuxProblem };
+    this.#settings = { runtime, options: creation, selinuxProblem: cloudKind.selinuxProblem };
     this.#region = region;
   }
 
@@ -54,8 +55,7 @@ export class CloudBackend implements ClusterBackend<CloudOptions> {
   }
 
   async open(signal: AbortSignal): Promise<Backend<CloudOptions>> {
-    const { createCloudBackend } = await import("./backend/cloud/cloud-backend.ts");
-    return createCloudBackend({ region: this.#region }, this.#settings.runtime, signal);
+    return cloudKind.open({ region: this.#region }, this.#settings.runtime, signal);
   }
 }
 
@@ -70,7 +70,7 @@ export class ContainerBackend implements ClusterBackend<ContainerOptions> {
     const { runtime, own } = splitRuntimeOptions(options, process.env);
     const { engine, distribution, options: creation } = readContainerOptions(own);
     this.distribution = distribution;
-    this.#settings = { runtime, options: creation, selinuxProblem: containerSelinuxProblem };
+    this.#settings = { runtime, options: creation, selinuxProblem: containerKind.selinuxProblem };
     this.#engine = engine;
   }
 
@@ -79,8 +79,7 @@ export class ContainerBackend implements ClusterBackend<ContainerOptions> {
   }
 
   async open(signal: AbortSignal): Promise<Backend<ContainerOptions>> {
-    const { openContainerBackend } = await import("./backend/container/container-backend.ts");
-    return openContainerBackend({ engine: this.#engine }, this.#settings.runtime, signal);
+    return containerKind.open({ engine: this.#engine }, this.#settings.runtime, signal);
   }
 }
 
@@ -94,7 +93,7 @@ export class VmBackend implements ClusterBackend<VmOptions> {
     const { runtime, own } = splitRuntimeOptions(options, process.env);
     const { distribution, options: creation } = readVmOptions(own);
     this.distribution = distribution;
-    this.#settings = { runtime, options: creation, selinuxProblem: vmSelinuxProblem };
+    this.#settings = { runtime, options: creation, selinuxProblem: vmKind.selinuxProblem };
   }
 
   settings(): BackendSettings<VmOptions> {
@@ -103,7 +102,6 @@ export class VmBackend implements ClusterBackend<VmOptions> {
 
   async open(signal: AbortSignal): Promise<Backend<VmOptions>> {
     signal.throwIfAborted();
-    const { createVmBackend } = await import("./backend/vm/vm-backend.ts");
-    return createVmBackend(this.#settings.runtime);
+    return vmKind.open({}, this.#settings.runtime, signal);
   }
 }

@@ -1,8 +1,8 @@
 /**
- * The contract between the backends, which create, find and remove machines, and everything that uses them. A backend implements `Backend` and
- * `Creation`; what it lacks is absent. It knows nothing about the platform that runs on its machines.
+ * The contract between the backends, which create, find and remove machines, and everything that uses them. A backend implements `BackendKind`,
+ * `Backend` and `Creation`; what it lacks is absent. It knows nothing about the platform that runs on its machines.
  */
-
+import type { Check } from "../model/check.ts";
 import type {
   ClusterName,
   ClusterRecord,
@@ -12,9 +12,76 @@ import type {
   Variant,
   WebScheme,
 } from "../model/cluster-record.ts";
+import type { BackendOption, OptionSchema, PlaceValues, SchemaValues } from "../model/option-schema.ts";
+import type { Runtime } from "../system/runtime.ts";
+
+/**
+ * A backend before it is opened: the declaration from which its program, the commands and the library derive what they have. It loads nothing heavy,
+ * because each start of a program reads it.
+ */
+export interface BackendKind<
+  Schema extends BackendSchema = BackendSchema,
+  Options = unknown,
+  Texts extends PartTexts = PartTexts,
+> {
+  readonly name: ClusterRecord["backend"];
+  readonly summary: string;
+  /** The subject of `doctor`: "this machine and …". */
+  readonly doctorSubject: string;
+  readonly options: Schema;
+  /** Finds problems with several options together, and with files of this machine. A value that was invalid by itself is absent. */
+  problems(given: Partial<SchemaValues<Schema>>): Promise<readonly string[]>;
+  /** The options in the form that `plan` needs. */
+  creationOptions(values: SchemaValues<Schema>): Options;
+  /** The pattern of the machines' ids, for `--node`. */
+  readonly machineId: RegExp;
+  /** Whether clusters end by themselves, and cost money until then. The others are ended by a command. */
+  readonly hasLifetime: boolean;
+  /** The optional parts that the opened backend has, and no others; each with its text in the help. */
+  readonly parts: Texts;
+  /** Why SELinux can't be set to enforcing on nodes of this distribution; undefined if it can. */
+  selinuxProblem(distribution: string): string | undefined;
+  /** Sends no request yet, but looks for credentials. */
+  open(
+    place: PlaceValues<Schema>,
+    runtime: Runtime,
+    signal: AbortSignal,
+  ): Promise<Backend<Options> & PartsNamedIn<Texts>>;
+  /** The checks that `doctor` runs for this backend, in display order. Requests that the checks share end with the signal. */
+  checks(place: PlaceValues<Schema>, runtime: Runtime, signal: AbortSignal): Promise<readonly Check[]>;
+}
+
+export interface BackendSchema extends OptionSchema {
+  readonly linuxDistribution: BackendOption<string> & { readonly default: string };
+}
+
+/** What only some backends can do. A program lacks the commands and options of the parts that its backend lacks. */
+interface BackendParts {
+  /** Saves clusters; the text says what a snapshot holds. */
+  readonly snapshots: Snapshots;
+  /** Plans a cluster that is made from a snapshot. Throws what `plan` does, and `snapshot-not-found`, `snapshot-unusable` and the like. */
+  readonly planCopy: (request: CopyRequest, signal: AbortSignal) => Promise<Creation>;
+  /** Lets other computers reach the nodes. Without it, only this machine can. Its places are regions, which exports name. */
+  readonly admission: Admission;
+  /** Lists the clusters of every place. */
+  readonly listAllPlaces: (signal: AbortSignal) => Promise<AllPlacesList>;
+}
+
+type PartTexts = { readonly [Part in keyof BackendParts]?: string };
+
+type PartsNamedIn<Texts> = {
+  readonly [
+    Part in keyof Texts & keyof BackendParts as undefined extends Texts[Part] ? never : Part
+  ]: BackendParts[Part];
+} & { readonly [Part in Exclude<keyof BackendParts, keyof Texts>]?: undefined };
+
+/** Types a backend by its own declarations. The compiler compares its parts with those that it opens with. */
+export const defineBackend = <const Schema extends BackendSchema, Options, const Texts extends PartTexts>(
+  kind: BackendKind<Schema, Options, Texts>,
+): BackendKind<Schema, Options, Texts> => kind;
 
 /** One kind of machines, in one place. */
-export interface Backend<Options> {
+export interface Backend<Options> extends Partial<BackendParts> {
   readonly name: ClusterRecord["backend"];
   /** The place it works in, such as a region, and the name of the option that selects another; absent if this machine is the only place. */
   readonly place: { readonly kind: string; readonly name: string; readonly option: string } | undefined;
@@ -26,19 +93,11 @@ export interface Backend<Options> {
    */
   plan(request: CreationRequest<Options>, signal: AbortSignal): Promise<Creation>;
 
-  /**
-   * Does the same for a cluster that is made from a snapshot. Also throws `snapshot-not-found`, `snapshot-unusable` and the like. Absent if there are
-   * no such clusters.
-   */
-  readonly planCopy?: (request: CopyRequest, signal: AbortSignal) => Promise<Creation>;
-
   /** Sends one (paged) request. Returns `undefined` if there is no such cluster here. */
   find(clusterId: string, signal: AbortSignal): Promise<ClusterRecord | undefined>;
   /** Finds the other places that have a cluster with this id. Called only on the error path. */
   findInOtherPlaces(clusterId: string, signal: AbortSignal): Promise<OtherPlaces>;
   list(signal: AbortSignal): Promise<readonly ClusterRecord[]>;
-  /** Lists the clusters of every place; absent if there is only one. */
-  readonly listEverywhere?: (signal: AbortSignal) => Promise<EverywhereList>;
   /**
    * Ends all machines of the cluster and removes everything that belongs to it, including requests of a killed create that only its folder knows.
    * Also removes its snapshots. Safe to repeat. Throws if anything is left.
@@ -46,13 +105,9 @@ export interface Backend<Options> {
   remove(cluster: ClusterName, signal: AbortSignal): Promise<void>;
   /** Console output of the machines, even of those that nobody can log in to. Best effort: never fails because of one node. */
   consoleOutput(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NamedText[]>;
-  /** Absent if clusters can't be saved. */
-  readonly snapshots?: Snapshots;
-  /** Absent if only this machine can reach the nodes. */
-  readonly admission?: Admission;
 }
 
-export interface EverywhereList {
+export interface AllPlacesList {
   readonly clusters: readonly ClusterRecord[];
   readonly unreachable: readonly UnreachablePlace[];
 }
@@ -189,7 +244,7 @@ export interface CreationSummary {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-/** Saves clusters under names and brings them back. Only some backends can; see `Backend.snapshots`. */
+/** Saves clusters under names and brings them back. Only some backends can; see `BackendParts`. */
 export interface Snapshots {
   /** Oldest first. */
   list(cluster: ClusterName, signal: AbortSignal): Promise<readonly SnapshotRecord[]>;
@@ -218,7 +273,7 @@ export interface SnapshotRecord {
   readonly isComplete: boolean;
 }
 
-/** Decides which addresses can reach the nodes of existing clusters; see `Backend.admission`. */
+/** Decides which addresses can reach the nodes of existing clusters; see `BackendParts`. */
 export interface Admission {
   list(cluster: ClusterName, signal: AbortSignal): Promise<readonly AdmittedRange[]>;
   /** Returns the admitted range. Safe to repeat. Throws `bad-usage` if the given text is not a range. */

@@ -2,9 +2,9 @@
 import { runProgram } from "../cli/main.ts";
 
 await runProgram(async () => {
-  const [{ programFor }, { cloudDriver }] = await Promise.all([
+  const [{ programFor }, { cloudKind }] = await Promise.all([
     import("../commands/program.ts"),
-    import("./cloud-driver.ts"),
+    import("../backend/cloud/cloud-kind.ts"),
   ]);
-  return programFor(cloudDriver);
+  return programFor(cloudKind);
 }, process);

@@ -2,9 +2,9 @@
 import { runProgram } from "../cli/main.ts";
 
 await runProgram(async () => {
-  const [{ programFor }, { containerDriver }] = await Promise.all([
+  const [{ programFor }, { containerKind }] = await Promise.all([
     import("../commands/program.ts"),
-    import("./container-driver.ts"),
+    import("../backend/container/container-kind.ts"),
   ]);
-  return programFor(containerDriver);
+  return programFor(containerKind);
 }, process);

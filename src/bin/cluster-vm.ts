@@ -2,9 +2,9 @@
 import { runProgram } from "../cli/main.ts";
 
 await runProgram(async () => {
-  const [{ programFor }, { vmDriver }] = await Promise.all([
+  const [{ programFor }, { vmKind }] = await Promise.all([
     import("../commands/program.ts"),
-    import("./vm-driver.ts"),
+    import("../backend/vm/vm-kind.ts"),
   ]);
-  return programFor(vmDriver);
+  return programFor(vmKind);
 }, process);

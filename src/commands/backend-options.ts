@@ -1,27 +1,35 @@
+import type { BackendKind } from "../backend/contract.ts";
 import { namingFlags } from "../cli/options/flag-names.ts";
 import { option } from "../cli/options/option.ts";
-import type { Invocation, Option } from "../cli/options/option.ts";
-import type { BackendOption, OptionSchema, SchemaValues } from "../model/option-schema.ts";
+import type { Invocation, Option, Options } from "../cli/options/option.ts";
+import type { BackendOption } from "../model/option-schema.ts";
 
-type Flag = `--${string}`;
+/** The program of a backend. */
+export const programName = ({ name }: BackendKind): string => `cluster-${name}`;
 
-/** Command-line options made from a backend's own declarations. A flag is the option's name unless `flags` has another. */
-export function backendOptions<const Schema extends OptionSchema>(
-  schema: Schema,
-  flags: { readonly [Name in keyof Schema]?: Flag } = {},
-): { readonly [Name in keyof Schema]: Option<SchemaValues<Schema>[Name]> } {
-  const flagOf = (name: string): Flag => flags[name] ?? flagNamed(name);
-  const nameFlags = namingFlags(() => Object.keys(schema).map((name) => [name, flagOf(name)]));
-  const declared = Object.entries(schema).map(([name, { summary, ...each }]) => {
-    return [name, backendOption(flagOf(name), { ...each, summary: nameFlags(summary) })];
-  });
-  return Object.fromEntries(declared) as { readonly [Name in keyof Schema]: Option<SchemaValues<Schema>[Name]> };
+/** Options, such as the region, of every command that finds clusters. */
+export const placeOptions = (kind: BackendKind): Options => optionsWhere(kind, (each) => each.isPlace === true);
+
+/** Options of `create` that only this backend has, after the one that all backends have. */
+export function creationOptions(kind: BackendKind): { readonly linuxDistribution: Option<string> } {
+  const { linuxDistribution, ...own } = optionsWhere(kind, (each) => each.isPlace !== true);
+  return { linuxDistribution: linuxDistribution as Option<string>, ...own };
 }
 
-function backendOption(flag: Flag, { read, choices, completes, ...traits }: BackendOption): Option {
+function optionsWhere({ options }: BackendKind, isWanted: (each: BackendOption) => boolean): Options {
+  const declared = Object.entries<BackendOption>(options);
+  const nameFlags = namingFlags(() => declared.map(([name, each]) => [name, flagOf(name, each)]));
+  const wanted = declared.filter(([, each]) => isWanted(each));
+  return Object.fromEntries(
+    wanted.map(([name, each]) => [name, commandLineOption(name, { ...each, summary: nameFlags(each.summary) })]),
+  );
+}
+
+function commandLineOption(name: string, declared: BackendOption): Option {
+  const { read, choices, completes, isPlace: _, ...traits } = declared;
   const readPath = async (given: string, { cwd }: Invocation): Promise<unknown> => read(await absolute(given, cwd));
   const type = completes === undefined ? { parse: read } : { parse: readPath, completes };
-  return option({ ...type, ...(choices !== undefined && { choices }) }, { flag, ...traits });
+  return option({ ...type, ...(choices !== undefined && { choices }) }, { ...traits, flag: flagOf(name, declared) });
 }
 
 /** Backends don't know the working directory. */
@@ -31,5 +39,6 @@ async function absolute(given: string, cwd: string): Promise<string> {
   return resolve(cwd, given);
 }
 
-/** `imageSha256` is `--image-sha256`. */
-const flagNamed = (name: string): Flag => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+/** `imageSha256` is `--image-sha256`, unless the option has another flag. */
+const flagOf = (name: string, { flag }: BackendOption): `--${string}` =>
+  flag ?? `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

@@ -6,10 +6,11 @@ import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { plainLine } from "../system/printable.ts";
-import type { Driver } from "./driver.ts";
+import type { BackendKind } from "../backend/contract.ts";
+import { placeOptions } from "./backend-options.ts";
 import { clusterIdIfGiven, orDefaultClusterId } from "./options.ts";
 
-export const destroyCommand = (driver: Driver) =>
+export const destroyCommand = (kind: BackendKind) =>
   defineCommand({
     name: "destroy",
     summary: "Remove a cluster, or all of them",
@@ -20,7 +21,7 @@ export const destroyCommand = (driver: Driver) =>
       clusterId: clusterIdIfGiven,
       all: flag({ flag: "--all", summary: "Remove every cluster that `list` shows" }),
       yes: flag({ flag: "--yes", short: "-y", summary: "Do not ask for confirmation" }),
-      ...driver.placeOptions,
+      ...placeOptions(kind),
       output: outputFormat(["text", "json"]),
       verbose,
     },
@@ -35,7 +36,7 @@ export const destroyCommand = (driver: Driver) =>
         problems.add("--all: there is no terminal on which to confirm, so --yes is required");
     },
     run: async (input, context) => {
-      const backend = await driver.open(input, context, context.signal);
+      const backend = await kind.open(input, context, context.signal);
       const { destroyCluster, destroyEach } = await import("../cluster/destroy-clusters.ts");
       if (!input.all) {
         const id = orDefaultClusterId(input.clusterId);

@@ -4,10 +4,10 @@ import { findCluster } from "../cluster/find-cluster.ts";
 import { runOnCluster } from "../cluster/run-on-cluster.ts";
 import type { RunRequest } from "../cluster/run-on-node.ts";
 import { ClusterError } from "../errors.ts";
-import type { Driver } from "./driver.ts";
+import type { BackendKind } from "../backend/contract.ts";
 import type { Variable } from "./read-variable.ts";
 
-export type RunInput = Parameters<Driver["open"]>[0] & {
+export type RunInput = Readonly<Record<string, unknown>> & {
   readonly clusterId: string;
   readonly words: RunRequest["words"];
   readonly node: string | undefined;
@@ -21,8 +21,8 @@ export type RunInput = Parameters<Driver["open"]>[0] & {
 };
 
 /** Resolves with the exit status of the command on the node. */
-export async function executeRun(driver: Driver, input: RunInput, context: Context): Promise<number> {
-  const backend = await sparingCommandStatus(context, driver.open(input, context, context.signal));
+export async function executeRun(kind: BackendKind, input: RunInput, context: Context): Promise<number> {
+  const backend = await sparingCommandStatus(context, kind.open(input, context, context.signal));
   const password = await loginPassword(input.loginPw, context);
   const { clusterId } = input;
   const request = {

@@ -2,16 +2,17 @@ import { defineCommand } from "../cli/command.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { type ClusterView, type NodeView, clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
-import type { Driver } from "./driver.ts";
+import type { BackendKind } from "../backend/contract.ts";
+import { placeOptions } from "./backend-options.ts";
 import { clusterId } from "./options.ts";
 
-export const inspectCommand = (driver: Driver) =>
+export const inspectCommand = (kind: BackendKind) =>
   defineCommand({
     name: "inspect",
     summary: "Show the details of a cluster",
-    description: `Show the nodes with their IP addresses, the path of the SSH key for all nodes${driver.hasLifetime ? ", the web UI's URL and the time left" : ", and the web UI's URL"}. With \`--output ssh-config\`, print an SSH configuration: ssh and scp accept it with \`-F FILE\`, rsync with \`-e "ssh -F FILE"\`.`,
+    description: `Show the nodes with their IP addresses, the path of the SSH key for all nodes${kind.hasLifetime ? ", the web UI's URL and the time left" : ", and the web UI's URL"}. With \`--output ssh-config\`, print an SSH configuration: ssh and scp accept it with \`-F FILE\`, rsync with \`-e "ssh -F FILE"\`.`,
     positionals: {},
-    options: { clusterId, ...driver.placeOptions, output: outputFormat(["text", "json", "ssh-config"]), verbose },
+    options: { clusterId, ...placeOptions(kind), output: outputFormat(["text", "json", "ssh-config"]), verbose },
     examples: [
       { words: "inspect -c nightly", summary: "Show the nodes of the cluster `nightly`" },
       {
@@ -22,7 +23,7 @@ export const inspectCommand = (driver: Driver) =>
     run: async (input, context) => {
       const { findCluster } = await import("../cluster/find-cluster.ts");
       const { sshConfig } = await import("../cluster/connections.ts");
-      const backend = await driver.open(input, context, context.signal);
+      const backend = await kind.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       const facts = await inspectFacts(cluster, context.clock.now());
       context.output.result({

@@ -1,23 +1,24 @@
 import type { Backend } from "../backend/contract.ts";
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
-import { flag } from "../cli/options/option.ts";
+import { flag, type Option } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { plainLine } from "../system/printable.ts";
 import { clusterView, durationText, tableText } from "./cluster-view.ts";
 import type { ClusterView } from "./cluster-view.ts";
-import type { Driver } from "./driver.ts";
+import type { BackendKind } from "../backend/contract.ts";
+import { placeOptions } from "./backend-options.ts";
 
-export const listCommand = (driver: Driver) =>
+export const listCommand = (kind: BackendKind) =>
   defineCommand({
     name: "list",
     summary: "List all clusters",
-    description: `Show every cluster with its state, its machines and ${driver.hasLifetime ? "the time it has left" : "its age"}. The state describes the machines only: run \`wait\` to find out whether the platform is ready.`,
+    description: `Show every cluster with its state, its machines and ${kind.hasLifetime ? "the time it has left" : "its age"}. The state describes the machines only: run \`wait\` to find out whether the platform is ready.`,
     positionals: {},
     options: {
-      ...driver.placeOptions,
-      ...(driver.everywhere !== undefined && { everywhere: driver.everywhere }),
+      ...placeOptions(kind),
+      ...allPlacesOption(kind),
       quiet: flag({ flag: "--quiet", short: "-q", summary: "Print only the cluster ids, one per line" }),
       output: outputFormat(["text", "json"]),
       verbose,
@@ -27,27 +28,35 @@ export const listCommand = (driver: Driver) =>
       { words: "list --output json", summary: "List all clusters as JSON, for a program to read" },
     ],
     run: async (input, context) => {
-      const backend = await driver.open(input, context, context.signal);
-      const isEverywhere = input.everywhere === true;
-      const clusters = await findClusters(backend, isEverywhere, context);
+      const backend = await kind.open(input, context, context.signal);
+      const isOfAllPlaces = input.allPlaces;
+      const clusters = await findClusters(backend, isOfAllPlaces, context);
       const views = clusters.map((cluster) => clusterView(cluster, context.clock.now()));
-      if (clusters.length === 0) context.progress.note(`No clusters${isEverywhere ? "" : placeText(backend)}.`);
+      if (clusters.length === 0) context.progress.note(`No clusters${isOfAllPlaces ? "" : placeText(backend)}.`);
       context.output.result({
         text: input.quiet
           ? clusters.map((cluster) => plainLine(cluster.id)).join("\n")
-          : listText(views, isEverywhere, driver),
+          : listText(views, isOfAllPlaces, kind),
         data: { clusters: views },
       });
     },
   });
 
+/** Such as `--all-regions`. The type has the option for every program, so that its value is `undefined` where it isn't declared. */
+function allPlacesOption(kind: BackendKind): { readonly allPlaces: Option<boolean> } {
+  const { listAllPlaces: summary } = kind.parts;
+  const [place = "place"] = Object.keys(placeOptions(kind));
+  const options = summary === undefined ? {} : { allPlaces: flag({ flag: `--all-${place}s`, summary }) };
+  return options as { readonly allPlaces: Option<boolean> };
+}
+
 async function findClusters(
   backend: Backend<unknown>,
-  isEverywhere: boolean,
+  isOfAllPlaces: boolean,
   { progress, signal }: Context,
 ): Promise<readonly ClusterRecord[]> {
-  if (!isEverywhere || backend.listEverywhere === undefined) return backend.list(signal);
-  const { clusters, unreachable } = await backend.listEverywhere(signal);
+  if (!isOfAllPlaces || backend.listAllPlaces === undefined) return backend.list(signal);
+  const { clusters, unreachable } = await backend.listAllPlaces(signal);
   for (const { place, reason } of unreachable) progress.warn(`cannot list the clusters in ${place}: ${reason}`);
   return clusters;
 }
@@ -55,13 +64,13 @@ async function findClusters(
 const placeText = ({ place }: Backend<unknown>): string =>
   place === undefined ? "" : ` in ${place.kind} ${place.name}`;
 
-function listText(views: readonly ClusterView[], isEverywhere: boolean, { hasLifetime }: Driver): string {
+function listText(views: readonly ClusterView[], isOfAllPlaces: boolean, { hasLifetime }: BackendKind): string {
   if (views.length === 0) return "";
   const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "AGE"];
   const lifetimeHead = hasLifetime ? ["TIME LEFT", "COST AT MOST"] : [];
-  const regionOf = (view: ClusterView): readonly string[] => (isEverywhere ? [view.region ?? "–"] : []);
+  const regionOf = (view: ClusterView): readonly string[] => (isOfAllPlaces ? [view.region ?? "–"] : []);
   return tableText([
-    [...(isEverywhere ? ["REGION"] : []), ...head, ...lifetimeHead],
+    [...(isOfAllPlaces ? ["REGION"] : []), ...head, ...lifetimeHead],
     ...views.map((view) => [...regionOf(view), ...row(view), ...(hasLifetime ? lifetimeCells(view) : [])]),
   ]);
 }

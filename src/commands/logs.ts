@@ -1,10 +1,11 @@
 import { defineCommand } from "../cli/command.ts";
 import { option } from "../cli/options/option.ts";
 import { directoryPath, outputFormat, verbose } from "../cli/options/value-types.ts";
-import type { Driver } from "./driver.ts";
+import type { BackendKind } from "../backend/contract.ts";
+import { placeOptions } from "./backend-options.ts";
 import { clusterId } from "./options.ts";
 
-export const logsCommand = (driver: Driver) =>
+export const logsCommand = (kind: BackendKind) =>
   defineCommand({
     name: "logs",
     summary: "Collect the logs of all nodes",
@@ -13,7 +14,7 @@ export const logsCommand = (driver: Driver) =>
     positionals: {},
     options: {
       clusterId,
-      ...driver.placeOptions,
+      ...placeOptions(kind),
       outputDir: option(directoryPath, {
         flag: "--output-dir",
         summary: "Folder for the logs; created if it does not exist",
@@ -26,7 +27,7 @@ export const logsCommand = (driver: Driver) =>
     run: async (input, context) => {
       const { findCluster } = await import("../cluster/find-cluster.ts");
       const { saveLogs } = await import("../cluster/logs.ts");
-      const backend = await driver.open(input, context, context.signal);
+      const backend = await kind.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       const saved = await saveLogs(backend, { cluster, folder: input.outputDir }, context, context.signal);
       context.output.result({ text: saved.folder, data: { folder: saved.folder, files: saved.files } });

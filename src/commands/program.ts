@@ -1,9 +1,10 @@
 import type { Program } from "../cli/command.ts";
 import { completionCommand } from "../cli/completion-command.ts";
+import { programName } from "./backend-options.ts";
 import { createCommand } from "./create/create.ts";
 import { destroyCommand } from "./destroy.ts";
 import { doctorCommand } from "./doctor/doctor.ts";
-import type { Driver } from "./driver.ts";
+import type { BackendKind } from "../backend/contract.ts";
 import { admitCommand } from "./hand-over/admit.ts";
 import { exportCommand } from "./hand-over/export.ts";
 import { importCommand } from "./hand-over/import.ts";
@@ -16,37 +17,37 @@ import { syncCommand } from "./sync.ts";
 import { waitCommand } from "./wait.ts";
 import { webCommand } from "./web.ts";
 
-/** Builds a driver's program from the commands, in the order in which users need them. */
-export function programFor(driver: Driver): Program {
+/** Builds a backend's program from the commands, in the order in which users need them. */
+export function programFor(kind: BackendKind): Program {
+  const { parts, summary } = kind;
   const commands = [
-    doctorCommand(driver),
-    createCommand(driver),
-    waitCommand(driver),
-    runCommand(driver),
-    inspectCommand(driver),
-    listCommand(driver),
-    syncCommand(driver),
-    webCommand(driver),
-    logsCommand(driver),
-    ...(driver.canHandOver ? [exportCommand(driver), importCommand(driver), admitCommand(driver)] : []),
-    ...(driver.snapshots === undefined ? [] : [snapshotCommand(driver)]),
-    ...(driver.hasLifetime ? [] : [destroyCommand(driver)]),
+    doctorCommand(kind),
+    createCommand(kind),
+    waitCommand(kind),
+    runCommand(kind),
+    inspectCommand(kind),
+    listCommand(kind),
+    syncCommand(kind),
+    webCommand(kind),
+    logsCommand(kind),
+    ...(parts.admission === undefined ? [] : [exportCommand(kind), importCommand(kind), admitCommand(kind)]),
+    ...(parts.snapshots === undefined ? [] : [snapshotCommand(kind)]),
+    ...(kind.hasLifetime ? [] : [destroyCommand(kind)]),
     completionCommand,
   ];
-  const { program: name, summary } = driver;
-  return { name, summary, commands, missingCommands: missingCommands(driver), licenses: readLicenses };
+  return { name: programName(kind), summary, commands, missingCommands: missingCommands(kind), licenses: readLicenses };
 }
 
-function missingCommands({ hasLifetime, canHandOver, snapshots }: Driver): ReadonlyMap<string, string> {
+function missingCommands({ hasLifetime, parts }: BackendKind): ReadonlyMap<string, string> {
   const handOver = "clusters on this computer cannot be used from another";
   return new Map([
     ...(hasLifetime
       ? [["destroy", "cloud clusters terminate automatically two hours after their creation"] as const]
       : []),
-    ...(snapshots === undefined
+    ...(parts.snapshots === undefined
       ? [["snapshot", "snapshots would stay in your account after the cluster's end"] as const]
       : []),
-    ...(canHandOver ? [] : ["export", "import", "admit"].map((name) => [name, handOver] as const)),
+    ...(parts.admission === undefined ? ["export", "import", "admit"].map((name) => [name, handOver] as const) : []),
   ]);
 }
 

@@ -3,7 +3,8 @@ import { BadValue, flag, type Invocation, option, restArgument } from "../cli/op
 import type { Problems } from "../cli/options/problems.ts";
 import { anyText, text, value, verbose } from "../cli/options/value-types.ts";
 import type { FetchRequest } from "../cluster/fetch.ts";
-import type { Driver } from "./driver.ts";
+import type { BackendKind } from "../backend/contract.ts";
+import { placeOptions } from "./backend-options.ts";
 import { checkout, clusterId, node } from "./options.ts";
 import { isSecretName, readVariable, readVariableFile, secretsIn, type Variable } from "./read-variable.ts";
 
@@ -49,7 +50,7 @@ const fetchOptions = {
   }),
 };
 
-export const runCommand = (driver: Driver) =>
+export const runCommand = (kind: BackendKind) =>
   defineCommand({
     name: "run",
     summary: "Run a command on a node",
@@ -69,8 +70,8 @@ export const runCommand = (driver: Driver) =>
       }),
       ...variableOptions,
       ...fetchOptions,
-      ...driver.placeOptions,
-      node: node(driver.machineId),
+      ...placeOptions(kind),
+      node: node(kind.machineId),
       verbose,
     },
     examples: [
@@ -89,7 +90,7 @@ export const runCommand = (driver: Driver) =>
     check: ({ fetch = [] }, problems) => checkFetches(fetch, problems),
     run: async (input, context) => {
       const { executeRun } = await import("./execute-run.ts");
-      return executeRun(driver, input, context);
+      return executeRun(kind, input, context);
     },
   });
 

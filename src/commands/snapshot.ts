@@ -5,14 +5,15 @@ import { argument, BadValue } from "../cli/options/option.ts";
 import { choice, outputFormat, value, verbose } from "../cli/options/value-types.ts";
 import { snapshotNameProblem } from "../model/parse-values.ts";
 import { tableText } from "./cluster-view.ts";
-import type { Driver } from "./driver.ts";
+import type { BackendKind } from "../backend/contract.ts";
+import { placeOptions } from "./backend-options.ts";
 import { clusterId } from "./options.ts";
 
-export const snapshotCommand = (driver: Driver) =>
+export const snapshotCommand = (kind: BackendKind) =>
   defineCommand({
     name: "snapshot",
     summary: "Save and restore snapshots of a cluster",
-    description: `${driver.snapshots?.contents ?? ""} \`list\` shows the snapshots of a cluster and the disk space that each uses.`,
+    description: `${kind.parts.snapshots ?? ""} \`list\` shows the snapshots of a cluster and the disk space that each uses.`,
     positionals: {
       action: argument(choice(["create", "list", "restore", "delete"]), {
         name: "ACTION",
@@ -21,7 +22,7 @@ export const snapshotCommand = (driver: Driver) =>
       }),
       name: argument(value(parseName), { name: "NAME", summary: "The snapshot's name; not for `list`" }),
     },
-    options: { clusterId, ...driver.placeOptions, output: outputFormat(["text", "json"]), verbose },
+    options: { clusterId, ...placeOptions(kind), output: outputFormat(["text", "json"]), verbose },
     examples: [
       { words: "snapshot create installed", summary: "Save the cluster `default` as the snapshot `installed`" },
       { words: "snapshot restore installed", summary: "Restore the cluster from that snapshot" },
@@ -32,7 +33,7 @@ export const snapshotCommand = (driver: Driver) =>
       if (action !== undefined && action !== "list" && name === undefined) problems.add(`NAME: required by ${action}`);
     },
     run: async (input, context) => {
-      const backend = await driver.open(input, context, context.signal);
+      const backend = await kind.open(input, context, context.signal);
       const { action, name = "" } = input;
       if (action === "list") return await list(backend, input.clusterId, context);
       await act(backend, { action, name, clusterId: input.clusterId }, context);

@@ -3,10 +3,11 @@ import { argument, flag } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import { ClusterError } from "../errors.ts";
 import type { Checkout } from "../platform/checkout/checkout.ts";
-import type { Driver } from "./driver.ts";
+import type { BackendKind } from "../backend/contract.ts";
+import { placeOptions } from "./backend-options.ts";
 import { checkout, clusterId } from "./options.ts";
 
-export const syncCommand = (driver: Driver) =>
+export const syncCommand = (kind: BackendKind) =>
   defineCommand({
     name: "sync",
     summary: "Sync test and bootstrap files from a checkout to the masters",
@@ -22,7 +23,7 @@ export const syncCommand = (driver: Driver) =>
     },
     options: {
       clusterId,
-      ...driver.placeOptions,
+      ...placeOptions(kind),
       checksum: flag({
         flag: "--checksum",
         summary: "Compare the contents of all files, not only of those whose size or time has changed",
@@ -42,7 +43,7 @@ export const syncCommand = (driver: Driver) =>
         import("../cluster/sync-checkout.ts"),
       ]);
       const startMs = context.clock.now();
-      const backend = await driver.open(input, context, context.signal);
+      const backend = await kind.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       await assertKeyIsHere(cluster);
       await using connections = openMaskedConnections(cluster, context);

@@ -3,13 +3,14 @@ import type { Context } from "../cli/context.ts";
 import { option, type ValuesOf } from "../cli/options/option.ts";
 import { outputFormat, text, verbose } from "../cli/options/value-types.ts";
 import { timeLimit } from "../system/time-limit.ts";
-import type { Driver } from "./driver.ts";
+import type { BackendKind } from "../backend/contract.ts";
+import { placeOptions } from "./backend-options.ts";
 import { appendSummary, checkSummary, summarizingFailure, summary } from "./summary/step-summary.ts";
 import { clusterId, skipHttpChecks, timeout } from "./options.ts";
 
-const waitOptions = (driver: Driver) => ({
+const waitOptions = (kind: BackendKind) => ({
   clusterId,
-  ...driver.placeOptions,
+  ...placeOptions(kind),
   superuserUsername: option(text, {
     flag: "--superuser-username",
     summary: "The superuser's name (enterprise only)",
@@ -31,14 +32,14 @@ const waitOptions = (driver: Driver) => ({
 
 type WaitInput = ValuesOf<ReturnType<typeof waitOptions>>;
 
-export const waitCommand = (driver: Driver) =>
+export const waitCommand = (kind: BackendKind) =>
   defineCommand({
     name: "wait",
     summary: "Wait until the platform is ready",
     description:
       "The platform is ready when the installation has succeeded on every node, every node's own check passes, every master answers over HTTP, the superuser can log in (enterprise only) and all agents are registered. Until then, print for each node what is still missing. If an installation fails, stop at once.",
     positionals: {},
-    options: waitOptions(driver),
+    options: waitOptions(kind),
     examples: [
       { words: "wait", summary: "Wait for the cluster `default`" },
       { words: "wait --summary", summary: "In GitHub Actions: show the result on the page of the run" },
@@ -47,18 +48,18 @@ export const waitCommand = (driver: Driver) =>
     check: (given, problems, context) => checkSummary(given.summary, problems, context),
     run: async (input, context) => {
       const title = `Cluster ${input.clusterId} is not ready`;
-      const task = async (): Promise<void> => wait(driver, input, context);
+      const task = async (): Promise<void> => wait(kind, input, context);
       await summarizingFailure(title, { isWanted: input.summary, context }, task);
     },
   });
 
-async function wait(driver: Driver, input: WaitInput, context: Context): Promise<void> {
+async function wait(kind: BackendKind, input: WaitInput, context: Context): Promise<void> {
   const { waitForCluster, waitTooSlow } = await import("../cluster/wait-for-cluster.ts");
   const given = input.superuserPassword;
   const password = given === "-" ? await context.stdin.readSecret("Superuser password: ", context.signal) : given;
   const startMs = context.clock.now();
   using limit = timeLimit(input.timeout, waitTooSlow(input.clusterId));
-  const backend = await driver.open(input, context, AbortSignal.any([context.signal, limit.signal]));
+  const backend = await kind.open(input, context, AbortSignal.any([context.signal, limit.signal]));
   const request = {
     clusterId: input.clusterId,
     login: { username: input.superuserUsername, password },

@@ -1,16 +1,17 @@
 import { defineCommand } from "../cli/command.ts";
 import { verbose } from "../cli/options/value-types.ts";
-import type { Driver } from "./driver.ts";
+import type { BackendKind } from "../backend/contract.ts";
+import { placeOptions } from "./backend-options.ts";
 import { clusterId } from "./options.ts";
 
-export const webCommand = (driver: Driver) =>
+export const webCommand = (kind: BackendKind) =>
   defineCommand({
     name: "web",
     summary: "Open the cluster's web UI in a browser",
     description:
       "Open the web UI of the first master and print its URL. The command needs the cluster's SSH key and the master's pinned host key, because otherwise another machine could pose as the master. The web UI may be unavailable until `wait` has returned. A cluster that uses TLS has its own certificate authority, which the browser does not know. The command prints the URL of that authority's certificate: trust the certificate, or override the browser's warning.",
     positionals: {},
-    options: { clusterId, ...driver.placeOptions, verbose },
+    options: { clusterId, ...placeOptions(kind), verbose },
     examples: [{ words: "web -c nightly", summary: "Open the web UI of the cluster `nightly`" }],
     run: async (input, context) => {
       const [{ findCluster }, { findWebUi }, { openBrowser }, { isForDesktop }] = await Promise.all([
@@ -19,7 +20,7 @@ export const webCommand = (driver: Driver) =>
         import("../system/processes/run-program.ts"),
         import("../system/processes/run-program.ts"),
       ]);
-      const backend = await driver.open(input, context, context.signal);
+      const backend = await kind.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       const { url, authorityUrl } = await findWebUi(cluster, context, context.signal);
       // The package that starts the browser can't be told which environment to pass on.

@@ -3,6 +3,10 @@ import { ClusterError, quoted, messageOf } from "../errors.ts";
 /** An option of one backend, declared once for both the command line and the library. */
 export interface BackendOption<Value = unknown> {
   readonly summary: string;
+  /** Absent: `--` and the option's name. */
+  readonly flag?: `--${string}`;
+  /** Whether it selects the place, such as a region, in which clusters are: every command that finds clusters has it. */
+  readonly isPlace?: true;
   readonly placeholder?: string;
   readonly default?: Value;
   /** The default as the help shows it. */
@@ -26,6 +30,11 @@ export type SchemaValues<Schema> = {
       ? Single<Schema[Name]>
       : Single<Schema[Name]> | undefined;
 };
+
+/** The values of the options that select the place. */
+export type PlaceValues<Schema> = SchemaValues<{
+  readonly [Name in keyof Schema as Schema[Name] extends { readonly isPlace: true } ? Name : never]: Schema[Name];
+}>;
 
 /** The options that a program passes: texts, or numbers instead of texts. */
 type Given<Schema> = {
@@ -96,5 +105,15 @@ export function checked(problemOf: (text: string) => string | undefined): (text:
 }
 
 /** The option that all backends have. Each has its own distributions. */
-export const distributionOption = <const Default extends string>(known: readonly string[], usual: Default) =>
-  ({ summary: "The operating system of the nodes", default: usual, choices: known, read: oneOf(known) }) as const;
+export const distributionOption = <const Default extends string>(
+  known: readonly string[],
+  usual: Default,
+  defaultText?: string,
+) =>
+  ({
+    summary: "The operating system of the nodes",
+    default: usual,
+    ...(defaultText !== undefined && { defaultText }),
+    choices: known,
+    read: oneOf(known),
+  }) as const;

@@ -3,7 +3,7 @@ import type { Context, Result } from "../../src/cli/context.ts";
 import { flagNames } from "../../src/cli/options/flag-names.ts";
 import { parseCommandLine } from "../../src/cli/options/parse.ts";
 import { Problems } from "../../src/cli/options/problems.ts";
-import type { Driver } from "../../src/commands/driver.ts";
+import type { BackendKind } from "../../src/backend/contract.ts";
 import { programFor } from "../../src/commands/program.ts";
 import { type Clock, silentProgress } from "../../src/system/runtime.ts";
 import { neverAborted } from "./never-aborted.ts";
@@ -20,7 +20,7 @@ interface CommandRun {
 }
 
 interface CommandSetting {
-  readonly driver: Driver;
+  readonly kind: BackendKind;
   readonly backend: Partial<Backend<unknown>>;
   readonly nowMs: number;
   /** Default: a clock that stands at `nowMs`. */
@@ -34,10 +34,10 @@ interface CommandSetting {
   readonly isInterrupted?: boolean;
 }
 
-/** Runs a command of a driver's program in this process, with the test's backend. Throws usage errors. */
+/** Runs a command of a kind's program in this process, with the test's backend. Throws usage errors. */
 export async function runCommandLine(line: string, setting: CommandSetting): Promise<CommandRun> {
-  const { driver, backend, nowMs, answer, cwd = "/tmp", environment = {} } = setting;
-  const program = programFor({ ...driver, open: async () => backend as Backend<unknown> });
+  const { kind, backend, nowMs, answer, cwd = "/tmp", environment = {} } = setting;
+  const program = programFor({ ...kind, open: async () => backend as Backend<unknown> });
   const [name, ...argv] = line.split(" ");
   const command = program.commands.find((each) => each.name === name);
   if (command === undefined) throw new Error(`no command ${name}`);

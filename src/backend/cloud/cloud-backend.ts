@@ -26,7 +26,7 @@ import {
   clusterConsoleOutput,
   clustersOf,
   findInOtherRegions,
-  listEverywhere,
+  listAllRegions,
   pickCluster,
 } from "./records.ts";
 import { removeCluster } from "./removal.ts";
@@ -36,11 +36,7 @@ export interface CloudPlace {
 }
 
 /** Opens clusters on EC2 instances in one region. Looks for credentials at once (`no-credentials`); the first call sends the first request. */
-export async function createCloudBackend(
-  { region }: CloudPlace,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<Backend<CloudOptions>> {
+export async function createCloudBackend({ region }: CloudPlace, runtime: Runtime, signal: AbortSignal) {
   const open = await openApi(region, runtime, signal);
   const api = open(region);
   const placeOf = (name: string): Place => ({
@@ -50,7 +46,7 @@ export async function createCloudBackend(
   const place = placeOf(region);
   const read = clusterReader(runtime);
   return {
-    name: "cloud",
+    name: "cloud" as const,
     place: { kind: "region", name: region, option: "region" },
     nodes: {
       ipDetect,
@@ -72,8 +68,8 @@ export async function createCloudBackend(
       const ask = () => describeInstances(api, "all", listSignal);
       return (await read(await withRegionAdvice(open, region, ask, listSignal), place)).clusters;
     },
-    listEverywhere: async (listSignal) =>
-      listEverywhere(
+    listAllPlaces: async (listSignal) =>
+      listAllRegions(
         open,
         region,
         async (name, instances) => (await read(instances, placeOf(name))).clusters,
@@ -82,7 +78,7 @@ export async function createCloudBackend(
     remove: async (cluster, removeSignal) => removeCluster(api, cluster, runtime, removeSignal),
     admission: cloudAdmission(api, runtime.environment),
     consoleOutput: async (cluster, outputSignal) => clusterConsoleOutput(api, cluster, outputSignal),
-  };
+  } satisfies Backend<CloudOptions>;
 }
 
 /** Resolves the creation and makes sure that its id is free. */

@@ -1,6 +1,19 @@
 import { ClusterError, quoted } from "../../errors.ts";
-import { type SchemaValues, matching, parsed } from "../../model/option-schema.ts";
+import { distributionOption, matching, parsed, readOptions, type SchemaValues } from "../../model/option-schema.ts";
 import { parseRegion, parseUserName } from "../../model/parse-values.ts";
+import {
+  anyText,
+  listOf,
+  mappingOf,
+  objectWith,
+  optional,
+  readArguments,
+  required,
+  type Shape,
+} from "../../model/read-arguments.ts";
+import { cidrProblem } from "./admin-cidrs.ts";
+import { defaultDistribution, distributions } from "./launch/distributions.ts";
+import { type CustomTag, tagNames } from "./tags.ts";
 
 /** A general-purpose "large" type. */
 export const defaultInstanceType = "m5.large";
@@ -17,23 +30,17 @@ export interface CloudOptions {
   readonly image?: { readonly id: string; readonly user: string };
 }
 
-export interface CustomTag {
-  readonly key: string;
-  readonly value: string;
-}
-
-/** Where to create clusters and look for them. */
-export const cloudPlaceSchema = {
+/** Every option of the backend. */
+export const cloudSchema = {
   region: {
+    isPlace: true,
+    flag: "--cloud-region",
     summary: "The cloud region",
     default: "us-west-2",
     read: parsed(parseRegion, "is not a region such as us-west-2"),
   },
-} as const;
-
-/** Options that only clusters on cloud instances have. */
-export const cloudSchema = {
   customTags: {
+    flag: "--custom-tag",
     placeholder: "<TAG_KEY>:<TAG_VALUE>",
     summary: "Tag for the instances and volumes",
     repeatable: true,
@@ -45,12 +52,14 @@ export const cloudSchema = {
     read: matching(/^[a-z0-9-]+\.[a-z0-9-]+$/, "is not an instance type such as m5.large"),
   },
   adminCidrs: {
+    flag: "--admin-cidr",
     summary: "Address range that is allowed to reach the nodes over SSH and to open the web UI",
     defaultText: "this machine's public address",
     repeatable: true,
     read: String,
   },
   subnetId: {
+    flag: "--subnet",
     summary: "Subnet for the nodes",
     defaultText: "a subnet of the default network",
     read: matching(/^subnet-[0-9a-f]{8,17}$/, "is not a subnet id such as subnet-0123456789abcdef0"),
@@ -63,6 +72,7 @@ export const cloudSchema = {
     summary: "User for SSH logins to nodes that use `image`",
     read: parsed(parseUserName, "is not a user name such as ec2-user"),
   },
+  linuxDistribution: distributionOption(distributions, defaultDistribution),
 } as const;
 
 export type CloudValues = SchemaValues<typeof cloudSchema>;
@@ -88,4 +98,91 @@ function readTag(given: string): CustomTag {
   const colon = given.indexOf(":");
   if (colon < 1) throw new ClusterError("bad-usage", `${quoted(given)} is not of the form <TAG_KEY>:<TAG_VALUE>`);
   return { key: given.slice(0, colon), value: given.slice(colon + 1) };
+}
+
+/** Finds problems with combinations of values and with address ranges. */
+export function cloudProblems(values: Partial<CloudValues>): readonly string[] {
+  const { adminCidrs = [], customTags = [], image, sshUser } = values;
+  const ranges = adminCidrs.flatMap((range) => cidrProblem(range) ?? []);
+  const tags = customTags.flatMap(({ key, value }, index) => tagProblem(key, value, customTags.slice(0, index)) ?? []);
+  const isHalf = (image === undefined) !== (sshUser === undefined);
+  return [
+    ...ranges.map((problem) => `\`adminCidrs\`: ${problem}`),
+    ...tags.map((problem) => `\`customTags\`: ${problem}`),
+    ...(isHalf ? ["`image` and `sshUser`: pass both or neither"] : []),
+  ];
+}
+
+/** EC2 allows 50 tags per resource. Some of them are ours, and `Name` is added to every resource. */
+const limit = 50 - Object.keys(tagNames).length - 1;
+const reserved = ["aws:", "cluster-e2e:"] as const;
+
+/**
+ * Returns what is wrong with one more custom tag beside `others`, or `undefined`. Source:
+ * https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html#tag-restrictions
+ */
+export function tagProblem(key: string, value: string, others: readonly CustomTag[]): string | undefined {
+  // A key ends at the first colon, so this looks for a reserved prefix in the whole text.
+  const prefix = reserved.find((candidate) => `${key}:${value}`.toLowerCase().startsWith(candidate));
+  if (key === "") return "a tag needs a key: <TAG_KEY>:<TAG_VALUE>";
+  if (prefix !== undefined) return `tag "${key}:${value}" begins with the reserved "${prefix}"`;
+  if (characters(key) > 128) return `tag key "${shortened(key)}" is longer than 128 characters`;
+  if (characters(value) > 256) return `the value of tag "${key}" is longer than 256 characters`;
+  if (hasControlCharacter(key + value)) return `tag "${key}" contains a control character`;
+  if (others.some((tag) => tag.key === key)) return `tag "${key}" is set twice`;
+  if (others.length >= limit) return `more than ${limit} custom tags`;
+  return undefined;
+}
+
+const characters = (text: string): number => Array.from(text).length;
+const shortened = (text: string): string => `${text.slice(0, 20)}…`;
+const hasControlCharacter = (text: string): boolean => /\p{Cc}/u.test(text);
+
+/** Options for the clusters of the library's CloudBackend. */
+export interface CloudBackendOptions {
+  /** Such as `us-west-2`. */
+  readonly region: string;
+  /** The operating system of the nodes, such as `debian-12`; default: `centos-7`, as for `cluster-cloud`. */
+  readonly linuxDistribution?: string;
+  /** Default: `m5.large`. */
+  readonly instanceType?: string;
+  /** Tags of instances and volumes: values by key. */
+  readonly customTags?: Readonly<Record<string, string>>;
+  /**
+   * Address ranges that may reach the nodes over SSH and the web UI, such as `192.0.2.0/24`; default: the address from which this machine is seen.
+   */
+  readonly adminCidrs?: readonly string[];
+  /** Such as `subnet-0123456789abcdef0`; default: a subnet of the default network. */
+  readonly subnetId?: string;
+  /** An image of your own instead of the distribution's newest, with the user for SSH logins. */
+  readonly image?: { readonly id: string; readonly user: string };
+}
+
+const shape: Shape<CloudBackendOptions> = {
+  region: required(anyText),
+  linuxDistribution: optional(anyText),
+  instanceType: optional(anyText),
+  customTags: optional(mappingOf(anyText)),
+  adminCidrs: optional(listOf(anyText)),
+  subnetId: optional(anyText),
+  image: optional(objectWith({ id: required(anyText), user: required(anyText) })),
+};
+
+/** Reads the options into the form that a creation needs. Throws `bad-usage` with every problem found. */
+export function readCloudOptions(given: CloudBackendOptions): {
+  readonly region: string;
+  readonly distribution: string;
+  readonly options: CloudOptions;
+} {
+  const { image, customTags: tags = {}, ...others } = readArguments(given, shape);
+  const texts = {
+    ...others,
+    image: image?.id,
+    sshUser: image?.user,
+  };
+  // In the library, a key may contain a colon. In text, it would look like the colon before the value.
+  const customTags = Object.entries(tags).map(([key, value]) => ({ key, value }));
+  const values = readOptions(cloudSchema, texts, (read) => cloudProblems({ ...read, customTags }));
+  const { region, linuxDistribution } = values;
+  return { region, distribution: linuxDistribution, options: cloudOptions({ ...values, customTags }) };
 }

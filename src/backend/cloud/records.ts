@@ -3,7 +3,7 @@ import { messageOf } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, byRoleAndIndex, clusterState } from "../../model/cluster-record.ts";
 import { parseRegion } from "../../model/parse-values.ts";
 import { creationDirectory } from "../../store/creation-folder.ts";
-import type { EverywhereList, NamedText, OtherPlaces } from "../contract.ts";
+import type { AllPlacesList, NamedText, OtherPlaces } from "../contract.ts";
 import { consoleOutputs } from "../shared/node-scripts.ts";
 import { isFailure } from "./api/api-errors.ts";
 import { type CloudApi, describeInstances } from "./api/api.ts";
@@ -104,12 +104,12 @@ export function toNode(machine: Machine): NodeRecord {
 const limitMs = 20_000;
 
 /** Lists the clusters of all enabled regions concurrently. A region that doesn't answer is named, never left out silently. */
-export async function listEverywhere(
+export async function listAllRegions(
   open: OpenRegion,
   here: string,
   read: (region: string, instances: readonly Instance[]) => Promise<readonly ClusterRecord[]>,
   signal: AbortSignal,
-): Promise<EverywhereList> {
+): Promise<AllPlacesList> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
   const regions = (await enabledRegions(open(here), bounded)).toSorted();
   const clusters: (readonly ClusterRecord[])[] = [];

@@ -1,5 +1,4 @@
 import type { Tag } from "@aws-sdk/client-ec2";
-import type { CustomTag } from "./options.ts";
 
 /** The names of our tags, in one place. Commands read everything that they need to know about a cluster from these tags. */
 export const tagNames = {
@@ -42,4 +41,10 @@ export function readTags(tags: readonly Tag[] | undefined): TagValues {
 /** Returns the name of a cluster's one security group. EC2 accepts a name once per network, which keeps two creations from using one id. */
 export function groupName(clusterId: string): string {
   return `cluster-e2e-${clusterId}`;
+}
+
+/** A tag that the user adds. */
+export interface CustomTag {
+  readonly key: string;
+  readonly value: string;
 }

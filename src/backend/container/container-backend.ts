@@ -31,11 +31,11 @@ export async function openContainerBackend(
   { engine: named }: { readonly engine: EngineName | undefined },
   runtime: Runtime,
   signal: AbortSignal,
-): Promise<Backend<ContainerOptions>> {
+) {
   return createContainerBackend(await chooseEngine(named, runtime, signal), runtime);
 }
 
-function createContainerBackend(engine: Engine, runtime: Runtime): Backend<ContainerOptions> {
+function createContainerBackend(engine: Engine, runtime: Runtime) {
   const root = creationsRoot(engine, runtime);
   const readClusters = async (selection: Selection, signal: AbortSignal): Promise<readonly ClusterRecord[]> => {
     const inventory = await readInventory(engine, selection, root, signal);
@@ -44,7 +44,7 @@ function createContainerBackend(engine: Engine, runtime: Runtime): Backend<Conta
     return toClusters(inventory, root);
   };
   return {
-    name: "container",
+    name: "container" as const,
     // Engines know nothing about each other's containers, just as regions don't know each other's machines.
     place: { kind: "engine", name: engine.kind.name, option: "engine" },
     nodes: { ipDetect, ipDetectPublic: undefined, nodesKeepTime: false, cgroups1Advice: hostCgroupsAdvice },
@@ -58,7 +58,7 @@ function createContainerBackend(engine: Engine, runtime: Runtime): Backend<Conta
     remove: async (cluster, signal) => removeCluster(engine, cluster, runtime, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(engine, cluster, signal),
     snapshots: new ContainerSnapshots(engine, root, runtime),
-  };
+  } satisfies Backend<ContainerOptions>;
 }
 
 /**

@@ -1,6 +1,8 @@
 import { ClusterError } from "../../errors.ts";
-import { type SchemaValues, checked, oneOf } from "../../model/option-schema.ts";
-import { engineNames } from "./engine/engine-kind.ts";
+import { checked, distributionOption, oneOf, readOptions, type SchemaValues } from "../../model/option-schema.ts";
+import { anyText, listOf, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
+import { type EngineName, engineNames } from "./engine/engine-kind.ts";
+import { defaultDistribution, defaultDistributionText, distributions } from "./distributions.ts";
 
 /** Options that only container clusters have. The command line checks them. */
 export interface ContainerOptions {
@@ -32,19 +34,17 @@ export const imageProblem = (given: string): string | undefined =>
     ? undefined
     : `"${given}" is not an image such as registry.example.com/node:1`;
 
-/** Where to create clusters and look for them. */
-export const containerPlaceSchema = {
+/** Every option of the backend. */
+export const containerSchema = {
   engine: {
+    isPlace: true,
     summary: "The container engine",
     defaultText: "the first that answers: Docker, then Podman",
     choices: engineNames,
     read: oneOf(engineNames),
   },
-} as const;
-
-/** Options that only clusters of containers have. */
-export const containerSchema = {
   customVolumes: {
+    flag: "--custom-volume",
     placeholder: "</path/here:/path/on/nodes[:ro]>",
     summary: "File or folder of this machine to mount on all nodes",
     repeatable: true,
@@ -65,6 +65,7 @@ export const containerSchema = {
     defaultText: "an image that is built once for the distribution",
     read: checked(imageProblem),
   },
+  linuxDistribution: distributionOption(distributions, defaultDistribution, defaultDistributionText),
 } as const;
 
 export type ContainerValues = SchemaValues<typeof containerSchema>;
@@ -95,4 +96,45 @@ export async function volumeProblems(volumes: readonly string[]): Promise<readon
 export async function assertVolumesExist(volumes: readonly string[]): Promise<void> {
   const problems = await volumeProblems(volumes);
   if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
+}
+
+/** Options for the clusters of the library's ContainerBackend. */
+export interface ContainerBackendOptions {
+  /** The engine: `docker` or `podman`; default: the first that answers, Docker before Podman. */
+  readonly engine?: EngineName;
+  /**
+   * The operating system of the nodes, such as `debian-12`; default: `centos-7` under cgroups 1, `debian-12` under
+   * cgroups 2.
+   */
+  readonly linuxDistribution?: string;
+  /** An image of your own with systemd and sshd, instead of one built for the distribution. */
+  readonly nodeImage?: string;
+  /**
+   * Files of this machine to mount into every node: `/path/here:/path/on/the/nodes`, with `:ro` at the end for
+   * read-only mounts.
+   */
+  readonly customVolumes?: readonly string[];
+  /** Memory that each node may use, such as `2g`; default: no limit. */
+  readonly memory?: string;
+  /** CPUs that each node may use, such as 1.5; default: no limit. */
+  readonly cpus?: number;
+}
+
+const shape: Shape<ContainerBackendOptions> = {
+  engine: optional(anyText),
+  linuxDistribution: optional(anyText),
+  nodeImage: optional(anyText),
+  customVolumes: optional(listOf(anyText)),
+  memory: optional(textOrNumber),
+  cpus: optional(textOrNumber),
+};
+
+/** Reads the options into the form that a creation needs. Throws `bad-usage` with every problem found. */
+export function readContainerOptions(given: ContainerBackendOptions): {
+  readonly engine: EngineName | undefined;
+  readonly distribution: string;
+  readonly options: ContainerOptions;
+} {
+  const values = readOptions(containerSchema, { ...readArguments(given, shape) }, () => []);
+  return { engine: values.engine, distribution: values.linuxDistribution, options: containerOptions(values) };
 }

@@ -1,5 +1,7 @@
 import { ClusterError } from "../../errors.ts";
-import { type SchemaValues, checked, oneOf } from "../../model/option-schema.ts";
+import { checked, distributionOption, oneOf, readOptions, type SchemaValues } from "../../model/option-schema.ts";
+import { anyText, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
+import { defaultDistribution, defaultDistributionText, distributions } from "./images/images.ts";
 
 /** From the fastest to the slowest: Linux's, macOS's, and QEMU's own translation, which works everywhere. */
 export const accelerators = ["kvm", "hvf", "tcg"] as const;
@@ -67,7 +69,7 @@ export function imageProblem(source: string | undefined, sha256: string | undefi
   return undefined;
 }
 
-/** Options that only clusters of virtual machines have. */
+/** Every option of the backend. */
 export const vmSchema = {
   memory: {
     summary: "Memory of each node, such as 4g; a number without a unit means megabytes",
@@ -104,6 +106,7 @@ export const vmSchema = {
     summary: "SHA-256 checksum of `image`; required if that is a URL",
     read: checked(sumProblem),
   },
+  linuxDistribution: distributionOption(distributions, defaultDistribution, defaultDistributionText),
 } as const;
 
 export type VmValues = SchemaValues<typeof vmSchema>;
@@ -144,3 +147,40 @@ function readImage(given: string): string {
 }
 
 const megabytes = (given: string): number => readMegabytes(given) ?? 0;
+
+/** Options for the clusters of the library's VmBackend. */
+export interface VmBackendOptions {
+  /** The operating system of the nodes, such as `debian-12`, which is the default unless the platform needs another one. */
+  readonly linuxDistribution?: string;
+  /** Memory of each node, such as `4g`; default: `2g`. */
+  readonly memory?: string;
+  /** CPUs of each node; default: 2. */
+  readonly cpus?: number;
+  /** The maximum size of each node's disk, such as `40g`; default: `20g`. */
+  readonly diskSize?: string;
+  /** `kvm`, `hvf` or `tcg`: QEMU uses only this one; default: the best that works. */
+  readonly accelerator?: Accelerator;
+  /** A disk image of your own with cloud-init, instead of the distribution's: an absolute path, or a URL, which requires the SHA-256 sum. */
+  readonly image?: string;
+  /** The image's SHA-256 sum, hexadecimal. */
+  readonly imageSha256?: string;
+}
+
+const shape: Shape<VmBackendOptions> = {
+  linuxDistribution: optional(anyText),
+  memory: optional(textOrNumber),
+  cpus: optional(textOrNumber),
+  diskSize: optional(anyText),
+  accelerator: optional(anyText),
+  image: optional(anyText),
+  imageSha256: optional(anyText),
+};
+
+/** Reads the options into the form that a creation needs. Throws `bad-usage` with every problem found. */
+export function readVmOptions(given: VmBackendOptions): {
+  readonly distribution: string;
+  readonly options: VmOptions;
+} {
+  const values = readOptions(vmSchema, { ...readArguments(given, shape) }, vmProblems);
+  return { distribution: values.linuxDistribution, options: vmOptions(values) };
+}

@@ -21,12 +21,12 @@ import { VmSnapshots } from "./snapshots/vm-snapshots.ts";
 import { VmCreation } from "./vm-creation.ts";
 
 /** Opens clusters of QEMU virtual machines on this machine. Everything known about them is in their folders. */
-export function createVmBackend(runtime: Runtime): Backend<VmOptions> {
+export function createVmBackend(runtime: Runtime) {
   const { environment } = runtime;
   const qemu = openQemu(runtime, hostArchitecture());
   const root = join(stateFolder(environment), "vm");
   return {
-    name: "vm",
+    name: "vm" as const,
     place: undefined,
     nodes: {
       ipDetect,
@@ -53,16 +53,16 @@ export function createVmBackend(runtime: Runtime): Backend<VmOptions> {
       const resolved = await resolveCopy(qemu, request, { root, runtime }, signal);
       return new VmCopy({ qemu, root, request, resolved }, runtime);
     },
-    find: async (clusterId) => {
+    find: async (clusterId, _signal) => {
       const stored = (await readClusters(root)).find(({ facts }) => facts.clusterId === clusterId);
       return stored === undefined ? undefined : observeCluster(stored);
     },
-    findInOtherPlaces: async () => Promise.resolve({ places: [], unreachable: [] }),
-    list: async () => listClusters(root, runtime),
+    findInOtherPlaces: async (_clusterId, _signal) => Promise.resolve({ places: [], unreachable: [] }),
+    list: async (_signal) => listClusters(root, runtime),
     remove: async ({ directory }, signal) => removeCreation(directory, runtime, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(cluster, signal),
     snapshots: new VmSnapshots(qemu, runtime),
-  };
+  } satisfies Backend<VmOptions>;
 }
 
 async function listClusters(root: string, { progress }: Runtime): Promise<readonly ClusterRecord[]> {

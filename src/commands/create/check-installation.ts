@@ -3,12 +3,12 @@ import type { Problems } from "../../cli/options/problems.ts";
 import { nodeCountProblem } from "../../cluster/node-counts.ts";
 import { installationProblems } from "../../cluster/plan-installation.ts";
 import { superuserLogin } from "../../cluster/wait-for-cluster.ts";
-import type { Driver } from "../driver.ts";
+import type { BackendKind } from "../../backend/contract.ts";
 import type { CreateInput } from "./create-options.ts";
 
 /** Checks what only a cluster that is to be installed has. */
 export async function checkInstallation(
-  driver: Driver,
+  kind: BackendKind,
   given: Partial<CreateInput>,
   problems: Problems,
   context: Context,
@@ -16,7 +16,7 @@ export async function checkInstallation(
   const nodes = nodeCountProblem((given.masters ?? 1) + (given.agents ?? 0) + (given.publicAgents ?? 0));
   if (nodes !== undefined) problems.add(`--masters, --agents, --public-agents: ${nodes}`);
   if (given.enableSelinuxEnforcing && given.linuxDistribution !== undefined) {
-    const problem = driver.selinuxProblem(given.linuxDistribution);
+    const problem = kind.selinuxProblem(given.linuxDistribution);
     if (problem !== undefined) problems.add(`--enable-selinux-enforcing: ${problem}`);
   }
   for (const problem of await installationProblems(given, context.environment, context.signal)) problems.add(problem);
@@ -24,5 +24,5 @@ export async function checkInstallation(
     const login = superuserLogin(given.variant ?? "oss", given.extraConfig ?? {}, given.superuserPassword);
     for (const problem of login.problems ?? []) problems.add(problem);
   }
-  await driver.checkCreation(given, problems, context);
+  for (const problem of await kind.problems(given)) problems.add(problem);
 }

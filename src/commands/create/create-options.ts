@@ -13,7 +13,8 @@ import { variants } from "../../model/cluster-record.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import { securityModes } from "../../platform/configuration/configuration.ts";
 import type { Checked } from "../../system/checked.ts";
-import type { Driver } from "../driver.ts";
+import type { BackendKind } from "../../backend/contract.ts";
+import { creationOptions, placeOptions } from "../backend-options.ts";
 import { clusterId, timeout } from "../options.ts";
 import { summary } from "../summary/step-summary.ts";
 
@@ -63,31 +64,24 @@ const platformOptions = {
   }),
 };
 
-const replaced: readonly string[] = [
-  "artifact",
-  "artifactSha256",
-  "variant",
-  "masters",
-  "agents",
-  "publicAgents",
-  "linuxDistribution",
-];
+const replaced: readonly string[] = ["artifact", "artifactSha256", "variant", "masters", "agents", "publicAgents"];
 
-const from = (driver: Driver) =>
+const from = (kind: BackendKind, help: string) =>
   option(value(snapshotReference), {
     flag: "--from",
     placeholder: "<cluster_id:snapshot>",
-    summary:
-      "Create the cluster from a snapshot instead of an artifact: it continues where the snapshot was made, with the same nodes and platform",
-    replaces: [...replaced, ...Object.keys(driver.creationOptions), ...Object.keys(platformOptions)],
+    summary: help,
+    replaces: [...replaced, ...Object.keys(creationOptions(kind)), ...Object.keys(platformOptions)],
   });
 
 /** The type has the option for every program, so that its value is `undefined` where it isn't declared. */
-const copyOptions = (driver: Driver) =>
-  (driver.snapshots?.canCopy === true ? { from: from(driver) } : {}) as { readonly from: ReturnType<typeof from> };
+function copyOptions(kind: BackendKind) {
+  const { planCopy: help } = kind.parts;
+  return (help === undefined ? {} : { from: from(kind, help) }) as { readonly from: ReturnType<typeof from> };
+}
 
 /** Every option of `create`, including the backend's own. */
-export const createOptions = (driver: Driver) => ({
+export const createOptions = (kind: BackendKind) => ({
   variant: option(choice(variants), {
     flag: "--variant",
     summary: "Variant of the platform; must match the artifact",
@@ -96,16 +90,10 @@ export const createOptions = (driver: Driver) => ({
   masters: option(masterCount, { flag: "--masters", summary: "Number of masters: 1, 3, 5, 7 or 9", default: 1 }),
   agents: option(nodeCount, { flag: "--agents", summary: "Number of agents", default: 1 }),
   publicAgents: option(nodeCount, { flag: "--public-agents", summary: "Number of public agents", default: 1 }),
-  ...driver.placeOptions,
-  linuxDistribution: option(choice(driver.distributions), {
-    flag: "--linux-distribution",
-    summary: "The operating system of the nodes",
-    default: driver.defaultDistribution,
-    ...(driver.defaultDistributionText !== undefined && { defaultText: driver.defaultDistributionText }),
-  }),
-  ...driver.creationOptions,
+  ...placeOptions(kind),
+  ...creationOptions(kind),
   ...platformOptions,
-  ...copyOptions(driver),
+  ...copyOptions(kind),
   artifactSha256: option(value(parseSha256), {
     flag: "--artifact-sha256",
     summary: "Expected SHA-256 checksum of the artifact",
@@ -123,7 +111,7 @@ export const createOptions = (driver: Driver) => ({
   }),
   dryRun: flag({
     flag: "--dry-run",
-    summary: `Show what would be created${driver.hasLifetime ? " and what it would cost" : ""}; change nothing`,
+    summary: `Show what would be created${kind.hasLifetime ? " and what it would cost" : ""}; change nothing`,
   }),
   keepOnFailure: flag({ flag: "--keep-on-failure", summary: "Keep the machines as they are if the creation fails" }),
   summary,

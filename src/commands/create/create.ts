@@ -9,7 +9,7 @@ import type { ClusterRecord } from "../../model/cluster-record.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { type CreateInput, createOptions } from "./create-options.ts";
-import type { Driver } from "../driver.ts";
+import type { BackendKind } from "../../backend/contract.ts";
 import { checkSummary, summarizingFailure } from "../summary/step-summary.ts";
 
 const positionals = {
@@ -21,8 +21,8 @@ const positionals = {
   }),
 };
 
-export const createCommand = (driver: Driver) => {
-  const options = createOptions(driver);
+export const createCommand = (kind: BackendKind) => {
+  const options = createOptions(kind);
   return defineCommand({
     name: "create",
     summary: "Create a cluster",
@@ -51,18 +51,18 @@ export const createCommand = (driver: Driver) => {
       if (given.summary && given.dryRun) problems.add("--summary: cannot be combined with --dry-run");
       if (given.from !== undefined) return;
       const { checkInstallation } = await import("./check-installation.ts");
-      await checkInstallation(driver, given, problems, context);
+      await checkInstallation(kind, given, problems, context);
     },
     run: async (input, context) => {
       const { clusterId, summary: isWanted } = input;
       const title = `Cluster ${clusterId} could not be ${input.wait ? "created, or did not become ready" : "created"}`;
-      await summarizingFailure(title, { isWanted, context }, async () => runCreate(driver, input, context));
+      await summarizingFailure(title, { isWanted, context }, async () => runCreate(kind, input, context));
     },
   });
 };
 
 /** Checks everything that can be checked locally before the first request that costs money. */
-async function runCreate(driver: Driver, input: CreateInput, context: Context): Promise<void> {
+async function runCreate(kind: BackendKind, input: CreateInput, context: Context): Promise<void> {
   const [{ createCluster }, { creationTooSlow }, { summarizeCreation }, { timeLimit }] = await Promise.all([
     import("../../cluster/create.ts"),
     import("../../cluster/create/create-request.ts"),
@@ -70,12 +70,12 @@ async function runCreate(driver: Driver, input: CreateInput, context: Context): 
     import("../../system/time-limit.ts"),
   ]);
   const login = await readLogin(input, context);
-  const request = createRequest(driver, input, context);
+  const request = createRequest(kind, input, context);
   using limit = timeLimit(input.timeout, creationTooSlow(input.clusterId));
   const signal = AbortSignal.any([context.signal, limit.signal]);
   const [install, backend] = await Promise.all([
     checkedInstallation(request, context, signal),
-    driver.open(input, context, signal),
+    kind.open(input, context, signal),
   ]);
   if (input.dryRun) {
     const summary = await summarizeCreation(request, { backend, install }, signal);
@@ -84,7 +84,7 @@ async function runCreate(driver: Driver, input: CreateInput, context: Context): 
     return;
   }
   const cluster = await createCluster(request, { backend, install }, context, context.signal);
-  await finish(backend, cluster, { driver, input, login, deadlineMs: request.deadlineMs }, context);
+  await finish(backend, cluster, { kind, input, login, deadlineMs: request.deadlineMs }, context);
 }
 
 async function checkedInstallation(
@@ -106,7 +106,7 @@ async function checkedInstallation(
 }
 
 interface Finish {
-  readonly driver: Driver;
+  readonly kind: BackendKind;
   readonly input: CreateInput;
   readonly login: SuperuserLogin | undefined;
   readonly deadlineMs: number;
@@ -116,7 +116,7 @@ interface Finish {
 async function finish(
   backend: Backend<unknown>,
   cluster: ClusterRecord,
-  { driver, input, login, deadlineMs }: Finish,
+  { kind, input, login, deadlineMs }: Finish,
   context: Context,
 ): Promise<void> {
   const { from } = input;
@@ -125,7 +125,7 @@ async function finish(
       ? "The installation has started"
       : `The nodes continue from snapshot "${from.name}" of cluster "${from.clusterId}"`;
   const { reportCreated, summarizeCreated } = await import("./report-created.ts");
-  reportCreated(cluster, { driver, input, happened }, context);
+  reportCreated(cluster, { kind, input, happened }, context);
   await summarizeCreated("Cluster created", { cluster, input }, context);
   if (!input.wait) return;
   const { waitForCluster } = await import("../../cluster/wait-for-cluster.ts");
@@ -149,7 +149,7 @@ async function readLogin(input: CreateInput, { stdin, signal }: Context): Promis
   return accepted(superuserLogin(variant, input.extraConfig ?? {}, password));
 }
 
-function createRequest(driver: Driver, input: CreateInput, context: Context): CreateRequest<unknown> {
+function createRequest(kind: BackendKind, input: CreateInput, context: Context): CreateRequest<unknown> {
   const { from } = input;
   return {
     clusterId: input.clusterId,
@@ -159,7 +159,7 @@ function createRequest(driver: Driver, input: CreateInput, context: Context): Cr
             variant: input.variant,
             distribution: input.linuxDistribution,
             counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
-            options: driver.creation(input),
+            options: kind.creationOptions(input),
           }
         : { from },
     installation: from === undefined ? installationRequest(input) : undefined,

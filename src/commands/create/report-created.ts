@@ -1,7 +1,8 @@
 import type { Context } from "../../cli/context.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { placeOptions, programName } from "../backend-options.ts";
 import { clusterView, durationText, nodeView, numbered } from "../cluster-view.ts";
-import type { Driver } from "../driver.ts";
+import type { BackendKind } from "../../backend/contract.ts";
 import { renderCluster } from "../summary/render-summary.ts";
 import { appendSummary } from "../summary/step-summary.ts";
 import type { CreateInput } from "./create-options.ts";
@@ -11,7 +12,7 @@ type Created = Pick<CreateInput, "wait" | "summary">;
 /** Prints the result of a creation. `happened` says what the nodes do now, such as "The installation has started". */
 export function reportCreated(
   cluster: ClusterRecord,
-  { driver, input, happened }: { readonly driver: Driver; readonly input: Created; readonly happened: string },
+  { kind, input, happened }: { readonly kind: BackendKind; readonly input: Created; readonly happened: string },
   { output, progress, clock }: Context,
 ): void {
   const facts = clusterView(cluster, clock.now());
@@ -28,7 +29,7 @@ export function reportCreated(
   }
   const phases = progress.timings().map(({ title, ms }) => ({ title, seconds: Math.round(ms / 100) / 10 }));
   progress.note(`Phases: ${phases.map(({ title, seconds }) => `${title} ${seconds.toFixed(1)} s`).join(", ")}.`);
-  const next = `${driver.program} wait --cluster-id ${cluster.id}${placeWords(driver, input)}`;
+  const next = `${programName(kind)} wait --cluster-id ${cluster.id}${placeWords(kind, input)}`;
   if (!input.wait) progress.note(`Next: ${next}`);
   output.result({
     text: cluster.id,
@@ -37,8 +38,8 @@ export function reportCreated(
 }
 
 /** The options that name the place, unless it is the default one. */
-function placeWords(driver: Driver, input: Readonly<Record<string, unknown>>): string {
-  const given = Object.entries(driver.placeOptions).filter(
+function placeWords(kind: BackendKind, input: Readonly<Record<string, unknown>>): string {
+  const given = Object.entries(placeOptions(kind)).filter(
     ([name, option]) => input[name] !== undefined && input[name] !== option.default,
   );
   return given.map(([name, option]) => ` ${option.flag} ${String(input[name])}`).join("");

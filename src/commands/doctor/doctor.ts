@@ -3,19 +3,20 @@ import type { Context } from "../../cli/context.ts";
 import { formatDuration, outputFormat, verbose } from "../../cli/options/value-types.ts";
 import { type Colours, isColoured, loadColours, noColours } from "../../cli/terminal/output-writer.ts";
 import type { CheckResult } from "../../model/check.ts";
-import type { Driver } from "../driver.ts";
+import type { BackendKind } from "../../backend/contract.ts";
+import { placeOptions } from "../backend-options.ts";
 
 /** The limit for all checks together. The cloud's checks have shorter limits of their own, which usually apply first. */
 const limitMs = 40_000;
 
-export const doctorCommand = (driver: Driver) =>
+export const doctorCommand = (kind: BackendKind) =>
   defineCommand({
     name: "doctor",
-    summary: `Check ${driver.doctorSubject} for common problems`,
+    summary: `Check ${kind.doctorSubject} for common problems`,
     description:
       "Run all checks at the same time and print how to fix each problem. The checks change nothing. The exit code is 1 if a check fails.",
     positionals: {},
-    options: { ...driver.placeOptions, output: outputFormat(["text", "json"]), verbose },
+    options: { ...placeOptions(kind), output: outputFormat(["text", "json"]), verbose },
     examples: [
       { words: "doctor", summary: "Check everything before the first `create`" },
       { words: "doctor -v", summary: "Also print details, and how long each check took" },
@@ -27,7 +28,7 @@ export const doctorCommand = (driver: Driver) =>
       const ended = new AbortController();
       const shared = AbortSignal.any([context.signal, ended.signal]);
       try {
-        const checks = machineChecks(context, await driver.doctorChecks(input, context, shared));
+        const checks = machineChecks(context, await kind.checks(input, context, shared));
         const found = await runChecks(checks, { ...context, limitMs }, context.signal);
         const results = found.map((result) => withFlags(result, context));
         const isColourful = context.isTerminal.stdout && isColoured(context.environment);

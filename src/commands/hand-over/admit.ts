@@ -4,15 +4,15 @@ import type { Context } from "../../cli/context.ts";
 import { argument, flag, option } from "../../cli/options/option.ts";
 import { outputFormat, text, verbose } from "../../cli/options/value-types.ts";
 import { tableText } from "../cluster-view.ts";
-import type { Driver } from "../driver.ts";
+import type { BackendKind } from "../../backend/contract.ts";
+import { placeOptions } from "../backend-options.ts";
 import { clusterId } from "../options.ts";
 
-export const admitCommand = (driver: Driver) =>
+export const admitCommand = (kind: BackendKind) =>
   defineCommand({
     name: "admit",
     summary: "Let a computer reach a cluster",
-    description:
-      "Let this computer's public address, or the given addresses, reach the nodes over SSH and open the web UI. Only rules of the cluster's own security group are changed. The command needs no SSH key of the cluster, so run it before `import`.",
+    description: kind.parts.admission ?? "",
     positionals: {
       range: argument(text, {
         name: "CIDR",
@@ -22,7 +22,7 @@ export const admitCommand = (driver: Driver) =>
     },
     options: {
       clusterId,
-      ...driver.placeOptions,
+      ...placeOptions(kind),
       list: flag({ flag: "--list", summary: "Show who is admitted, and change nothing" }),
       remove: option(text, { flag: "--remove", placeholder: "<cidr>", summary: "Address range to stop admitting" }),
       output: outputFormat(["text", "json"]),
@@ -40,7 +40,7 @@ export const admitCommand = (driver: Driver) =>
     },
     run: async (input, context) => {
       const { admitRange, removeRange } = await import("../../cluster/admission.ts");
-      const backend = await driver.open(input, context, context.signal);
+      const backend = await kind.open(input, context, context.signal);
       const { list: isList, range, remove } = input;
       if (isList) return await list(backend, input.clusterId, context);
       if (remove !== undefined) {

@@ -1,10 +1,11 @@
 import { defineCommand } from "../../cli/command.ts";
 import { option } from "../../cli/options/option.ts";
 import { path, text, verbose } from "../../cli/options/value-types.ts";
-import type { Driver } from "../driver.ts";
+import type { BackendKind } from "../../backend/contract.ts";
+import { placeOptions } from "../backend-options.ts";
 import { clusterId } from "../options.ts";
 
-export const exportCommand = (driver: Driver) =>
+export const exportCommand = (kind: BackendKind) =>
   defineCommand({
     name: "export",
     summary: "Export a cluster for use on another computer",
@@ -13,7 +14,7 @@ export const exportCommand = (driver: Driver) =>
     positionals: {},
     options: {
       clusterId,
-      ...driver.placeOptions,
+      ...placeOptions(kind),
       outputFile: option(path, {
         flag: "--output-file",
         placeholder: "<file>",
@@ -40,7 +41,7 @@ export const exportCommand = (driver: Driver) =>
       const { exportCluster } = await import("../../cluster/export-cluster.ts");
       const { outputFile, recipients } = input;
       const { environment, signal } = context;
-      const backend = await driver.open(input, context, signal);
+      const backend = await kind.open(input, context, signal);
       const plain = await exportCluster(backend, input.clusterId, signal);
       const { encrypt } = await import("../../cluster/export-cluster.ts");
       const exported = recipients.length === 0 ? plain : await encrypt(plain, recipients, environment, signal);

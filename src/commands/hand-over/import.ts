@@ -3,9 +3,9 @@ import type { Context } from "../../cli/context.ts";
 import { argument } from "../../cli/options/option.ts";
 import { outputFormat, value, verbose } from "../../cli/options/value-types.ts";
 import { ClusterError, messageOf } from "../../errors.ts";
-import type { Driver } from "../driver.ts";
+import type { BackendKind } from "../../backend/contract.ts";
 
-export const importCommand = (driver: Driver) =>
+export const importCommand = (kind: BackendKind) =>
   defineCommand({
     name: "import",
     summary: "Use a cluster that another computer has exported",
@@ -30,7 +30,7 @@ export const importCommand = (driver: Driver) =>
         file === "-" ? "stdin" : file,
       );
       const { region } = handOver;
-      const backend = await driver.open({ region }, context, context.signal);
+      const backend = await kind.open({ region }, context, context.signal);
       const { id } = await importCluster(backend, handOver, context, context.signal);
       context.output.result({ text: id, data: { cluster: id, region } });
     },

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { folderBackend } from "../../support/folder-backend.ts";
@@ -20,7 +20,7 @@ async function openCreation() {
   const { backend, destroyed } = folderBackend({ ...machines, nodes: machines.nodes.map(web.of) });
   await writeFile(join(scratch.path, "artifact.sh"), exampleArtifact("oss"));
   const environment = { XDG_STATE_HOME: join(scratch.path, "state"), TMPDIR: scratch.path };
-  const setting = { driver: containerDriver, backend, nowMs: 0, clock: systemClock, cwd: scratch.path };
+  const setting = { kind: containerKind, backend, nowMs: 0, clock: systemClock, cwd: scratch.path };
   return {
     folder: scratch.path,
     backend,

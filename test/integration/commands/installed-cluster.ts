@@ -1,6 +1,6 @@
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import type { ClusterRecord } from "../../../src/model/cluster-record.ts";
 import { type Clock, systemClock } from "../../../src/system/runtime.ts";
 import { exampleCluster } from "../../support/install-example.ts";
@@ -46,7 +46,7 @@ export async function installedCluster(): Promise<InstalledCluster> {
     folder: scratch.path,
     run: async (line, environment = {}) =>
       runCommandLine(`${line} -c example`, {
-        driver: containerDriver,
+        kind: containerKind,
         backend,
         nowMs: 0,
         clock: fastClock,

@@ -2,7 +2,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
 import { closeMasterConnections } from "../../../src/ssh/session/master-connection.ts";
@@ -41,7 +41,7 @@ async function openNode() {
     folder: scratch.path,
     run: async (words: string) =>
       runCommandLine(`run -c example ${words}`, {
-        driver: containerDriver,
+        kind: containerKind,
         backend: { name: "container", find: async () => cluster },
         nowMs: 0,
         cwd: scratch.path,

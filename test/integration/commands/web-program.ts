@@ -3,7 +3,7 @@
  * Arguments: VARIANT FOLDER.
  */
 import { writeFile } from "node:fs/promises";
-import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import type { NodeRecord, Variant } from "../../../src/model/cluster-record.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
@@ -46,5 +46,5 @@ const web = { host: "192.0.2.1", httpPort: 80, httpsPort: 443 };
 const master = { role: "master", index: 0, state: "running", ssh, web };
 const cluster = { ...exampleCluster([master as NodeRecord], variant as Variant), directory };
 const backend = { find: async () => cluster };
-console.log(JSON.stringify(await runCommandLine("web -c example", { driver: containerDriver, backend, nowMs: 0 })));
+console.log(JSON.stringify(await runCommandLine("web -c example", { kind: containerKind, backend, nowMs: 0 })));
 await machine.stop();

@@ -1,34 +1,35 @@
 /** The options of the backends, as the command line and the library read them. */
 import { expect, test } from "bun:test";
-import { readCloudOptions } from "../../../src/backend/cloud/backend-options.ts";
+import { readCloudOptions } from "../../../src/backend/cloud/options.ts";
 import { assertVolumesExist } from "../../../src/backend/container/options.ts";
-import { readContainerOptions } from "../../../src/backend/container/backend-options.ts";
-import { readVmOptions } from "../../../src/backend/vm/backend-options.ts";
-import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
-import { containerDriver } from "../../../src/bin/container-driver.ts";
-import { vmDriver } from "../../../src/bin/vm-driver.ts";
+import { readContainerOptions } from "../../../src/backend/container/options.ts";
+import { readVmOptions } from "../../../src/backend/vm/options.ts";
+import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
+import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import { flagNames } from "../../../src/cli/options/flag-names.ts";
 import { parseCommandLine } from "../../../src/cli/options/parse.ts";
 import { Problems } from "../../../src/cli/options/problems.ts";
-import type { Driver } from "../../../src/commands/driver.ts";
+import type { BackendKind } from "../../../src/backend/contract.ts";
+import { programName } from "../../../src/commands/backend-options.ts";
 import { programFor } from "../../../src/commands/program.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { failureOf } from "../../support/failure-of.ts";
 
-const drivers = [cloudDriver, containerDriver, vmDriver];
+const kinds = [cloudKind, containerKind, vmKind];
 
 test.each([
   ["rocky-9", undefined],
   ["almalinux-8", undefined],
   ["debian-12", "debian-12 comes without SELinux"],
 ])("on virtual machines, the problem of SELinux on %s is %p", (distribution, problem) => {
-  expect(vmDriver.selinuxProblem(distribution)).toBe(problem);
+  expect(vmKind.selinuxProblem(distribution)).toBe(problem);
 });
-const driverOf = (name: string): Driver => drivers.find(({ program }) => program === name)!;
+const kindOf = (name: string): BackendKind => kinds.find((kind) => programName(kind) === name)!;
 
-/** What `create` finds wrong with options of the driver, and what it makes of good ones. */
-async function fromCommandLine(driver: Driver, words: readonly string[]) {
-  const program = programFor(driver);
+/** What `create` finds wrong with options of the kind, and what it makes of good ones. */
+async function fromCommandLine(kind: BackendKind, words: readonly string[]) {
+  const program = programFor(kind);
   const create = program.commands.find(({ name }) => name === "create")!;
   const command = { ...create, positionals: {} };
   const problems = new Problems("", flagNames(program));
@@ -36,18 +37,18 @@ async function fromCommandLine(driver: Driver, words: readonly string[]) {
   const argv = ["--variant", "oss", ...words];
   const { values } = await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
   // The checks of all backends look at values only.
-  await driver.checkCreation(values, problems, {} as never);
-  return { problems: problems.all.toSorted(), read: () => driver.creation(values) };
+  for (const problem of await kind.problems(values)) problems.add(problem);
+  return { problems: problems.all.toSorted(), read: () => kind.creationOptions(values as never) };
 }
 
 /** What the library finds wrong with the same options, with flags in place of its names. */
-function fromLibrary(driver: Driver, read: () => unknown): readonly string[] {
+function fromLibrary(kind: BackendKind, read: () => unknown): readonly string[] {
   try {
     read();
     return [];
   } catch (error) {
     if (!(error instanceof ClusterError) || error.id !== "bad-usage") throw error;
-    return (error.facts["problems"] as readonly string[]).map(flagNames(programFor(driver))).toSorted();
+    return (error.facts["problems"] as readonly string[]).map(flagNames(programFor(kind))).toSorted();
   }
 }
 
@@ -93,8 +94,8 @@ test.each([
   ],
 ])("%s: all of %p gets the same errors from the command line and the library", async (program, line, read) => {
   const words = line.split(" ");
-  const { problems } = await fromCommandLine(driverOf(program), words);
-  expect(problems).toEqual(fromLibrary(driverOf(program), read).slice());
+  const { problems } = await fromCommandLine(kindOf(program), words);
+  expect(problems).toEqual(fromLibrary(kindOf(program), read).slice());
   expect(problems).toHaveLength(line.match(/ --|^--/g)!.length);
 });
 
@@ -126,16 +127,16 @@ test.each([
   ["cluster-vm", "", readVmOptions({})],
 ])("%s: %p means the same as in the library", async (program, line, { options }) => {
   const words = line.split(" ").filter((word) => word !== "");
-  const { problems, read } = await fromCommandLine(driverOf(program), words);
+  const { problems, read } = await fromCommandLine(kindOf(program), words);
   expect(problems).toEqual([]);
   expect(read()).toEqual(options);
 });
 
 test("files of this machine must be there", async () => {
-  const volume = await fromCommandLine(containerDriver, ["--custom-volume", "/no/such/place:/b"]);
+  const volume = await fromCommandLine(containerKind, ["--custom-volume", "/no/such/place:/b"]);
   expect(volume.problems).toEqual(["--custom-volume: /no/such/place does not exist"]);
   const refused = await failureOf(assertVolumesExist(["/tmp:/a", "/no/such/place:/b"]));
   expect(refused).toMatchObject({ id: "bad-usage", message: "`customVolumes`: /no/such/place does not exist" });
-  const image = await fromCommandLine(vmDriver, ["--image", "disk.img"]);
+  const image = await fromCommandLine(vmKind, ["--image", "disk.img"]);
   expect(image.problems).toEqual(["--image: /home/me/disk.img does not exist"]);
 });

@@ -1,8 +1,8 @@
 import type { Backend, CopyRequest } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
-import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
-import { containerDriver } from "../../../src/bin/container-driver.ts";
-import { vmDriver } from "../../../src/bin/vm-driver.ts";
+import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
+import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { failureOf } from "../../support/failure-of.ts";
@@ -11,7 +11,7 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 
 /** Runs `create` with a backend that must not be called. Returns the usage error. */
 const rejected = (words: string) =>
-  failureOf(runCommandLine(`create ${words} /nowhere/a.sh`, { driver: containerDriver, backend: {}, nowMs: 0 }));
+  failureOf(runCommandLine(`create ${words} /nowhere/a.sh`, { kind: containerKind, backend: {}, nowMs: 0 }));
 
 test.each([
   ["--variant oss --superuser-password x", "--superuser-password: only allowed with --wait"],
@@ -24,7 +24,7 @@ test.each([
 
 test("SELinux may be enforced where the distribution has it", async () => {
   const words = "create --variant oss --enable-selinux-enforcing --linux-distribution centos-7 /nowhere/a.sh";
-  const failure = await failureOf(runCommandLine(words, { driver: cloudDriver, backend: {}, nowMs: 0 }));
+  const failure = await failureOf(runCommandLine(words, { kind: cloudKind, backend: {}, nowMs: 0 }));
   expect(failure.message).not.toContain("--enable-selinux-enforcing");
 });
 
@@ -32,7 +32,7 @@ test("SELinux may be enforced where the distribution has it", async () => {
 async function copy(words: string, backend: object = {}) {
   await using folder = await scratchFolder();
   return await runCommandLine(`create --from default:installed -c second ${words}`, {
-    driver: vmDriver,
+    kind: vmKind,
     backend: {
       name: "vm",
       find: async (id: string) => ({ ...exampleCluster([], "oss"), id }),

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import type { ClusterRecord } from "../../../src/model/cluster-record.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { failureOf } from "../../support/failure-of.ts";
@@ -28,7 +28,7 @@ async function openClusters(ids: readonly string[], snapshots: readonly string[]
   };
   const run = (line: string, answer?: boolean) =>
     runCommandLine(line, {
-      driver: containerDriver,
+      kind: containerKind,
       backend,
       nowMs: 0,
       ...(answer !== undefined && { answer }),

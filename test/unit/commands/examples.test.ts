@@ -1,15 +1,15 @@
 /** What the commands declare: their examples can be typed as they are, and what is secret is hidden. */
 import { expect, test } from "bun:test";
-import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
-import { containerDriver } from "../../../src/bin/container-driver.ts";
-import { vmDriver } from "../../../src/bin/vm-driver.ts";
+import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
+import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import type { Command } from "../../../src/cli/command.ts";
 import { parseCommandLine } from "../../../src/cli/options/parse.ts";
 import { Problems } from "../../../src/cli/options/problems.ts";
 import { readWords } from "../../../src/cli/options/words.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
-const programs = [cloudDriver, containerDriver, vmDriver].map((driver) => programFor(driver));
+const programs = [cloudKind, containerKind, vmKind].map((kind) => programFor(kind));
 const examples = programs.flatMap(({ name: program, commands }) =>
   commands.flatMap((command) => command.examples.map(({ words }) => ({ program, command, words }))),
 );

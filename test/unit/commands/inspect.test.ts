@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
-import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
-import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { programFor } from "../../../src/commands/program.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 import { exampleCluster } from "../../support/install-example.ts";
@@ -34,7 +34,7 @@ const cluster: ClusterRecord = {
 };
 
 const inspect = (record: ClusterRecord, words = "") =>
-  runCommandLine(`inspect -c example${words}`, { driver: cloudDriver, backend: { find: async () => record }, nowMs });
+  runCommandLine(`inspect -c example${words}`, { kind: cloudKind, backend: { find: async () => record }, nowMs });
 
 /** Label and value, or the cells of a node's line. */
 const linesOf = (text: string): readonly (readonly string[])[] => text.split("\n").map((line) => line.split(/ {2,}/));
@@ -79,8 +79,8 @@ test("where the key is, its path is shown, and ssh can be configured", async () 
 });
 
 test("only programs whose clusters end by themselves speak of the time left", () => {
-  const [cloud, container] = [cloudDriver, containerDriver].map((driver) => {
-    const commands = programFor(driver).commands.filter(({ name }) => name === "inspect" || name === "list");
+  const [cloud, container] = [cloudKind, containerKind].map((kind) => {
+    const commands = programFor(kind).commands.filter(({ name }) => name === "inspect" || name === "list");
     return commands.map(({ description }) => /time .*left/.test(description));
   });
   expect(cloud).toEqual([true, true]);

@@ -1,7 +1,7 @@
-import type { Backend } from "../../../src/backend/contract.ts";
+import type { Backend, BackendKind } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
-import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
-import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { runCommandLine } from "../../support/run-command.ts";
@@ -17,8 +17,8 @@ const cluster: ClusterRecord = {
 };
 const timeless: ClusterRecord = { ...exampleCluster([], "oss"), id: "timeless", region: undefined };
 
-const list = (words: string, backend: Partial<Backend<unknown>>, driver = cloudDriver) =>
-  runCommandLine(`list${words}`, { driver, backend, nowMs });
+const list = (words: string, backend: Partial<Backend<unknown>>, kind: BackendKind = cloudKind) =>
+  runCommandLine(`list${words}`, { kind, backend, nowMs });
 
 const rowsOf = (text: string): readonly (readonly string[])[] => text.split("\n").map((line) => line.split(/ {2,}/));
 
@@ -36,7 +36,7 @@ test("a line per cluster, with the machines that have not ended, its age, its ti
 });
 
 test("clusters without a lifetime have no columns for it", async () => {
-  const { stdout } = await list("", { list: async () => [cluster] }, containerDriver);
+  const { stdout } = await list("", { list: async () => [cluster] }, containerKind);
   expect(rowsOf(stdout)[0]).toEqual(["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "AGE"]);
   expect(rowsOf(stdout)[1]).toHaveLength(7);
 });
@@ -49,19 +49,19 @@ test("where there is no cluster, nothing is printed, and a note says where there
   const place = { kind: "region", name: "us-west-2", option: "--cloud-region" };
   const none = await list("", { list: async () => [], place });
   expect(none).toMatchObject({ stdout: "", data: { clusters: [] }, told: ["No clusters in region us-west-2."] });
-  expect((await list("", { list: async () => [], place: undefined }, containerDriver)).told).toEqual(["No clusters."]);
+  expect((await list("", { list: async () => [], place: undefined }, containerKind)).told).toEqual(["No clusters."]);
 });
 
 test("where there is no cluster anywhere, the note names no place", async () => {
   const place = { kind: "region", name: "us-west-2", option: "--cloud-region" };
-  const listEverywhere = async () => ({ clusters: [], unreachable: [] });
-  expect((await list(" --all-regions", { listEverywhere, place })).told).toEqual(["No clusters."]);
+  const listAllPlaces = async () => ({ clusters: [], unreachable: [] });
+  expect((await list(" --all-regions", { listAllPlaces, place })).told).toEqual(["No clusters."]);
 });
 
 test("everywhere, each line begins with the region, and a region that does not answer is warned of", async () => {
   const unreachable = [{ place: "eu-west-1", reason: "it does not answer" }];
-  const listEverywhere = async () => ({ clusters: [cluster, timeless], unreachable });
-  const { stdout, told } = await list(" --all-regions", { listEverywhere, list: async () => [] });
+  const listAllPlaces = async () => ({ clusters: [cluster, timeless], unreachable });
+  const { stdout, told } = await list(" --all-regions", { listAllPlaces, list: async () => [] });
   expect(rowsOf(stdout).map(([first]) => first)).toEqual(["REGION", "us-west-2", "–"]);
   expect(told).toHaveLength(1);
   expect(told[0]).toMatch(/^Warning: .*eu-west-1: it does not answer/);

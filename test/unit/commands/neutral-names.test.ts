@@ -2,18 +2,20 @@
 import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
-import { containerDriver } from "../../../src/bin/container-driver.ts";
-import { vmDriver } from "../../../src/bin/vm-driver.ts";
+import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
+import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import { libraryWords } from "../../../src/library/call-options.ts";
 import { flagNames } from "../../../src/cli/options/flag-names.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
-const programs = [cloudDriver, containerDriver, vmDriver].map(programFor);
+const programs = [cloudKind, containerKind, vmKind].map(programFor);
 const options = programs.flatMap(({ commands }) => commands.flatMap((command) => Object.entries(command.options)));
 
 /** Commands for people to type, and flags of other programs. */
 const allowed = [
+  // Where a backend declares its options.
+  /^backend\/\w+\/options\.ts: flag: "--[a-z-]+",$/,
   /cluster-(?:cloud|container|vm) [a-z]+ --/,
   /cloud-init status --wait/,
   /`--(?:memory=\$|cpus=\$|env=container)/,
@@ -27,7 +29,7 @@ const everywhere = ["--all", "--output", "--quiet", "--yes"];
 async function lines(): Promise<readonly string[]> {
   const source = join(import.meta.dir, "..", "..", "..", "src");
   const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
-  const below = paths.filter((path) => !/^(?:bin|cli|commands|library)\//.test(path));
+  const below = paths.filter((path) => !/^(?:bin|cli|commands|library)\/|^backend\/(\w+)\/\1-kind\.ts$/.test(path));
   const texts = await Promise.all(
     below.map(async (path) => ({ path, text: await readFile(join(source, path), "utf8") })),
   );
@@ -60,7 +62,7 @@ const commandsOnly = ["artifactSha256", "node", "wait"];
 test("the library has every option that a text names, or words of its own for it", async () => {
   const source = join(import.meta.dir, "..", "..", "..", "src");
   const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
-  const files = paths.filter((path) => /^library\/|\/backend-options\.ts$/.test(path));
+  const files = paths.filter((path) => /^library\/|\/options\.ts$/.test(path));
   const texts = await Promise.all(files.map(async (path) => readFile(join(source, path), "utf8")));
   const own = new Set(
     texts.flatMap((text) => [...text.matchAll(/^ {2}readonly (\w+)\??:/gm)].map((match) => match[1]!)),

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
-import { containerDriver } from "../../../src/bin/container-driver.ts";
-import { vmDriver } from "../../../src/bin/vm-driver.ts";
+import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
+import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
 test("snapshots and destroy exist where clusters have no lifetime", () => {
-  const own = [cloudDriver, containerDriver, vmDriver].map((driver) =>
-    programFor(driver)
+  const own = [cloudKind, containerKind, vmKind].map((kind) =>
+    programFor(kind)
       .commands.map(({ name }) => name)
       .filter((name) => name === "snapshot" || name === "destroy"),
   );
@@ -14,15 +14,15 @@ test("snapshots and destroy exist where clusters have no lifetime", () => {
 });
 
 test("export, import and admit exist where other computers can reach a cluster", () => {
-  const having = [cloudDriver, containerDriver, vmDriver].filter((driver) => {
-    const names = programFor(driver).commands.map(({ name }) => name);
+  const having = [cloudKind, containerKind, vmKind].filter((kind) => {
+    const names = programFor(kind).commands.map(({ name }) => name);
     return ["export", "import", "admit"].every((name) => names.includes(name));
   });
-  expect(having).toEqual([cloudDriver]);
+  expect(having).toEqual([cloudKind]);
 });
 
 test("a program gives a reason for each command that only other programs have", () => {
-  const programs = [cloudDriver, containerDriver, vmDriver].map(programFor);
+  const programs = [cloudKind, containerKind, vmKind].map(programFor);
   const all = new Set(programs.flatMap(({ commands }) => commands.map(({ name }) => name)));
   for (const { commands, missingCommands } of programs) {
     const own = commands.map(({ name }) => name);

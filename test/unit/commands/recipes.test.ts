@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
+import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { parseCommandLine } from "../../../src/cli/options/parse.ts";
 import { Problems } from "../../../src/cli/options/problems.ts";
 import { programFor } from "../../../src/commands/program.ts";
@@ -34,7 +34,7 @@ test("the recipes are a workflow of GitHub Actions and a pipeline of GitLab CI, 
 });
 
 test("each command in the recipes is one that the program accepts", async () => {
-  const program = programFor(cloudDriver);
+  const program = programFor(cloudKind);
   for (const recipe of recipes) {
     const lines = commandLines(recipe);
     expect(lines.map(([name]) => name)).toEqual(["create", "export", "admit", "import", "run"]);

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { runCommandLine } from "../../support/run-command.ts";
 import type { Context } from "../../../src/cli/context.ts";
-import type { Driver } from "../../../src/commands/driver.ts";
+import type { BackendKind } from "../../../src/backend/contract.ts";
 import { runCommand } from "../../../src/commands/run.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import type { ErrorId } from "../../../src/errors.ts";
@@ -13,7 +13,7 @@ import { neverAborted } from "../../support/never-aborted.ts";
 async function statusFor(id: ErrorId): Promise<number | undefined> {
   const failure = new ClusterError(id, "no");
   const backend = { find: () => Promise.reject(failure) };
-  const driver = { placeOptions: {}, machineId: /x/, open: async () => backend } as unknown as Driver;
+  const kind = { options: {}, parts: {}, machineId: /x/, open: async () => backend } as unknown as BackendKind;
   const asked: number[] = [];
   const context = {
     signal: neverAborted,
@@ -21,7 +21,7 @@ async function statusFor(id: ErrorId): Promise<number | undefined> {
     failuresExitWith: (code: number) => void asked.push(code),
   } as unknown as Context;
   const input = { clusterId: "a", words: ["true"], environment: [], environmentFile: [], fetch: [] };
-  const command = runCommand(driver);
+  const command = runCommand(kind);
   const error = await command
     .run(input as unknown as Parameters<typeof command.run>[0], context)
     .catch((reason: unknown) => reason);
@@ -45,7 +45,7 @@ test.each([
 
 test("two files can't be fetched to the same place", async () => {
   const running = runCommandLine("run --fetch a:x --fetch b:y --fetch c:x true", {
-    driver: containerDriver,
+    kind: containerKind,
     backend: {},
     nowMs: 0,
   });
@@ -58,7 +58,7 @@ test("two files can't be fetched to the same place", async () => {
 const failureOfRun = (words: string) =>
   failureOf(
     runCommandLine(`run ${words} true`, {
-      driver: containerDriver,
+      kind: containerKind,
       backend: { find: () => Promise.reject(new ClusterError("cluster-not-found", "There is none.")) },
       nowMs: 0,
     }),

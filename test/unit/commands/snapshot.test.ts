@@ -1,6 +1,6 @@
 import type { SnapshotRecord, Snapshots } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
-import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { runCommandLine } from "../../support/run-command.ts";
@@ -19,7 +19,7 @@ async function run(words: string, { holdsMemory = false, records = [] as readonl
     delete: act("delete"),
   };
   const backend = { name: "container", find: async () => cluster, snapshots } as const;
-  const ran = await runCommandLine(`snapshot ${words} -c example`, { driver: containerDriver, backend, nowMs: 0 });
+  const ran = await runCommandLine(`snapshot ${words} -c example`, { kind: containerKind, backend, nowMs: 0 });
   return { ...ran, calls };
 }
 

@@ -5,7 +5,7 @@ import type { Role } from "../../../model/cluster-record.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { failureCode, isCredentialsRefused, isFailure, wasRefused } from "../api/api-errors.ts";
 import { type CloudApi, untilVisible } from "../api/api.ts";
-import type { CustomTag } from "../options.ts";
+import type { CustomTag } from "../tags.ts";
 import { type TagValues, toTags } from "../tags.ts";
 import type { LaunchImage } from "./images.ts";
 import type { LaunchSubnet } from "./network.ts";

@@ -86,7 +86,7 @@ beforeAll(async () => {
   state.source = await startCountingMachines(state.folder.path, runtime());
   await pinSource();
   await untilCounting(source());
-  await backend().snapshots!.create((await backend().find("counting", neverAborted))!, "counted", neverAborted);
+  await backend().snapshots.create((await backend().find("counting", neverAborted))!, "counted", neverAborted);
 }, 60_000);
 
 afterAll(async () => {

@@ -30,7 +30,7 @@ function runtime(): Runtime {
   return { environment, clock: systemClock, progress: silentProgress };
 }
 
-const snapshots = (): Snapshots => createVmBackend(runtime()).snapshots!;
+const snapshots = (): Snapshots => createVmBackend(runtime()).snapshots;
 const record = async () => (await createVmBackend(runtime()).find("counting", neverAborted))!;
 const states = async () =>
   Promise.all(nodes().map(async (node) => queryRunState(machineFiles(cluster().directory, node).folder)));

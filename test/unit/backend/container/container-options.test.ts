@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readContainerOptions } from "../../../../src/backend/container/backend-options.ts";
+import { readContainerOptions } from "../../../../src/backend/container/options.ts";
 import { nodeRecipe } from "../../../../src/backend/container/launch/node-image.ts";
 import {
   chooseDistribution,

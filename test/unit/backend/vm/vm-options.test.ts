@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
-import { readVmOptions } from "../../../../src/backend/vm/backend-options.ts";
+import { readVmOptions } from "../../../../src/backend/vm/options.ts";
 import { findSum } from "../../../../src/backend/vm/images/find-sum.ts";
 import {
   cgroups1Distributions,

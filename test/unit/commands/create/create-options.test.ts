@@ -1,21 +1,22 @@
+import type { BackendKind } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { cloudDriver } from "../../../../src/bin/cloud-driver.ts";
+import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
 import { parseCommandLine } from "../../../../src/cli/options/parse.ts";
 import { Problems } from "../../../../src/cli/options/problems.ts";
 import { createOptions } from "../../../../src/commands/create/create-options.ts";
 import { completionOffer } from "../../../../src/cli/completion.ts";
 import { commandHelp } from "../../../../src/cli/help/help.ts";
-import { containerDriver } from "../../../../src/bin/container-driver.ts";
-import { vmDriver } from "../../../../src/bin/vm-driver.ts";
+import { containerKind } from "../../../../src/backend/container/container-kind.ts";
+import { vmKind } from "../../../../src/backend/vm/vm-kind.ts";
 import { programFor } from "../../../../src/commands/program.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 /** What `create` makes of these words, beside its required ones. */
 async function parsed(words: readonly string[], cwd: string) {
-  const create = programFor(cloudDriver).commands.find(({ name }) => name === "create")!;
-  const command = { ...create, positionals: {}, options: createOptions(cloudDriver) };
+  const create = programFor(cloudKind).commands.find(({ name }) => name === "create")!;
+  const command = { ...create, positionals: {}, options: createOptions(cloudKind) };
   const problems = new Problems("");
   const invocation = { cwd, environment: { TMPDIR: cwd } };
   const argv = ["--variant", "oss", ...words];
@@ -66,7 +67,7 @@ test("a checksum may be given in capital letters", async () => {
 
 /** What `cluster-vm create` makes of these words. */
 async function parsedForVms(words: string) {
-  const command = programFor(vmDriver).commands.find(({ name }) => name === "create")!;
+  const command = programFor(vmKind).commands.find(({ name }) => name === "create")!;
   const problems = new Problems("");
   const invocation = { cwd: "/tmp", environment: {} };
   const { values } = await parseCommandLine(command, words.split(" "), { invocation, problems, hide: () => {} });
@@ -94,18 +95,18 @@ test.each(["default", "default:", ":installed", "default:Installed", "a/b:instal
 );
 
 test("help and completion know that a snapshot takes the artifact's place, on virtual machines only", () => {
-  const helpOf = (driver: typeof vmDriver): string => {
-    const program = programFor(driver);
+  const helpOf = (kind: BackendKind): string => {
+    const program = programFor(kind);
     return commandHelp(
       program,
       program.commands.find(({ name }) => name === "create")!,
       400,
     );
   };
-  expect(helpOf(vmDriver)).toContain("Usage: cluster-vm create [OPTIONS] [ARTIFACT_URL]\n");
-  expect(helpOf(vmDriver)).toContain("(oss, enterprise) (required without --from)");
-  expect(helpOf(containerDriver)).not.toContain("--from");
-  const { lines } = completionOffer(programFor(vmDriver), ["zsh", "create", "--from", "default:installed", "--"]);
+  expect(helpOf(vmKind)).toContain("Usage: cluster-vm create [OPTIONS] [ARTIFACT_URL]\n");
+  expect(helpOf(vmKind)).toContain("(oss, enterprise) (required without --from)");
+  expect(helpOf(containerKind)).not.toContain("--from");
+  const { lines } = completionOffer(programFor(vmKind), ["zsh", "create", "--from", "default:installed", "--"]);
   const offered = lines.map((line) => line.split("\t")[0]);
   expect(offered).toContain("--wait");
   expect(offered.filter((word) => /variant|masters|memory|from/.test(word!))).toEqual([]);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { cloudDriver } from "../../../../src/bin/cloud-driver.ts";
+import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
 import type { Context, Result } from "../../../../src/cli/context.ts";
 import { reportCreated } from "../../../../src/commands/create/report-created.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
@@ -17,7 +17,7 @@ function report(changes: Partial<ClusterRecord>, input: object = {}) {
   const request = { wait: false, summary: undefined, ...input };
   reportCreated(
     { ...exampleCluster([], "oss"), ...changes },
-    { driver: cloudDriver, input: request as never, happened: "The installation has started" },
+    { kind: cloudKind, input: request as never, happened: "The installation has started" },
     context,
   );
   return { told, result: results[0] };

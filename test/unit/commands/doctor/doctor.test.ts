@@ -1,10 +1,10 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { containerDriver } from "../../../../src/bin/container-driver.ts";
+import { containerKind } from "../../../../src/backend/container/container-kind.ts";
 import { noColours } from "../../../../src/cli/terminal/output-writer.ts";
 import { reportText } from "../../../../src/commands/doctor/doctor.ts";
-import type { Driver } from "../../../../src/commands/driver.ts";
+import type { BackendKind } from "../../../../src/backend/contract.ts";
 import { type Check, type CheckResult, fail, pass, skip, warn } from "../../../../src/model/check.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { runCommandLine } from "../../../support/run-command.ts";
@@ -68,11 +68,11 @@ async function runDoctor(words: string, outcome: Awaited<ReturnType<Check["run"]
   const environment = { PATH: folder.path, HOME: folder.path, TMPDIR: folder.path, DISPLAY: ":0", ...variables };
   const check: Check = { name: "engine", limitMs: 5_000, run: async () => outcome };
   const signals: AbortSignal[] = [];
-  const doctorChecks: Driver["doctorChecks"] = async (_input, _context, signal) => {
+  const waiting: BackendKind["checks"] = async (_input, _context, signal) => {
     signals.push(signal);
     return [check];
   };
-  const setting = { driver: { ...containerDriver, doctorChecks }, backend: {}, clock: systemClock, nowMs: 0 };
+  const setting = { kind: { ...containerKind, checks: waiting }, backend: {}, clock: systemClock, nowMs: 0 };
   const ran = await runCommandLine(`doctor${words}`, { ...setting, environment });
   const { checks } = ran.data as { readonly checks: readonly CheckResult[] };
   const hasEnded = signals[0]?.aborted;

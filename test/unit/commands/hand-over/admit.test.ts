@@ -1,6 +1,6 @@
 import type { Admission } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
-import { cloudDriver } from "../../../../src/bin/cloud-driver.ts";
+import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { runCommandLine } from "../../../support/run-command.ts";
@@ -21,7 +21,7 @@ async function run(words: string, ranges: Awaited<ReturnType<Admission["list"]>>
   };
   const cluster = exampleCluster([], "oss");
   const backend = { name: "cloud", place: undefined, find: async () => cluster, admission } as const;
-  const ran = await runCommandLine(`admit ${words}-c example`, { driver: cloudDriver, backend, nowMs: 0 });
+  const ran = await runCommandLine(`admit ${words}-c example`, { kind: cloudKind, backend, nowMs: 0 });
   return { ...ran, calls };
 }
 

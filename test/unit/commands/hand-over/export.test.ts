@@ -2,7 +2,7 @@ import type { Backend } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { cloudDriver } from "../../../../src/bin/cloud-driver.ts";
+import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
 import { creationFiles } from "../../../../src/store/creation-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
@@ -27,7 +27,7 @@ async function openCluster(age?: string) {
     folder: folder.path,
     run: async (words: string, setting: { readonly isStdoutTerminal?: boolean } = {}) =>
       runCommandLine(`export -c example${words}`, {
-        driver: cloudDriver,
+        kind: cloudKind,
         backend,
         nowMs: 0,
         cwd: folder.path,

@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Context } from "../../../../src/cli/context.ts";
 import { Problems } from "../../../../src/cli/options/problems.ts";
-import type { Driver } from "../../../../src/commands/driver.ts";
+import type { BackendKind } from "../../../../src/backend/contract.ts";
 import { appendSummary, checkSummary } from "../../../../src/commands/summary/step-summary.ts";
 import { waitCommand } from "../../../../src/commands/wait.ts";
 import { ClusterError } from "../../../../src/errors.ts";
@@ -71,8 +71,8 @@ test("wait summarizes why it failed, and fails as without a summary", async () =
   const failure = new ClusterError("deadline-passed", `agent_0 printed ${outside(`${secret}\n</code> <img src=x>`)}`, {
     hint: "Pass a longer `timeout`.",
   });
-  const driver = { placeOptions: {}, open: () => Promise.reject(failure) } as unknown as Driver;
-  const command = waitCommand(driver);
+  const kind = { options: {}, parts: {}, open: () => Promise.reject(failure) } as unknown as BackendKind;
+  const command = waitCommand(kind);
   const input = { clusterId: "nightly", superuserPassword: "admin", timeout: 60_000, summary: true };
   const run = command.run(input as unknown as Parameters<typeof command.run>[0], contextFor(path));
   expect(await failureOf(run)).toBe(failure);

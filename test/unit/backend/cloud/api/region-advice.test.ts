@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
 import { withRegionAdvice } from "../../../../../src/backend/cloud/api/region-advice.ts";
-import { findInOtherRegions, listEverywhere } from "../../../../../src/backend/cloud/records.ts";
+import { findInOtherRegions, listAllRegions } from "../../../../../src/backend/cloud/records.ts";
 import { toTags } from "../../../../../src/backend/cloud/tags.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
@@ -118,14 +118,14 @@ test("an interrupt is not taken for regions without the cluster, or that do not 
     return { ...api, call };
   };
   const found: unknown = await failureOf(findInOtherRegions(interrupting, "us-west-2", "a", controller.signal));
-  const listed: unknown = await failureOf(listEverywhere(interrupting, "us-west-2", async () => [], controller.signal));
+  const listed: unknown = await failureOf(listAllRegions(interrupting, "us-west-2", async () => [], controller.signal));
   expect([found, listed]).toEqual([interruption, interruption]);
 });
 
 test("a list of everything names each region that does not answer, with the reason", async () => {
   const { open } = openRegions(enabled, { "us-east-1": refusal("UnauthorizedOperation"), "us-west-2": "running" });
   const read = async (region: string, instances: readonly unknown[]) => instances.map(() => region as never);
-  const { clusters, unreachable } = await listEverywhere(open, "us-west-2", read, neverAborted);
+  const { clusters, unreachable } = await listAllRegions(open, "us-west-2", read, neverAborted);
   expect<readonly unknown[]>(clusters).toEqual(["us-west-2"]);
   expect(unreachable).toEqual([{ place: "us-east-1", reason: expect.stringContaining("may not call") }]);
 });

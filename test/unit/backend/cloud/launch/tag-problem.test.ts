@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { tagProblem } from "../../../../../src/backend/cloud/cloud-problems.ts";
+import { tagProblem } from "../../../../../src/backend/cloud/options.ts";
 
 test.each([
   ["owner", "me"],

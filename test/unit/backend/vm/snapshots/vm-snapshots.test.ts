@@ -28,8 +28,8 @@ async function openSnapshots() {
   return {
     ...state,
     directory,
-    list: async () => snapshots!.list(cluster, neverAborted),
-    remove: async (name: string) => snapshots!.delete(cluster, name, neverAborted),
+    list: async () => snapshots.list(cluster, neverAborted),
+    remove: async (name: string) => snapshots.delete(cluster, name, neverAborted),
     names: async () => (await readdir(snapshotsFolder(directory))).toSorted(),
   };
 }

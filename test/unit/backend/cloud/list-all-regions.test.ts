@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { CloudApi } from "../../../../src/backend/cloud/api/api.ts";
-import { listEverywhere } from "../../../../src/backend/cloud/records.ts";
+import { listAllRegions } from "../../../../src/backend/cloud/records.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
 import { outside } from "../../../../src/outside-text.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -16,7 +16,7 @@ async function list(fail: () => never, signal: AbortSignal) {
     };
     return { region, call } as unknown as CloudApi;
   };
-  return listEverywhere(open, "us-west-2", async (region) => [{ id: region } as ClusterRecord], signal);
+  return listAllRegions(open, "us-west-2", async (region) => [{ id: region } as ClusterRecord], signal);
 }
 
 test("a region that doesn't answer is named, and the others are listed", async () => {

@@ -1,0 +1,28 @@
+import { defineBackend } from "../contract.ts";
+import { selinuxProblem } from "./distributions.ts";
+import { containerOptions, containerSchema, volumeProblems } from "./options.ts";
+
+/** Everything specific to `cluster-container`: images, volumes and container limits. */
+export const containerKind = defineBackend({
+  name: "container",
+  summary: "Create and manage test clusters of containers on this machine",
+  doctorSubject: "this machine and its container engine",
+  options: containerSchema,
+  problems: async ({ customVolumes = [] }) => volumeProblems(customVolumes),
+  creationOptions: containerOptions,
+  machineId: /^[0-9a-f]{12}$/,
+  hasLifetime: false,
+  parts: {
+    snapshots:
+      "`create` saves the file systems of all nodes at one moment. `restore` restarts the nodes from there, with the same addresses: their services boot, and nothing is installed. Folders of this machine that nodes mount are not included.",
+  },
+  selinuxProblem,
+  open: async ({ engine }, runtime, signal) => {
+    const { openContainerBackend } = await import("./container-backend.ts");
+    return openContainerBackend({ engine }, runtime, signal);
+  },
+  checks: async ({ engine }, runtime, signal) => {
+    const { containerChecks } = await import("./checks.ts");
+    return containerChecks(engine, runtime, signal);
+  },
+});
