@@ -1,5 +1,3 @@
-import type { Tag } from "@aws-sdk/client-ec2";
-
 /** The names of our tags, in one place. Commands read everything that they need to know about a cluster from these tags. */
 export const tagNames = {
   clusterId: "cluster-e2e:cluster-id",
@@ -41,6 +39,12 @@ export function readTags(tags: readonly Tag[] | undefined): TagValues {
 /** Returns the name of a cluster's one security group. EC2 accepts a name once per network, which keeps two creations from using one id. */
 export function groupName(clusterId: string): string {
   return `cluster-e2e-${clusterId}`;
+}
+
+/** A tag in the API's form. The SDK's own type would lead the library's types to the SDK. */
+interface Tag {
+  Key?: string | undefined;
+  Value?: string | undefined;
 }
 
 /** A tag that the user adds. */
