@@ -128,7 +128,7 @@ const waits: readonly CloudFault[] = [
     "the installer's last line has 50 MB, then wait",
     wait,
     answering(
-      { ...failing(`log=${"x".repeat(64_000)}`), stdinHas: "tail -c 64000 /var/lib/cluster-e2e/install.log" },
+      { ...failing(`log=${"x".repeat(64_000)}`), stdinHas: 'tail -c "$TAIL_BYTES" "$LOG_FILE"' },
       failing(`log=${"x".repeat(50_000_000)}`),
     ),
     kept("install-failed", "status 7"),

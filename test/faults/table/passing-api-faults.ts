@@ -13,7 +13,7 @@ const steps = [
   { step: "the group", action: "CreateSecurityGroup" },
   { step: "its rules", action: "AuthorizeSecurityGroupIngress" },
   { step: "the launch", action: "RunInstances" },
-  { step: "a poll", action: "DescribeInstances", skip: 3 },
+  { step: "a poll", action: "DescribeInstances", skip: 2 },
 ] as const;
 
 /** What passes by itself: each of these is waited out. */
