@@ -5,7 +5,7 @@ const valueName = /^[A-Z][A-Z0-9]*(?:_[A-Za-z0-9]+)*$/;
 
 /**
  * Returns a script file as a node gets it: the values as assignments, then the file without its header. The header ends
- * at the first empty line. Whoever sends the text knows whether it may stand in an argument list: no secret may.
+ * at the first empty line. Callers decide whether the text may stand in an argument list: no secret may.
  */
 export function shellText(file: string, values: Readonly<Record<string, string | number>> = {}): string {
   const assignments = Object.entries(values).map(([name, value]) => {

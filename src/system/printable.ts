@@ -27,7 +27,7 @@ const longestLine = 500;
 /**
  * Turns one piece of text from outside (a node, a tag, an engine, a server) into one line that a message of ours can quote: no line breaks, no control
  * characters, nothing that a CI system takes for a command, and at most `longest` characters. Anything but a text becomes an empty line. It is marked, so
- * that secrets in it are masked. Whoever quotes text from outside calls this, or one of the functions below. Takes linear time, and looks only at the
+ * that secrets in it are masked. Callers that quote text from outside use this, or one of the functions below. Takes linear time, and looks only at the
  * beginning of a long text.
  */
 export const outsideLine = (found: unknown, longest?: number): string => outside(plainLine(found, longest));
