@@ -191,7 +191,7 @@ export class Cluster implements AsyncDisposable {
   ): Promise<void> {
     if (variant !== this.variant) {
       const found = this.variant === "none" ? "has no variant" : `is of the variant ${this.variant}`;
-      throw new ClusterError("bad-usage", `Cluster "${this.id}" ${found}.`, { hint: `Call \`${waits[this.variant]}\`.` });
+      throw new ClusterError("bad-usage", `Cluster "${this.id}" ${found}.`, { hint: `Call ${waits[this.variant]}.` });
     }
     const { backend, runtime } = this.#open;
     const deadlineMs = runtime.clock.now() + timeoutMs;

@@ -4,6 +4,7 @@ import { shellText } from "../ssh/shell-text.ts";
 import secretsFile from "./cluster-secrets.sh" with { type: "text" };
 import { parseConfiguration } from "./configuration/configuration-file.ts";
 import { configurationSecrets } from "./configuration/configuration.ts";
+import { mostSecretFiles } from "./folder/platform-file.ts";
 import { frameFunction, parseFrames } from "./node-logs.ts";
 import { installPaths } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";
@@ -24,7 +25,6 @@ const platformFiles = [...new Set(layouts.flatMap((layout) => layout.secretFiles
   (path, index) => [`secret-${index}`, path] as const,
 );
 const files = [["configuration", configuration] as const, ...platformFiles];
-const mostSecretFiles = 20;
 /** Their paths are known only on the node. All files together must stay below the part of a command's output that is kept. */
 const listedFiles = Array.from({ length: mostSecretFiles }, (_, index) => `listed-${index}`);
 const names = [...files.map(([name]) => name), ...listedFiles];

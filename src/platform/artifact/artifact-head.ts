@@ -107,7 +107,7 @@ function readPlatform(text: string, shown: string): ArtifactHead {
   throw new ClusterError(
     "artifact-invalid",
     `${shown} does not describe its platform: ${facts.problems.map((each) => outsideLine(each)).join("; ")}.`,
-    { hint: "Pack the folder again, with the `pack` command.", facts: { artifact: shown } },
+    { hint: "Pack the folder again, with the pack command.", facts: { artifact: shown } },
   );
 }
 
