@@ -1,5 +1,4 @@
 import { type Counts, type Role, nodeCount, roles } from "../model/cluster-record.ts";
-import { outside } from "../outside-text.ts";
 import type { PlatformFacts } from "../platform/folder/platform-file.ts";
 import type { Checked } from "../system/checked.ts";
 
@@ -36,5 +35,5 @@ function limitProblems(role: Role, count: number, { name, nodes }: PlatformFacts
   const { min = 0, max = mostNodes } = nodes[role];
   if (count >= min && count <= max) return [];
   const limit = count < min ? `needs at least ${min}` : `allows at most ${max}`;
-  return [`\`${countOptions[role]}\`: the platform ${outside(name)} ${limit}, not ${count}`];
+  return [`\`${countOptions[role]}\`: the platform ${name} ${limit}, not ${count}`];
 }

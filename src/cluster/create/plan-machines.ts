@@ -1,7 +1,6 @@
 import type { Backend, Creation, CreationRequest, CreationSummary } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
 import { type WebScheme, type WebUi, webUiText } from "../../model/cluster-record.ts";
-import { outside } from "../../outside-text.ts";
 import { webSchemeOf } from "../../platform/configuration/configuration.ts";
 import { imagePreparation } from "../../platform/layouts/image-preparation.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
@@ -28,7 +27,7 @@ export async function summarizeCreation<Options>(
   if (platform === undefined) return summary;
   const { name, version } = platform;
   return {
-    lines: [["Platform", `${outside(name)} ${outside(version)}`], ...summary.lines],
+    lines: [["Platform", `${name} ${version}`], ...summary.lines],
     facts: { platform: { name, version }, ...summary.facts },
   };
 }
