@@ -12,7 +12,7 @@ export const nodeCountProblem = (total: number): string | undefined =>
 /** How many nodes of each role the user asks for; undefined: the default. */
 export type AskedCounts = Readonly<Record<Role, number | undefined>>;
 
-export const countOptions = { master: "masters", agent: "agents", public_agent: "publicAgents" } as const;
+const countOptions = { master: "masters", agent: "agents", public_agent: "publicAgents" } as const;
 const usualCount = 1;
 
 /** Returns the numbers of a new cluster's nodes. The platform may have defaults and limits of its own. */

@@ -61,9 +61,9 @@ const workspaceBytes = 2e9;
 
 /** Fails as `machine-not-set-up` if the workspace has no room for an artifact. */
 export async function assertWorkspace(folder: string): Promise<void> {
-  const problem = await freeSpaceProblem(folder, workspaceBytes);
-  if (problem === undefined) return;
-  throw new ClusterError("machine-not-set-up", problem, {
+  const lack = await freeSpaceProblem(folder, workspaceBytes);
+  if (lack === undefined) return;
+  throw new ClusterError("machine-not-set-up", lack, {
     hint: "Set `workspaceDir` or TMPDIR to a folder with 2 GB of free space.",
     facts: { folder },
   });

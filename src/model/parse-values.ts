@@ -24,7 +24,7 @@ export function parseVariant(found: unknown): Variant | undefined {
 }
 
 export function parseWebUi(found: unknown): WebUi | undefined {
-  const text = matching(found, /^(?:none|https?(?::[1-9]\d{0,4}\/[A-Za-z0-9._~%\/-]{0,199})?)$/);
+  const text = matching(found, /^(?:none|https?(?::[1-9]\d{0,4}\/[A-Za-z0-9._~%/-]{0,199})?)$/);
   return text as WebUi | undefined;
 }
 

@@ -24,7 +24,7 @@ async function configuration(given: InstallPlan["configuration"]): Promise<unkno
   const [file] = await genconfFiles(plan, cluster, facts);
   expect(file).toMatchObject({ path: "config.yaml", mode: 0o600 });
   const { source } = file!;
-  return JSON.parse("text" in source ? String(source.text) : "");
+  return JSON.parse("text" in source ? source.text : "");
 }
 
 test("a platform that is a folder gets JSON, in which what the user provided is apart", async () => {
