@@ -51,7 +51,7 @@ export async function createCluster<Options>(
   using limit = timeLimit(deadlineMs - runtime.clock.now(), creationTooSlow(clusterId));
   const inTime = AbortSignal.any([signal, limit.signal]);
   const begun: { creation?: Creation } = {};
-  using _remains = request.onAbandon(() => begun.creation?.describeRemains() ?? "Nothing has been created.");
+  using _remains = request.onAbandon(() => begun.creation?.remains()?.left ?? "Nothing has been created.");
   try {
     const creation = await planMachines(request, { backend, install }, inTime);
     begun.creation = creation;
@@ -222,7 +222,7 @@ export async function undoCreation(
   const { creation, directory } = failed;
   // Somebody may have run a command on a node meanwhile.
   await closeMasterConnections(directory, runtime.environment);
-  if (creation?.describeRemains() === undefined) return await forget(directory, "everything");
+  if (creation?.remains() === undefined) return await forget(directory, "everything");
   const work = { ...failed, creation };
   // If the id belongs to somebody else's cluster, nothing of this creation is worth saving or inspecting.
   const isWorthless = hasErrorId(error, "cluster-exists");
@@ -236,7 +236,7 @@ export async function undoCreation(
     }
     runtime.progress.warn(left);
   } catch (problem) {
-    runtime.progress.warn(`The removal failed: ${messageOf(problem)} ${creation.describeRemains()}`);
+    runtime.progress.warn(`The removal failed: ${messageOf(problem)} ${creation.remains()?.left ?? ""}`);
   }
   // If this can't be written, the creation counts as abandoned once this process has ended.
   await endCreation(directory, "abandoned").catch(() => {});
@@ -285,7 +285,7 @@ async function retryTransient<Result>(
 
 async function keep(work: TouchedCreation, runtime: Runtime): Promise<void> {
   await saveLogs(work, runtime);
-  runtime.progress.note(`Kept as requested: ${work.creation.describeKept()}`);
+  runtime.progress.note(`Kept as requested: ${work.creation.remains()?.kept ?? ""}`);
   await endCreation(work.directory, "finished");
 }
 

@@ -12,7 +12,7 @@ import {
   parseVariant,
   parseWebScheme,
 } from "../../model/parse-values.ts";
-import { creationOfDirectory, isOwnFolder } from "../../store/creation-folder.ts";
+import { abandonedCreations, creationOfDirectory, isOwnFolder } from "../../store/creation-folder.ts";
 import { isMapping } from "../../system/checked.ts";
 import { plainLine } from "../../system/printable.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
@@ -125,13 +125,17 @@ async function readRemains(directory: string): Promise<StoredCluster | undefined
 }
 
 /** Throws `cluster-exists` if anything with this cluster id exists; `leaving` are creations that are about to be removed. */
-export function assertIdIsFree(
-  clusters: readonly StoredCluster[],
-  clusterId: string,
-  leaving: readonly string[],
-): void {
+export async function assertIdIsFree(root: string, clusterId: string, leaving: readonly string[]): Promise<void> {
+  const clusters = await readClusters(root);
   const isTaken = clusters.some(({ facts }) => facts.clusterId === clusterId && !leaving.includes(facts.creationId));
   if (isTaken) throw clusterExists(clusterId, { removal: removalCommand(clusterId) });
+}
+
+/** Throws `cluster-exists`, unless only a create that was killed on this machine has left the id: that is removed before the claim. */
+export async function assertIdCanBeClaimed(root: string, clusterId: string): Promise<void> {
+  const abandoned = await abandonedCreations(root, clusterId);
+  const leaving = abandoned.map(({ creation }) => creation.creationId);
+  await assertIdIsFree(root, clusterId, leaving);
 }
 
 /** If the folder is a link to another place, its contents aren't ours to remove. */
