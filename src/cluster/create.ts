@@ -26,6 +26,7 @@ import { retry } from "../system/retry.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { type Task, type TaskGroup, withTasks } from "../system/concurrency.ts";
 import { timeLimit, whileWaitingFor } from "../system/time-limit.ts";
+import { ruleOf, waits } from "../system/waits.ts";
 import { openConnections } from "./connections.ts";
 import { type CreateRequest, creationTooSlow } from "./create/create-request.ts";
 import { firstLogin } from "./create/first-login.ts";
@@ -196,8 +197,7 @@ async function causeOf(
 }
 
 const logsLimitMs = 20_000;
-const limitMs = 9 * 60_000;
-const longestPauseMs = 15_000;
+const { limitMs } = waits.rollBack;
 
 export interface FailedCreation {
   /** Undefined if the creation was not even planned. */
@@ -274,10 +274,9 @@ async function retryTransient<Result>(
   { clock, progress }: Pick<Runtime, "clock" | "progress">,
   signal: AbortSignal,
 ): Promise<Result> {
-  const pauseMs = (failures: number): number => Math.min(500 * 2 ** failures, longestPauseMs);
   const onFailure = (error: ClusterError): void => progress.waiting(`waiting ${aim}: ${messageOf(error)}`);
   try {
-    return await retry(task, { clock, deadlineMs: clock.now() + limitMs, pauseMs, onFailure }, signal);
+    return await retry(task, { ...ruleOf(waits.rollBack, clock), onFailure }, signal);
   } finally {
     progress.waiting("");
   }
