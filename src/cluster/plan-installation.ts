@@ -1,6 +1,13 @@
 import { ClusterError } from "../errors.ts";
 import { assertSum } from "../platform/artifact/artifact-download.ts";
-import { type ArtifactHead, assertVariant, headLimitMs, parseHead, readArtifactHead, readFileStart } from "../platform/artifact/artifact-head.ts";
+import {
+  type ArtifactHead,
+  assertVariant,
+  headLimitMs,
+  parseHead,
+  readArtifactHead,
+  readFileStart,
+} from "../platform/artifact/artifact-head.ts";
 import type { ArtifactLocation } from "../platform/artifact/artifact-request.ts";
 import {
   type Configuration,
@@ -134,7 +141,9 @@ export async function installationProblems(
   };
   const license = await resolveLicense(sources, signal);
   return [
-    ...(variant === undefined && given.hasWrongVariant !== true && (await needsVariant(artifact)) ? [variantRequired] : []),
+    ...(variant === undefined && given.hasWrongVariant !== true && (await needsVariant(artifact))
+      ? [variantRequired]
+      : []),
     ...(variant === "oss" && securityMode !== undefined
       ? ["`securityMode`: only the enterprise variant has security modes"]
       : []),

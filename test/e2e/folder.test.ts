@@ -71,14 +71,18 @@ test("create --wait installs it on all nodes, and leaves nothing packed behind",
   const extra = join(containers().folder, "extra.yaml");
   await Bun.write(extra, "colour: blue\npassword: hunter2-hunter2\n");
   const created = await create("--wait", "--extra-config", extra, "-c", id(), platform());
-  expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({ status: 0, stdout: `${id()}\n` });
+  expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
+    status: 0,
+    stdout: `${id()}\n`,
+  });
   expect(created.stderr).toContain(`Cluster "${id()}" is ready.`);
   expect((await readdir(containers().folder)).filter((name) => name.startsWith("cluster-e2e-"))).toEqual([]);
 }, 300_000);
 
 test("the scripts' environment is that of run, which works in the folder's tests", async () => {
   expect((await runOn("./count_agents")).stdout).toBe("master_0 counts 2 agents\n");
-  const names = "ID NODE ROLE INDEX PRIVATE_ADDRESS PUBLIC_ADDRESS MASTERS AGENTS PUBLIC_AGENTS CONFIG_FILE SECRET_FILE";
+  const names =
+    "ID NODE ROLE INDEX PRIVATE_ADDRESS PUBLIC_ADDRESS MASTERS AGENTS PUBLIC_AGENTS CONFIG_FILE SECRET_FILE";
   const words = names.split(" ").map((name) => `CLUSTER_${name}`);
   const ran = await runOn("--node", "agent_1", `pwd; for name in ${words.join(" ")}; do echo "$name=\${!name}"; done`);
   const { nodes } = await containers().inspect(id());
@@ -102,7 +106,9 @@ test("the scripts' environment is that of run, which works in the folder's tests
     colour: "blue",
     password: "hunter2-hunter2",
   });
-  const secrets = await Promise.all(nodes.map(({ reference }) => runOn("--node", reference, "cat $CLUSTER_SECRET_FILE")));
+  const secrets = await Promise.all(
+    nodes.map(({ reference }) => runOn("--node", reference, "cat $CLUSTER_SECRET_FILE")),
+  );
   expect(new Set(secrets.map(({ stdout }) => stdout)).size).toBe(1);
   expect(secrets[0]!.stdout).toMatch(/^[0-9a-f]{64}\n$/);
 }, 60_000);

@@ -179,7 +179,7 @@ async function newMachines(
     variant: install?.variant ?? "none",
     distribution: input.linuxDistribution,
     counts: accepted(chooseCounts(askedCounts(input), install?.platform)),
-    options: kind.creationOptions(input),
+    options: accepted(await kind.parse(input)),
   };
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { findWebUi, type FoundWebUi } from "../../../src/cluster/web-ui.ts";
 import type { Variant } from "../../../src/model/cluster-record.ts";
-import { type PlatformWeb, platformHead } from "../../../src/platform/folder/platform-file.ts";
+import { type PlatformFacts, platformHead } from "../../../src/platform/folder/platform-file.ts";
 import { leastFacts } from "../../support/platform-facts.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { exampleCluster } from "../../support/install-example.ts";
@@ -34,7 +34,7 @@ const encrypted: FoundWebUi = {
   authority: "https://192.0.2.1:8443/ca/cluster-ca.crt",
 };
 
-const platform = (web: PlatformWeb | undefined): Readonly<Record<string, string>> => ({
+const platform = (web: PlatformFacts["web"]): Readonly<Record<string, string>> => ({
   "opt/cluster-platform/version.json": "{}",
   "opt/cluster-platform/platform.json": `${platformHead({ ...leastFacts, web })}\n`,
 });

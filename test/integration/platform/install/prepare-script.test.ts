@@ -310,7 +310,9 @@ describe("a platform that is a folder", () => {
     const request = { layout, isContainer: true, files: { "sys/module/ip_vs/x": "" }, programs: { uname: "echo 6.1" } };
     const lacking = await prepare(nothing, [], request);
     expect(lacking.status).toBe(1);
-    expect(lacking.stderr).toContain("the platform needs the kernel module dm-crypt, which the computer that runs this");
+    expect(lacking.stderr).toContain(
+      "the platform needs the kernel module dm-crypt, which the computer that runs this",
+    );
     const files = { ...request.files, "lib/modules/6.1/modules.builtin": "kernel/drivers/md/dm-crypt.ko\n" };
     const programs = { ...request.programs, "dpkg-query": 'echo "install ok installed"', "apt-get": "exit 1" };
     expect(await prepare(nothing, [], { ...request, files, programs })).toMatchObject({ status: 0, calls: [] });

@@ -1,6 +1,6 @@
 /** The web UI of a platform that is a folder: where and how it is asked, if there is one. */
 import { describe, expect, test } from "bun:test";
-import type { PlatformWeb } from "../../../../src/platform/folder/platform-file.ts";
+import type { PlatformFacts } from "../../../../src/platform/folder/platform-file.ts";
 import { folderLayout } from "../../../../src/platform/layouts/folder.ts";
 import { type Wait, createMastersChecker } from "../../../../src/platform/readiness/masters-checker.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
@@ -16,7 +16,7 @@ interface Checked {
 }
 
 /** Checks a master on which the authority's file has this text. */
-async function check(web: PlatformWeb | undefined, identity?: Identity, authority = ""): Promise<Checked> {
+async function check(web: PlatformFacts["web"], identity?: Identity, authority = ""): Promise<Checked> {
   await using machines = await startMachines({ roles: ["master"] });
   await using server: ExampleWeb = startWeb({ "/broken": () => ({ status: 503 }) }, identity);
   const [machine] = machines.machines;

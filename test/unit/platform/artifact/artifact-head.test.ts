@@ -54,7 +54,11 @@ test.each([undefined, "oss"] as const)("an artifact that says %p passes for oss"
 });
 
 test("the third line of a packed folder has its facts", () => {
-  const facts = { ...leastFacts, ports: [2379], web: { port: 80, path: "/", scheme: "http", certificate: undefined } } as const;
+  const facts = {
+    ...leastFacts,
+    ports: [2379],
+    web: { port: 80, path: "/", scheme: "http", certificate: undefined },
+  } as const;
   const text = `#!/bin/bash\n# variant: none\n# platform: ${platformHead(facts)}\n`;
   const found = parseHead({ bytes: new TextEncoder().encode(text), sizeBytes: 9 }, "a.sh");
   expect(found).toMatchObject({ variant: "none", platform: facts, sizeBytes: 9, layout: { name: "folder" } });
@@ -71,7 +75,9 @@ test.each([
 });
 
 test("a platform without variants takes none, and a release's variant must be chosen", () => {
-  expect(() => assertVariant("none", "oss", "a.sh")).toThrow("The platform in a.sh has no variants, but `variant` is oss.");
+  expect(() => assertVariant("none", "oss", "a.sh")).toThrow(
+    "The platform in a.sh has no variants, but `variant` is oss.",
+  );
   expect(() => assertVariant("oss", "none", "a.sh")).toThrow("is the oss variant, but `variant` was not chosen.");
   expect(() => assertVariant("none", "none", "a.sh")).not.toThrow();
 });
