@@ -40,6 +40,10 @@ export const createCommand = (kind: BackendKind) => {
         summary: "Create a larger cluster from a local artifact",
       },
       {
+        words: "create --wait ./etcd",
+        summary: "Create a cluster with a platform of your own, from its folder",
+      },
+      {
         words: "create --variant enterprise --license-key license.txt --dry-run ./generate_config.ee.sh",
         summary: "Show what would be created",
       },
