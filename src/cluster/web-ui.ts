@@ -3,7 +3,7 @@ import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/clu
 import { layoutOf } from "../platform/layouts/find-layout.ts";
 import { askNode } from "../platform/readiness/ask-nodes.ts";
 import type { NodeReport } from "../platform/readiness/node-question.ts";
-import { createKnownHosts } from "../ssh/known-hosts.ts";
+import { createKnownHosts } from "../ssh/openssh-files.ts";
 import { creationFiles } from "../store/creation-folder.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { assertKeyIsHere, openMaskedConnections } from "./connections.ts";

@@ -7,7 +7,7 @@ import { hostKeyChanged } from "./connection/connection-errors.ts";
 import { type Connection, type Destination, targetOf } from "./connection/connection.ts";
 import { openConnection } from "./connection/open-connection.ts";
 import { readPublicKey } from "./keys.ts";
-import type { KnownHosts } from "./known-hosts.ts";
+import type { KnownHosts } from "./openssh-files.ts";
 import replaceHostKeyFile from "./replace-host-key.sh" with { type: "text" };
 import { shellText } from "./shell-text.ts";
 
@@ -175,14 +175,8 @@ function findPublicKey(text: string): Buffer | undefined {
 
 function notYetSwitched({ destination }: FirstContact): ClusterError {
   const { name } = targetOf(destination);
-  return new ClusterError(
-    "connection-failed",
-    `${name} still presented its first host key instead of the pinned one.`,
-    {
-      transient: true,
-      facts: { node: name },
-    },
-  );
+  const message = `${name} still presented its first host key instead of the pinned one.`;
+  return new ClusterError("connection-failed", message, { transient: true, facts: { node: name } });
 }
 
 function replacementFailed({ destination }: FirstContact, stderr: string, transient: boolean): ClusterError {

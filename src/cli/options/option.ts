@@ -130,3 +130,7 @@ export function counted(traits: Pick<OptionTraits<number>, "flag" | "short" | "s
 }
 
 const plainText: ValueType<string> = { parse: (given) => given };
+
+/** Returns the option of this command that replaces the option or argument with this declared name, if there is one. */
+export const replacementOf = ({ options }: { readonly options: Options }, name: string): Option | undefined =>
+  Object.values(options).find(({ replaces }) => replaces?.includes(name) === true);

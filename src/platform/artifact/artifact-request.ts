@@ -2,9 +2,8 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ClusterError, type ErrorDetail, messageOf } from "../../errors.ts";
 import { type Checked, problem } from "../../system/checked.ts";
-import { RefusedRedirect, requestFile } from "../../system/files/request-file.ts";
+import { RefusedRedirect, requestFile, networkFailure } from "../../system/network.ts";
 import { maskUrl, parseUrl } from "../../system/mask-url.ts";
-import { networkFailure } from "../../system/network-failure.ts";
 
 export type WebLocation = Extract<ArtifactLocation, { readonly kind: "url" }>;
 

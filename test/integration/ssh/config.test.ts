@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { renderSshConfig } from "../../../src/ssh/config.ts";
+import { renderSshConfig } from "../../../src/ssh/openssh-files.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 test("OpenSSH interprets the configuration as intended", async () => {

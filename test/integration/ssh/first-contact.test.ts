@@ -1,15 +1,12 @@
 import { afterAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { makeFirstContact } from "../../../src/ssh/first-contact.ts";
-import type { FirstContact } from "../../../src/ssh/first-contact.ts";
+import { makeFirstContact, type FirstContact } from "../../../src/ssh/first-contact.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
-import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
-import type { KnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { createKnownHosts, type KnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { freePort } from "../../support/free-port.ts";
-import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
-import type { OpensshServer } from "../../support/openssh-server.ts";
+import { opensshLack, startOpensshServer, type OpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { connectTo, destinationOf, signal, wireKey } from "../../support/ssh-options.ts";
 import { failureOf } from "../../support/failure-of.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { chmod, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
-import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { wireKey } from "../../support/ssh-options.ts";
 import { failureOf } from "../../support/failure-of.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Writable } from "node:stream";
-import type { ProcessLike } from "../../../src/cli/context.ts";
+import type { ProcessLike } from "../../../src/cli/command.ts";
 import { Terminal } from "../../../src/cli/terminal.ts";
 
 /** A stream whose reader takes one text whenever the test says so. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { renderSshConfig } from "../../../src/ssh/config.ts";
+import { renderSshConfig } from "../../../src/ssh/openssh-files.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { hostileTexts } from "../../support/hostile-text.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { eitherSignal } from "../../../src/ssh/either-signal.ts";
+import { eitherSignal } from "../../../src/system/time-limit.ts";
 
 test("it is aborted with the reason of the first", () => {
   const [one, two] = [new AbortController(), new AbortController()];

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
-import { createKnownHosts, parseKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { createKnownHosts, parseKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { hostileTexts } from "../../support/hostile-text.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";

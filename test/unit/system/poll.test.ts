@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "../../../src/system/runtime.ts";
-import { poll } from "../../../src/system/poll.ts";
+import { poll } from "../../../src/system/retry.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
 
 /** A clock on which only pauses take time. */

@@ -7,7 +7,7 @@ import type { Clock } from "../../../system/runtime.ts";
 import { errorCode } from "../../../system/files/private-file.ts";
 import { sha256OfFile } from "../../../system/files/byte-source.ts";
 import { isMapping } from "../../../system/checked.ts";
-import { poll } from "../../../system/poll.ts";
+import { poll } from "../../../system/retry.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { machineFiles } from "../machines/machine-process.ts";

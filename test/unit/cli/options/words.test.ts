@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { counted, flag, option } from "../../../../src/cli/options/option.ts";
 import { text } from "../../../../src/cli/options/value-types.ts";
-import { readWords } from "../../../../src/cli/options/words.ts";
+import { readWords } from "../../../../src/cli/options/parse.ts";
 
 const declared = [
   option(text, { flag: "--cluster-id", short: "-c", summary: "" }),

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { answers } from "../../../../src/cli/terminal/answers.ts";
+import { answers } from "../../../../src/cli/terminal.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 
 test("a question that names something from outside is one printable line", async () => {

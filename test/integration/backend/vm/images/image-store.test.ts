@@ -11,7 +11,7 @@ import {
   obtainImage,
 } from "../../../../../src/backend/vm/images/image-store.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
-import { resumeDownload } from "../../../../../src/system/files/resume-download.ts";
+import { resumeDownload } from "../../../../../src/system/network.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
