@@ -4,11 +4,11 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { resumeDownload } from "../../../../src/system/network.ts";
-import { failureOf } from "../../../support/failure-of.ts";
-import { scratchFolder } from "../../../support/scratch-folder.ts";
-import { until } from "../../../support/until.ts";
-import { neverAborted } from "../../../support/never-aborted.ts";
+import { resumeDownload } from "../../../src/system/network.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { until } from "../../support/until.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
 
 const whole = "0123456789";
 /** `hasArrived`: whether the client has received something of this answer. */
