@@ -23,7 +23,7 @@ import {
   withAdvice,
 } from "./connections.ts";
 import { type FetchRequest, type FetchSource, fetchFiles } from "./fetch.ts";
-import { findNode } from "./node-reference.ts";
+import { findNode } from "./find-cluster.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
 export interface RunRequest {

@@ -107,3 +107,9 @@ export const snapshotNameProblem = (given: string): string | undefined =>
 export function parseSnapshotName(found: unknown): string | undefined {
   return typeof found === "string" && /^[a-z0-9][a-z0-9_.-]{0,62}$/.test(found) ? found : undefined;
 }
+
+/** Returns what is wrong with a cluster id, or `undefined`. */
+export function clusterIdProblem(text: string): string | undefined {
+  if (parseClusterId(text) !== undefined) return undefined;
+  return `"${text}" is not a cluster id: use 1 to 63 letters, digits, "_", "." and "-", beginning with a letter or digit`;
+}
