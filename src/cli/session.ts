@@ -66,7 +66,11 @@ export async function openSession(parts: SessionParts): Promise<Session> {
     progress,
     output,
     stdin: openStdin(parts, progress, interrupts),
-    isTerminal: terminals(parts.terminal),
+    isTerminal: {
+      stdin: parts.terminal.isTerminal("stdin"),
+      stdout: parts.terminal.isTerminal("stdout"),
+      stderr: parts.terminal.isTerminal("stderr"),
+    },
     verbosity: parts.verbosity,
     dropVariables: (isNeeded) => {
       for (const name of Object.keys(parts.host.env)) if (!isNeeded(name)) delete parts.host.env[name];
@@ -122,12 +126,4 @@ function openStdin(
     hide: (secret) => masker.hide(secret),
     onAbandon: (undo) => interrupts.onAbandon(undo),
   });
-}
-
-function terminals(terminal: Terminal): Context["isTerminal"] {
-  return {
-    stdin: terminal.isTerminal("stdin"),
-    stdout: terminal.isTerminal("stdout"),
-    stderr: terminal.isTerminal("stderr"),
-  };
 }

@@ -145,7 +145,7 @@ async function replaceHostKey(
   const printed = { text: "" };
   const result = await connection.run(
     {
-      argv: ["sh", "-c", replaceHostKeyScript, "e2e-first-contact", folder, reload],
+      argv: ["sh", "-c", shellText(replaceHostKeyFile), "e2e-first-contact", folder, reload],
       sudo: true,
       stdin: switchOncePinned(),
       limitMs: replaceLimitMs,
@@ -201,6 +201,3 @@ export const systemHostKeyLocation: HostKeyLocation = {
   folder: "/etc/ssh",
   reload: "systemctl reload ssh.service 2>/dev/null || systemctl reload sshd.service",
 };
-
-/** Its arguments are the folder and the reload line. */
-const replaceHostKeyScript = shellText(replaceHostKeyFile);

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { ClusterError, messageOf } from "../errors.ts";
-import { writePrivateFile } from "../system/files/private-file.ts";
+import { errorCode, writePrivateFile } from "../system/files/private-file.ts";
 import { readOwnText } from "../system/files/read-text.ts";
 import { type Destination, targetOf } from "./connection/connection.ts";
 import { readPublicKey } from "./keys.ts";
@@ -108,7 +108,7 @@ async function readIfThere(path: string): Promise<string> {
   try {
     return await readOwnText(path);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
+    if (errorCode(error) === "ENOENT") return "";
     throw error;
   }
 }

@@ -61,12 +61,10 @@ interface ArgumentTraits<Single> extends Traits<Single> {
   readonly name: string;
 }
 
-/** `flag`: whether it was given. `count`: how often it was given. */
-type OptionKind = "value" | "flag" | "count";
-
 /** One declared option. Commands receive a `Value`. */
 export interface Option<Value = unknown> extends OptionTraits<unknown> {
-  readonly kind: OptionKind;
+  /** `flag`: whether it was given. `count`: how often it was given. */
+  readonly kind: "value" | "flag" | "count";
   readonly type: ValueType<unknown>;
   /** Never set; carries the type. */
   carry?(value: Value): void;

@@ -1,5 +1,6 @@
 import type { FileSink } from "bun";
 import { ClusterError } from "../../errors.ts";
+import { errorCode } from "../../system/files/private-file.ts";
 import { outsideReason } from "../../system/printable.ts";
 import { minimalEnvironment } from "../../system/processes/run-program.ts";
 import type { Environment } from "../../system/runtime.ts";
@@ -172,7 +173,7 @@ export async function feedStdin({ head, source, sink, environment }: StdinFeed, 
     await sink.end();
   } catch (error) {
     // The receiver has gone, as in `yes | program | head`; its exit status says why.
-    if (!signal.aborted && !isBrokenPipe(error)) throw error;
+    if (!signal.aborted && errorCode(error) !== "EPIPE") throw error;
   } finally {
     stop();
     signal.removeEventListener("abort", stop);
@@ -183,5 +184,3 @@ async function pass(sink: FileSink, chunk: Uint8Array): Promise<void> {
   await sink.write(chunk);
   await sink.flush();
 }
-
-const isBrokenPipe = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "EPIPE";
