@@ -53,8 +53,8 @@ test("no value becomes another word or line of the configuration", () => {
       const rendered = attempt(() => renderSshConfig([{ ...node, ...change }], files));
       if (rendered === undefined || rendered === "") continue;
       expect(rendered.split(/[\n\r\u2028\u2029]/).length).toBe(lines);
-      for (const key of ["Host", "HostName", "User"])
-        expect(rendered).toMatch(new RegExp(String.raw`^ *${key} [A-Za-z0-9_.:][A-Za-z0-9_.:-]*$`, "m"));
+      for (const setting of ["Host", "HostName", "User"])
+        expect(rendered).toMatch(new RegExp(String.raw`^ *${setting} [A-Za-z0-9_.:][A-Za-z0-9_.:-]*$`, "m"));
     }
   }
 });
