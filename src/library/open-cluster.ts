@@ -10,18 +10,10 @@ import {
   parseSnapshotReference,
 } from "../cluster/create/create-request.ts";
 import { findCluster } from "../cluster/find-cluster.ts";
+import { masterCounts, mostNodes, nodeCountProblem } from "../cluster/node-counts.ts";
 import type { SnapshotName } from "../cluster/snapshots.ts";
 import { ClusterError } from "../errors.ts";
-import {
-  type ClusterRecord,
-  type Counts,
-  type Variant,
-  masterCounts,
-  mostNodes,
-  nodeCount,
-  nodeCountProblem,
-  variants,
-} from "../model/cluster-record.ts";
+import { type ClusterRecord, type Counts, type Variant, nodeCount, variants } from "../model/cluster-record.ts";
 import { clusterIdProblem } from "../model/parse-values.ts";
 import {
   type Shape,

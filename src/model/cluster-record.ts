@@ -100,10 +100,3 @@ export interface NodeTraits {
   /** A sentence that names what has control groups version 1, for users whose nodes have version 2 but need version 1. */
   readonly cgroups1Advice: string;
 }
-
-/** The platform's masters decide by majority, so it accepts only these numbers. */
-export const masterCounts: readonly number[] = [1, 3, 5, 7, 9];
-export const mostNodes = 1000;
-
-export const nodeCountProblem = (total: number): string | undefined =>
-  total > mostNodes ? `${total} nodes are too many (the maximum is ${mostNodes})` : undefined;

@@ -1,9 +1,9 @@
-import type { BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
 import type { Problems } from "../../cli/options/problems.ts";
+import { nodeCountProblem } from "../../cluster/node-counts.ts";
 import { installationProblems } from "../../cluster/plan-installation.ts";
 import { superuserLogin } from "../../cluster/wait-for-cluster.ts";
-import { nodeCountProblem } from "../../model/cluster-record.ts";
+import type { BackendKind } from "../../backend/contract.ts";
 import type { CreateInput } from "./create-options.ts";
 
 /** Checks what only a cluster that is to be installed has. */

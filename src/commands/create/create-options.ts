@@ -1,4 +1,3 @@
-import type { BackendKind } from "../../backend/contract.ts";
 import {
   BadValue,
   type ValueType,
@@ -8,11 +7,13 @@ import {
   whileOptionsAreRead,
 } from "../../cli/options/option.ts";
 import { choice, count, outputFormat, path as pathType, text, value, verbose } from "../../cli/options/value-types.ts";
+import { masterCounts, mostNodes } from "../../cluster/node-counts.ts";
 import { quoted } from "../../errors.ts";
-import { masterCounts, mostNodes, variants } from "../../model/cluster-record.ts";
+import { variants } from "../../model/cluster-record.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import { securityModes } from "../../platform/configuration/configuration.ts";
 import type { Checked } from "../../system/checked.ts";
+import type { BackendKind } from "../../backend/contract.ts";
 import { creationOptions, placeOptions } from "../backend-options.ts";
 import { clusterId, timeout } from "../options.ts";
 import { summary } from "../summary/step-summary.ts";
