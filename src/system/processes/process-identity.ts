@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { link, readlink, rename, rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { promisify } from "node:util";
-import { isMapping } from "../checked.ts";
+import * as read from "../../model/reader.ts";
 import { errorCode } from "../files/private-file.ts";
 import { readOwnText } from "../files/read-text.ts";
 import { parseJson } from "../parse-json.ts";
@@ -21,12 +21,11 @@ export interface ProcessIdentity {
 }
 
 /** Parses the identity in a lock or a creation's file; undefined if it has another shape. */
-export function parseProcessIdentity(found: unknown): ProcessIdentity | undefined {
-  if (!isMapping(found)) return undefined;
-  const { host, pid, startedAt } = found;
-  if (typeof host !== "string" || typeof startedAt !== "string" || !Number.isSafeInteger(pid)) return undefined;
-  return Number(pid) > 0 ? { host, pid: Number(pid), startedAt } : undefined;
-}
+export const parseProcessIdentity: read.Reader<ProcessIdentity> = read.object({
+  host: read.string,
+  pid: read.positiveInteger,
+  startedAt: read.string,
+});
 
 /** The process that this program runs in. `undefined` if the system doesn't report it. */
 export async function identifyThisProcess(): Promise<ProcessIdentity | undefined> {
