@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { resumeDownload } from "../../../../src/system/files/resume-download.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { scriptedClock } from "../../../support/scripted-clock.ts";
 import { until } from "../../../support/until.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
@@ -52,8 +53,7 @@ async function download(
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  const pauses: number[] = [];
-  const clock = { now: () => 0, sleep: async (ms: number) => void pauses.push(ms) };
+  const clock = scriptedClock();
   const request = {
     url: `http://127.0.0.1:${port}/`,
     path,
@@ -70,7 +70,7 @@ async function download(
   );
   server.closeAllConnections();
   server.close();
-  return { content: await readFile(path, "utf8"), ranges, progress, pauses, failure };
+  return { content: await readFile(path, "utf8"), ranges, progress, pauses: clock.pauses, failure };
 }
 
 test("an empty file gets everything, and a part of one the rest", async () => {
