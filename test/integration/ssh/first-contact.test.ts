@@ -11,6 +11,7 @@ import { freePort } from "../../support/free-port.ts";
 import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
 import type { OpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
+import { scriptedClock } from "../../support/scripted-clock.ts";
 import { connectTo, destinationOf, signal, wireKey } from "../../support/ssh-options.ts";
 import { failureOf } from "../../support/failure-of.ts";
 
@@ -200,7 +201,7 @@ test("a node that doesn't answer yet is retried until the deadline, and the last
   await using folder = await scratchFolder();
   const details: string[] = [];
   const port = await freePort();
-  const begun = Date.now();
+  const clock = scriptedClock();
   const meeting = makeFirstContact(
     {
       destination: destinationOf({ port, user: "admin" }),
@@ -208,15 +209,16 @@ test("a node that doesn't answer yet is retried until the deadline, and the last
       firstHostKey: generateKeyPair("host").publicKey,
       knownHosts: createKnownHosts(join(folder.path, "known_hosts")),
       hostKeyLocation: { folder: "/", reload: "true" },
-      clock: systemClock,
-      deadlineMs: begun + 1_000,
+      clock,
+      deadlineMs: 1_000,
       everyMs: 100,
       progress: { ...silentProgress, detail: (_level, text) => void details.push(text) },
     },
     signal,
   );
   expect(await failureOf(meeting)).toMatchObject({ id: "connection-failed", transient: true });
-  expect(Date.now() - begun).toBeWithin(400, 1_500);
+  // Pauses are 120 ms long at most, and no try begins after the deadline.
+  expect(clock.nowMs).toBeWithin(880, 1_001);
   expect(details).toEqual([`master_0: not yet: Cannot reach master_0 (127.0.0.1 port ${port}): connection refused.`]);
 });
 

@@ -119,7 +119,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     await machines.machines[1]!.write("var/lib/cluster-e2e/layout", "cluster\n");
     await machines.machines[1]!.write("var/lib/cluster-e2e/install.status", "running\n");
     await machines.machines[1]!.write("run/cluster-e2e-install.pid", `${process.pid}\n`);
-    const { report } = wait(machines, exampleCluster(machines.nodes, "oss"), { deadlineMs: fastClock.now() + 4000 });
+    const { report } = wait(machines, exampleCluster(machines.nodes, "oss"), { deadlineMs: fastClock.now() + 20_000 });
     const error = await failureOf(report);
     // The test's own process was in place of the unit's. It must not be killed with the machine.
     await machines.machines[1]!.write("run/cluster-e2e-install.pid", "0\n");
@@ -190,7 +190,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "cluster\n");
     await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "running\n");
     await machines.machines[0]!.write("run/cluster-e2e-install.enabled", "");
-    const changes = { deadlineMs: fastClock.now() + 2000 };
+    const changes = { deadlineMs: fastClock.now() + 20_000 };
     const error = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), changes).report);
     expect(error.message).toContain("master_0: the installer is running");
   });
@@ -261,7 +261,7 @@ describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
       [node!, "status 502"],
       [deaf, "it refuses the connection"],
     ] as const) {
-      const changes = { skipHttpChecks: false, deadlineMs: fastClock.now() + 2000 };
+      const changes = { skipHttpChecks: false, deadlineMs: fastClock.now() + 20_000 };
       const error = await failureOf(wait(machines, exampleCluster([master], "oss"), changes).report);
       expect(error.message).toContain(`master_0: HTTP at 127.0.0.1: ${reason}`);
     }
