@@ -20,7 +20,9 @@ function dueWatch(describe: (signal: AbortSignal) => Promise<ClusterRecord>) {
 // Shows R104.
 test("a backend that doesn't answer holds up nothing beyond the deadline: the last record counts", async () => {
   const hanging = async (signal: AbortSignal): Promise<never> =>
-    new Promise((_, reject) => void signal.addEventListener("abort", () => reject(signal.reason as Error)));
+    new Promise((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason as Error));
+    });
   expect(await dueWatch(hanging).current(false, neverAborted)).toBe(cluster);
 });
 
