@@ -2,30 +2,19 @@
  * Creations of containers that end early: Ctrl-C, kill -9, a container that stops, a second create. Nothing is left,
  * and the same create works again.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdir, rm } from "node:fs/promises";
-import { buildArtifact } from "./support/artifacts.ts";
+import { shareBackend } from "./support/shared-backend.ts";
 import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
-import type { TestContainers } from "./support/test-containers.ts";
 
-const state: { containers?: TestContainers; artifact?: string } = {};
-const containers = (): TestContainers => state.containers!;
-
-beforeAll(async () => {
-  state.containers = await startTestContainers();
-  state.artifact = await buildArtifact("oss", state.containers.folder);
-}, 300_000);
-
-afterAll(async () => {
-  await state.containers?.[Symbol.asyncDispose]();
-}, 120_000);
+const { backend: containers, artifact } = shareBackend(startTestContainers);
 
 const createWords = (id: string, image = nodeImage) => [
   ..."create -vv --variant oss --public-agents 0 --node-image".split(" "),
   image,
   "-c",
   id,
-  state.artifact!,
+  artifact(),
 ];
 
 /** What the state folders of this cluster id hold. */
