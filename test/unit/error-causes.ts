@@ -16,6 +16,7 @@ import type { PhaseContext } from "../../src/platform/install/phase.ts";
 import { layoutOf } from "../../src/platform/layouts/find-layout.ts";
 import type { NodeAnswer } from "../../src/platform/readiness/ask-nodes.ts";
 import { connectFailure, type ServerOffer } from "../../src/ssh/connection/connection-errors.ts";
+import { failureOf } from "../support/failure-of.ts";
 import { exampleCluster } from "../support/install-example.ts";
 import { neverAborted } from "../support/never-aborted.ts";
 
@@ -71,3 +72,13 @@ export const search = async (places: readonly string[]) => {
 };
 export const failed = (reason: string, log: readonly string[]): NodeAnswer =>
   ({ node: master, verdict: { kind: "failed", reason, log } }) as unknown as NodeAnswer;
+
+export type Failing = () => unknown;
+
+/** The error that is returned, thrown, or the reason of a rejected promise. */
+export async function errorOf(fails: Failing): Promise<Error & Partial<ClusterError>> {
+  const outcome = async (): Promise<never> => {
+    throw await fails();
+  };
+  return failureOf(outcome());
+}

@@ -3,6 +3,7 @@
  * that only a command line or a machine can cause are fixed by the cases in test/e2e (see errors.test.ts).
  */
 import { describe, expect, test } from "bun:test";
+import type { Backend } from "../../src/backend/contract.ts";
 import { findCredentials } from "../../src/backend/cloud/credentials.ts";
 import { findImage } from "../../src/backend/cloud/launch/images.ts";
 import { clusterExists as cloudClusterExists, findSubnets } from "../../src/backend/cloud/launch/network.ts";
@@ -19,9 +20,11 @@ import {
 import { assertDiskIsLargeEnough } from "../../src/backend/vm/images/image-store.ts";
 import { keyMissing } from "../../src/cluster/connections.ts";
 import { creationTooSlow } from "../../src/cluster/create/create-request.ts";
+import { usedHereOnly } from "../../src/cluster/export-cluster.ts";
 import { findNode } from "../../src/cluster/node-reference.ts";
+import { listSnapshots } from "../../src/cluster/snapshots.ts";
 import { waitTooSlow } from "../../src/cluster/wait-for-cluster.ts";
-import { type ClusterError, type ErrorId, errorTable } from "../../src/errors.ts";
+import { type ErrorId, errorTable } from "../../src/errors.ts";
 import { assertVariant } from "../../src/platform/artifact/artifact-head.ts";
 import { answerFailure, artifactUnreachable } from "../../src/platform/artifact/artifact-request.ts";
 import { parseArtifactVersion } from "../../src/platform/artifact/artifact-version.ts";
@@ -34,7 +37,6 @@ import {
   connectionLost,
   hostKeyChanged,
 } from "../../src/ssh/connection/connection-errors.ts";
-import { failureOf } from "../support/failure-of.ts";
 import { neverAborted } from "../support/never-aborted.ts";
 import {
   answer,
@@ -42,7 +44,9 @@ import {
   cluster,
   dockerSays,
   elsewhere,
+  errorOf,
   failed,
+  type Failing,
   genconf,
   head,
   master,
@@ -53,10 +57,13 @@ import {
   target,
 } from "./error-causes.ts";
 
-type Failing = () => unknown;
-
 const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> = {
   "bad-usage": [
+    [() => usedHereOnly("vm"), "Clusters of this kind (vm) are reached from their own machine only. → "],
+    [
+      async () => listSnapshots({ name: "cloud" } as Backend<unknown>, "base", neverAborted),
+      "Clusters of this kind (cloud) have no snapshots. → ",
+    ],
     [
       () => assertDiskIsLargeEnough({ path: "/i.qcow2", sizeBytes: 3 * 1024 ** 3 } as never, 2048),
       "The image /i.qcow2 is a disk of 3072 MB, but `diskSize` is smaller. → Pass `diskSize 3g` or more.",
@@ -231,6 +238,22 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
       "Cannot read the artifact https://host/a.sh: the server redirects more than 10 times. → Check ARTIFACT_URL, or download the file yourself and pass its path.",
     ],
     [
+      () => answerFailure("https://host/a.sh", 400),
+      "Cannot read the artifact https://host/a.sh: the server answered (HTTP 400). → Check ARTIFACT_URL, or download the file yourself and pass its path.",
+    ],
+    [
+      () => answerFailure("https://host/a.sh", 401),
+      "Cannot read the artifact https://host/a.sh: the server requires a login (HTTP 401). → Check the user name or the token in the URL. If it is a signed URL that has expired, get a new one.",
+    ],
+    [
+      () => answerFailure("https://host/a.sh", 403),
+      "Cannot read the artifact https://host/a.sh: the server denies access (HTTP 403). → Check the user name or the token in the URL. If it is a signed URL that has expired, get a new one.",
+    ],
+    [
+      () => answerFailure("https://host/a.sh", 410),
+      "Cannot read the artifact https://host/a.sh: the server no longer has the file (HTTP 410). → Check ARTIFACT_URL.",
+    ],
+    [
       () => answerFailure("https://host/a.sh", 404),
       "Cannot read the artifact https://host/a.sh: the server has no such file (HTTP 404). → Check ARTIFACT_URL.",
     ],
@@ -376,11 +399,3 @@ describe.each(Object.entries(table))("%s", (id, rows) => {
 test("every id is worded here or in test/e2e", () => {
   expect([...Object.keys(table), ...elsewhereWorded].toSorted()).toEqual(Object.keys(errorTable).toSorted());
 });
-
-/** The error that is returned, thrown, or the reason of a rejected promise. */
-async function errorOf(fails: Failing): Promise<Error & Partial<ClusterError>> {
-  const outcome = async (): Promise<never> => {
-    throw await fails();
-  };
-  return failureOf(outcome());
-}

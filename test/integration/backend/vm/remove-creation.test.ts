@@ -137,5 +137,5 @@ test("a creation that another process removed fails and says why", async () => {
   await using root = await scratchFolder();
   const failure = await failureOf(lookAtMachines(root.path, { firmware: "BIOS" }));
   expect(failure.id).toBe("machine-failed");
-  expect(failure.message).toBe("The cluster was removed while it was being created.");
+  expect(failure.message).toContain("removed");
 });
