@@ -1,7 +1,4 @@
-/**
- * The table that fixes the texts of errors: `message → hint`. Other tests assert ids and facts. Rows fix how each error is worded once; those
- * that only a command line or a machine can cause are fixed by the cases in test/e2e (see errors.test.ts).
- */
+/** The texts of errors, as `message → hint`. Those that only a command line or a machine can cause are fixed in test/e2e (see errors.test.ts). */
 import { describe, expect, test } from "bun:test";
 import type { Backend } from "../../src/backend/contract.ts";
 import { findCredentials } from "../../src/backend/cloud/credentials.ts";
