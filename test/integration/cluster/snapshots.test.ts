@@ -3,7 +3,7 @@ import type { Backend } from "../../../src/backend/contract.ts";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { restoreSnapshot } from "../../../src/cluster/snapshots.ts";
-import { failureOf } from "../../support/failure-of.ts";
+import { failureOf, rejectionOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../support/install-machine.ts";
 import { recordingProgress } from "../../support/recording-progress.ts";
@@ -27,10 +27,7 @@ async function restore(holdsMemory: boolean, end: string) {
   const { progress, steps } = recordingProgress();
   const clock = scriptedClock(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
   const name = { clusterId: cluster.id, name: "installed" };
-  const ended = await restoreSnapshot(backend, name, { environment: {}, clock, progress }, signal).then(
-    () => undefined,
-    (error: unknown) => error,
-  );
+  const ended = await rejectionOf(restoreSnapshot(backend, name, { environment: {}, clock, progress }, signal));
   const given = await Promise.all(machines.machines.map((machine) => machine.read("run/date")));
   return { ended, steps, given };
 }

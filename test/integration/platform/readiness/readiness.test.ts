@@ -19,13 +19,8 @@ import {
 } from "../../../support/install-machine.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { type ExampleWeb, makeAuthority, startWeb } from "./readiness-web.ts";
+import { fastClock, fastClockSpeed } from "../../../support/scripted-clock.ts";
 
-const speed = 20;
-/** A clock that runs twenty times as fast. */
-const fastClock: Clock = {
-  now: () => Date.now() * speed,
-  sleep: async (ms, signal) => systemClock.sleep(ms / speed, signal),
-};
 const { signal } = new AbortController();
 const roles: readonly Role[] = ["master", "agent", "public_agent"];
 const check = "opt/cluster/bin/check";
@@ -110,7 +105,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     const pauses: number[] = [];
     const sleep: Clock["sleep"] = async (ms, inner) => fastClock.sleep(pauses.push(ms) && ms, inner);
     await wait(machines, exampleCluster(machines.nodes, "oss"), { clock: { ...fastClock, sleep } }).report;
-    expect(pauses.filter((ms) => ms >= 2 * 100 * speed)).toHaveLength(2);
+    expect(pauses.filter((ms) => ms >= 2 * 100 * fastClockSpeed)).toHaveLength(2);
   });
 
   test("says at the deadline what every node lacks", async () => {

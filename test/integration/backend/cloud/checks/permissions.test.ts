@@ -1,19 +1,8 @@
 /** doctor's checks of permissions, with the real SDK on a local cloud. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { type DoctorFixture, openDoctorFixture, untriedPermissions } from "./checks-fixture.ts";
+import { expect, test } from "bun:test";
+import { shareDoctorFixture, untriedPermissions } from "./checks-fixture.ts";
 
-const state: { fixture?: DoctorFixture } = {};
-const fixture = (): DoctorFixture => state.fixture!;
-
-beforeAll(async () => {
-  state.fixture = await openDoctorFixture();
-});
-beforeEach(async () => {
-  await fixture().cloud.reset();
-});
-afterAll(async () => {
-  await state.fixture?.[Symbol.asyncDispose]();
-});
+const fixture = shareDoctorFixture();
 
 test("the dry runs have the same parameters as the requests of create", async () => {
   await fixture().diagnose({});
