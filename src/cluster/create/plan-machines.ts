@@ -60,11 +60,12 @@ async function planCopy(
   { clusterId, from }: SnapshotCopy & Pick<CreateRequest<never>, "clusterId">,
   signal: AbortSignal,
 ): Promise<Creation> {
-  if (backend.planCopy === undefined) {
+  const { snapshots } = backend;
+  if (snapshots?.planCopy === undefined) {
     throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) cannot be created from a snapshot.`, {
       hint: "Restore the snapshot in its own cluster.",
     });
   }
   const source = await findCluster(backend, from.clusterId, signal);
-  return backend.planCopy({ clusterId, source, snapshot: from.name }, signal);
+  return snapshots.planCopy({ clusterId, source, snapshot: from.name }, signal);
 }

@@ -70,7 +70,7 @@ async function runCreate(kind: BackendKind, input: CreateInput, context: Context
     import("../../system/time-limit.ts"),
   ]);
   const login = await readLogin(input, context);
-  const request = createRequest(kind, input, context);
+  const request = await createRequest(kind, input, context);
   using limit = timeLimit(input.timeout, creationTooSlow(input.clusterId));
   const signal = AbortSignal.any([context.signal, limit.signal]);
   const [install, backend] = await Promise.all([
@@ -149,8 +149,9 @@ async function readLogin(input: CreateInput, { stdin, signal }: Context): Promis
   return accepted(superuserLogin(variant, input.extraConfig ?? {}, password));
 }
 
-function createRequest(kind: BackendKind, input: CreateInput, context: Context): CreateRequest<unknown> {
+async function createRequest(kind: BackendKind, input: CreateInput, context: Context): Promise<CreateRequest<unknown>> {
   const { from } = input;
+  const { accepted } = await import("../../system/checked.ts");
   return {
     clusterId: input.clusterId,
     machines:
@@ -159,7 +160,7 @@ function createRequest(kind: BackendKind, input: CreateInput, context: Context):
             variant: input.variant,
             distribution: input.linuxDistribution,
             counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
-            options: kind.creationOptions(input),
+            options: accepted(await kind.parse(input)),
           }
         : { from },
     installation: from === undefined ? installationRequest(input) : undefined,

@@ -4,6 +4,7 @@ import { type NodeRecord, type Variant, nodeReference } from "../../model/cluste
 import { outside } from "../../outside-text.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
+import * as read from "../../model/reader.ts";
 import { parseJson } from "../../system/parse-json.ts";
 import type { Clock } from "../../system/runtime.ts";
 import type { Layout } from "../layouts/layout.ts";
@@ -192,7 +193,4 @@ async function askOverTls(
   return { login, agents: await askWeb(master, access, question, signal) };
 }
 
-const tokenIn = (body: unknown): string | undefined =>
-  typeof body === "object" && body !== null && "token" in body && typeof body.token === "string"
-    ? body.token
-    : undefined;
+const tokenIn = read.field("token", read.string);
