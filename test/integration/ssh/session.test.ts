@@ -192,7 +192,8 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     change(await Bun.file(join(setting().scratch.path, "ssh config")).text());
   const notLoggedIn = {
     id: "connection-failed",
-    message: "ssh could not log in to master_0; nothing was run on it.",
+    facts: { node: "master_0" },
+    message: expect.stringContaining("nothing was run"),
   };
 
   test("ssh itself rejects a wrong host key, with its message; ours follows", async () => {
@@ -264,7 +265,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
 
   test("a killed ssh is an error, not a silent 255", async () => {
     const environment = { PATH: await pathWithSsh("#!/bin/sh\nkill -KILL $$\n") };
-    const killed = { id: "connection-failed", message: "ssh was killed by SIGKILL." };
+    const killed = { id: "connection-failed", message: expect.stringContaining("SIGKILL") };
     expect(await failureOf(run(["true"], { environment }, signal))).toMatchObject(killed);
     expect(hold.hasBegun).toBe(false);
   });
@@ -275,7 +276,8 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(await run(["true"], given, signal)).toMatchObject({ status: 255, stderr: "" });
     expect(await failureOf(run(["true"], { ...given, port: await freePort() }, signal))).toMatchObject({
       id: "connection-failed",
-      message: "master_0 no longer answers; it is not known whether the command finished.",
+      facts: { node: "master_0" },
+      message: expect.stringContaining("not known"),
     });
     expect(hold.hasBegun).toBe(true);
   });
