@@ -66,8 +66,9 @@ export const elsewhere = async () => {
   );
 };
 export const search = async (places: readonly string[]) => {
-  const place = { kind: "region", name: "us-east-1", option: "region" };
-  const backend = { place, find: async () => undefined, findInOtherPlaces: async () => ({ places, unreachable: [] }) };
+  const findElsewhere = async () => ({ places, unreachable: [] });
+  const place = { kind: "region", name: "us-east-1", option: "region", findElsewhere };
+  const backend = { place, find: async () => undefined };
   return findCluster(backend, "base", neverAborted);
 };
 export const failed = (reason: string, log: readonly string[]): NodeAnswer =>
