@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { lstat } from "node:fs/promises";
 import type { Backend } from "../backend/contract.ts";
 import { ClusterError, messageOf, quoted } from "../errors.ts";
 import { type ClusterRecord, nodeReference } from "../model/cluster-record.ts";
@@ -8,7 +7,7 @@ import { parseKey } from "../ssh/keys.ts";
 import { hostName, knownHostsText, parseKnownHosts } from "../ssh/known-hosts.ts";
 import { type CreationFiles, creationFiles } from "../store/creation-folder.ts";
 import { isMapping } from "../system/checked.ts";
-import { errorCode, writePrivateFile } from "../system/files/private-file.ts";
+import { errorCode, isFileOrAbsent, writePrivateFile } from "../system/files/private-file.ts";
 import { readOwnText } from "../system/files/read-text.ts";
 import { parseJson } from "../system/parse-json.ts";
 import { outsideLine } from "../system/printable.ts";
@@ -68,16 +67,6 @@ export async function saveExport(path: string, text: string): Promise<void> {
     throw notSaved(path, messageOf(error), error);
   }
   throw notSaved(path, "it is not a regular file", undefined);
-}
-
-/** The file would replace anything else too, such as a device. */
-async function isFileOrAbsent(path: string): Promise<boolean> {
-  try {
-    return (await lstat(path)).isFile();
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return true;
-    throw error;
-  }
 }
 
 const notSaved = (path: string, reason: string, cause: unknown): ClusterError =>

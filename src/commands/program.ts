@@ -11,6 +11,7 @@ import { importCommand } from "./hand-over/import.ts";
 import { inspectCommand } from "./inspect.ts";
 import { listCommand } from "./list.ts";
 import { logsCommand } from "./logs.ts";
+import { packCommand } from "./pack.ts";
 import { runCommand } from "./run.ts";
 import { snapshotCommand } from "./snapshot.ts";
 import { syncCommand } from "./sync.ts";
@@ -33,6 +34,7 @@ export function programFor(kind: BackendKind): Program {
     ...(parts.admission === undefined ? [] : [exportCommand(kind), importCommand(kind), admitCommand(kind)]),
     ...(parts.snapshots === undefined ? [] : [snapshotCommand(kind)]),
     ...(kind.hasLifetime ? [] : [destroyCommand(kind)]),
+    packCommand,
     completionCommand,
   ];
   return { name: programName(kind), summary, commands, missingCommands: missingCommands(kind), licenses: readLicenses };

@@ -31,6 +31,7 @@ import { parseArtifactVersion, releaseNumbers } from "../../src/platform/artifac
 import { parseManifest, parseState, parseSums } from "../../src/platform/checkout/checkout-manifest.ts";
 import { parseSecrets } from "../../src/platform/cluster-secrets.ts";
 import { parseConfiguration } from "../../src/platform/configuration/configuration-file.ts";
+import { parsePlatformFile, parsePlatformHead } from "../../src/platform/folder/platform-file.ts";
 import { reasonOf } from "../../src/platform/install/phase.ts";
 import { layouts } from "../../src/platform/layouts/find-layout.ts";
 import { parseLogs } from "../../src/platform/node-logs.ts";
@@ -256,6 +257,17 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
     await each(["endless pages"], async () => collectPages(async () => ({ items: [1], next: "more" })));
   },
   configuration: () => each([...anyTexts, ...yamlTexts], async (text) => parseConfiguration(text, "x")),
+  "platform's folder": () => {
+    // Longer texts are refused unread.
+    const starts = [...anyTexts, ...yamlTexts].map((text) => text.slice(0, 60_000));
+    const inside = yamlTexts.map((text) => `ports: ${text.slice(0, 20_000)}`);
+    return each([...anyTexts, ...starts, ...inside], async (text) => {
+      await parsePlatformFile(text, "x");
+      parsePlatformHead(text);
+      parsePlatformHead(text.slice(0, 12_000));
+      parsePlatformHead(`{"ports":[${"1,".repeat(5_000)}1],"name":${JSON.stringify(text.slice(0, 1_000))}}`);
+    });
+  },
   JSON: () => each([...anyTexts, ...jsonTexts], parseJson),
   "remote output": async () => {
     const tail = createOutputTail(4 * 1024 * 1024);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { access, chmod, constants, mkdir, mkdtemp, open, rename, rm, stat, statfs } from "node:fs/promises";
+import { access, chmod, constants, lstat, mkdir, mkdtemp, open, rename, rm, stat, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
@@ -101,6 +101,16 @@ export async function isAccessible(path: string, mode: number = constants.F_OK):
     () => true,
     () => false,
   );
+}
+
+/** Whether a new file may replace what is at this path: a rename would replace anything else too, such as a device. */
+export async function isFileOrAbsent(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isFile();
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return true;
+    throw error;
+  }
 }
 
 /**

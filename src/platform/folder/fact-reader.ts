@@ -1,0 +1,128 @@
+import { quoted } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
+import { isPlainLine } from "../../system/printable.ts";
+
+/**
+ * Reads values whose shape nobody has checked, and collects every problem as `key: what is wrong`. After a problem, reading goes on with an empty value,
+ * which the caller must not use.
+ */
+export interface FactReader {
+  readonly problems: string[];
+}
+
+type Mapping = Readonly<Record<string, unknown>>;
+
+interface Rule<Value> {
+  readonly isRight: (found: unknown) => found is Value;
+  /** What the value must be, such as `the name of a package`. */
+  readonly what: string;
+}
+
+interface ListRules<Entry> extends Rule<Entry> {
+  readonly most: number;
+}
+
+const report = ({ problems }: FactReader, key: string, text: string): undefined =>
+  void problems.push(key === "" ? text : `${key}: ${text}`);
+
+/** Reads a mapping with no other keys than these. A missing one is empty. */
+export function readMapping(reader: FactReader, key: string, found: unknown, keys: readonly string[]): Mapping {
+  if (found === undefined) return {};
+  if (!isPlainMapping(found)) {
+    report(reader, key, `must be a mapping (key: value), not ${described(found)}`);
+    return {};
+  }
+  for (const name of Object.keys(found).filter((each) => !keys.includes(each))) {
+    report(reader, key, `unknown key ${quoted(name)}; the keys are ${keys.join(", ")}`);
+  }
+  return found;
+}
+
+/** YAML also has dates, sets and the like, which are objects too. */
+const isPlainMapping = (found: unknown): found is Mapping =>
+  typeof found === "object" && found !== null && Object.getPrototypeOf(found) === Object.prototype;
+
+/** Reads an optional text that `isRight`; `what` says what it must be. */
+export function readFact(
+  reader: FactReader,
+  key: string,
+  found: unknown,
+  { isRight, what }: Rule<string>,
+): string | undefined {
+  if (found === undefined) return undefined;
+  if (typeof found === "string") return isRight(found) ? found : report(reader, key, `${quoted(found)} is not ${what}`);
+  const isWord = typeof found === "number" || typeof found === "bigint" || typeof found === "boolean";
+  const advice = isWord || found instanceof Date ? "; put it in quotes" : "";
+  return report(reader, key, `must be a text, not ${described(found)}${advice}`);
+}
+
+export function readRequired(reader: FactReader, key: string, found: unknown, rules: Rule<string>): string {
+  if (found === undefined) report(reader, key, "is missing");
+  return readFact(reader, key, found, rules) ?? "";
+}
+
+interface Range {
+  readonly least: number;
+  readonly most: number;
+}
+
+/** Reads an optional whole number. */
+export function readNumber(
+  reader: FactReader,
+  key: string,
+  found: unknown,
+  { least, most }: Range,
+): number | undefined {
+  if (found === undefined) return undefined;
+  if (typeof found === "number" && Number.isInteger(found) && found >= least && found <= most) return found;
+  return report(reader, key, `${described(found)} is not a whole number from ${least} to ${most}`);
+}
+
+/** Reads an optional list without repetitions. */
+export function readList<Entry>(
+  reader: FactReader,
+  key: string,
+  found: unknown,
+  rules: ListRules<Entry>,
+): readonly Entry[] {
+  if (found === undefined) return [];
+  if (!Array.isArray(found)) {
+    report(reader, key, `must be a list, not ${described(found)}`);
+    return [];
+  }
+  if (found.length > rules.most) {
+    report(reader, key, `has ${found.length} entries; at most ${rules.most} are allowed`);
+    return [];
+  }
+  const entries: readonly unknown[] = found;
+  const repeated = new Set(entries.filter((entry, index) => entries.indexOf(entry) !== index));
+  for (const entry of new Set(entries)) {
+    if (!rules.isRight(entry)) report(reader, key, `${described(entry)} is not ${rules.what}`);
+    else if (repeated.has(entry)) report(reader, key, `${described(entry)} is listed twice`);
+  }
+  return entries.filter(rules.isRight);
+}
+
+/** A printable line of at most this many characters, without spaces at its ends. */
+export const isLine = (found: unknown, longest: number): found is string =>
+  typeof found === "string" && found !== "" && found.length <= longest && found.trim() === found && isPlainLine(found);
+
+/** A rule for texts: all of it matches. */
+export const matches =
+  (shape: RegExp) =>
+  (found: unknown): found is string =>
+    typeof found === "string" && shape.test(found);
+
+const longestNumber = 20;
+
+/** A value as a problem names it. */
+export function described(found: unknown): string {
+  if (typeof found === "string") return quoted(found);
+  if (typeof found === "number" || typeof found === "bigint" || typeof found === "boolean") {
+    const text = String(found);
+    return outside(text.length > longestNumber ? `${text.slice(0, longestNumber)}…` : text);
+  }
+  if (found === null || found === undefined) return "nothing";
+  if (Array.isArray(found)) return "a list";
+  return found instanceof Date ? "a date" : "a mapping";
+}

@@ -1,0 +1,141 @@
+import { createHash, randomUUID } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { type FileHandle, open, realpath, rename, rm, stat } from "node:fs/promises";
+import { dirname, sep } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+import { ClusterError, messageOf } from "../../errors.ts";
+import { shellText, withoutHeader } from "../../ssh/shell-text.ts";
+import { sha256OfFile } from "../../system/files/byte-source.ts";
+import { isFileOrAbsent } from "../../system/files/private-file.ts";
+import { type TarFile, tarStream } from "../../system/files/tar.ts";
+import artifactFile from "./artifact.sh" with { type: "text" };
+import checkFile from "./check-node.sh" with { type: "text" };
+import genconfFile from "./genconf.py" with { type: "text" };
+import installFile from "./install.sh" with { type: "text" };
+import { type PlatformFacts, asciiJson, platformHead } from "./platform-file.ts";
+import type { PlatformFolder, PlatformFolderFile } from "./read-folder.ts";
+
+export interface PackedArtifact {
+  readonly sizeBytes: number;
+  /** In hexadecimal. */
+  readonly sha256: string;
+}
+
+/** Writes the artifact where the user wants it. Throws `bad-usage` too if that is inside of the folder: it would be a part of the next one. */
+export async function packFolder(
+  { folder, platform, file }: { readonly folder: string; readonly platform: PlatformFolder; readonly file: string },
+  signal: AbortSignal,
+): Promise<PackedArtifact> {
+  const [root, parent] = await Promise.all([realpath(folder), realpath(dirname(file)).catch(() => dirname(file))]);
+  if (parent === root || parent.startsWith(root + sep)) {
+    throw new ClusterError("bad-usage", `Cannot write ${file}: it would become a part of the platform in ${folder}.`, {
+      hint: "Pass a file outside of that folder with `outputFile`.",
+    });
+  }
+  await writeArtifact(platform, file, signal);
+  return { sizeBytes: (await stat(file)).size, sha256: await sha256OfFile(file, signal) };
+}
+
+/**
+ * Writes the folder as one self-contained artifact: a script, and behind it the files as a compressed archive. The same folder gives the same bytes,
+ * whatever its times and owners are. Replaces a regular file, and only once all of the new one is there. Throws `bad-usage` if the file can't be written,
+ * and `transfer-failed` if a file of the folder changes meanwhile.
+ */
+export async function writeArtifact(platform: PlatformFolder, file: string, signal: AbortSignal): Promise<void> {
+  const draft = `${file}.${randomUUID()}.draft`;
+  try {
+    if (!(await isFileOrAbsent(file))) throw notWritten(file, "it is not a regular file", undefined);
+    await writeDraft(platform, draft, signal);
+    await rename(draft, file);
+  } catch (error) {
+    await rm(draft, { force: true });
+    signal.throwIfAborted();
+    if (error instanceof ClusterError) throw error;
+    throw notWritten(file, messageOf(error), error);
+  }
+}
+
+const notWritten = (file: string, reason: string, cause: unknown): ClusterError =>
+  new ClusterError("bad-usage", `Cannot write ${file}: ${reason}.`, {
+    hint: "Pass a file in an existing folder that you may write to.",
+    cause,
+  });
+
+/** The sum of the archive stands in front of the archive, so it is filled in at the end. */
+const noSum = "0".repeat(64);
+
+async function writeDraft({ facts, files }: PlatformFolder, draft: string, signal: AbortSignal): Promise<void> {
+  await using output = await open(draft, "wx", 0o666);
+  const script = Buffer.from(artifactScript(facts));
+  await output.write(script);
+  const sum = await writeArchive(files, output, signal);
+  // The line with the facts, which is in front of it, may hold the same digits.
+  const place = script.indexOf(`\nSUM=${noSum}`) + "\nSUM=".length;
+  await output.write(Buffer.from(sum), 0, sum.length, place);
+}
+
+/** Everything in front of the archive. */
+function artifactScript(facts: PlatformFacts): string {
+  const head = ["#!/bin/bash", "# variant: none", `# platform: ${platformHead(facts)}`, ""].join("\n");
+  const values = {
+    SUM: noSum,
+    VERSION_JSON: versionJson(facts),
+    PLATFORM_JSON: platformHead(facts),
+    GENCONF_TEXT: withoutHeader(genconfFile),
+    INSTALL_TEXT: withoutHeader(installFile),
+    CHECK_TEXT: withoutHeader(checkFile),
+  };
+  const script = (firstLine: number): string =>
+    head + shellText(artifactFile, { ...values, FIRST_LINE: firstLine }) + endMark;
+  return script(script(0).split("\n").length);
+}
+
+/** People see it in an editor, between the script and bytes. */
+const endMark = "# The files follow as a gzipped tar archive.\n";
+
+/** The readers of `--version` look for braces, so the text has none besides its own. */
+const versionJson = ({ name, version }: PlatformFacts): string =>
+  asciiJson({ variant: "none", version: "", name }).replace('""', () => asciiJson(version).replace(/[{}]/g, escaped));
+
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+/** Returns the SHA-256 of what it writes, in hexadecimal. */
+async function writeArchive(
+  files: readonly PlatformFolderFile[],
+  output: FileHandle,
+  signal: AbortSignal,
+): Promise<string> {
+  const hash = createHash("sha256");
+  let written = 0;
+  await pipeline(
+    tarStream(files.map(archived)),
+    createGzip(),
+    async (chunks: AsyncIterable<Buffer>) => {
+      for await (const chunk of chunks) {
+        if (written <= systemByte && systemByte < written + chunk.length) chunk[systemByte - written] = unknownSystem;
+        hash.update(chunk);
+        await output.write(chunk);
+        written += chunk.length;
+      }
+    },
+    { signal },
+  );
+  return hash.digest("hex");
+}
+
+/** The byte of a gzip header that names the system on which it was written (RFC 1952). */
+const systemByte = 9;
+const unknownSystem = 255;
+
+const archived = ({ path, mode, sizeBytes, source }: PlatformFolderFile): TarFile => ({
+  name: path,
+  mode,
+  modifiedMs: 0,
+  sizeBytes,
+  contents: () => ("text" in source ? one(Buffer.from(source.text)) : createReadStream(source.file)),
+});
+
+async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  yield bytes;
+}

@@ -1,0 +1,264 @@
+import { type Role, type WebScheme, roles } from "../../model/cluster-record.ts";
+import type { Checked } from "../../system/checked.ts";
+import { problem } from "../../system/checked.ts";
+import { parseJson } from "../../system/parse-json.ts";
+import { parseConfiguration } from "../configuration/configuration-file.ts";
+import type { NodeCondition } from "../layouts/layout.ts";
+import {
+  type FactReader,
+  isLine,
+  matches,
+  readFact,
+  readList,
+  readMapping,
+  readNumber,
+  readRequired,
+} from "./fact-reader.ts";
+
+/** What `platform.yaml` says, with every list present. */
+export interface PlatformFacts {
+  /** 1 to 40 lower-case letters, digits and hyphens. */
+  readonly name: string;
+  /** One printable line of 1 to 50 characters. */
+  readonly version: string;
+  readonly description: string | undefined;
+  readonly nodes: Readonly<Record<Role, NodeLimits>>;
+  /** Names of packages, for apt and for dnf or yum. */
+  readonly packages: { readonly apt: readonly string[]; readonly dnf: readonly string[] };
+  /** TCP ports that users' machines reach, besides 22 and that of the web UI. */
+  readonly ports: readonly number[];
+  readonly web: PlatformWeb | undefined;
+  readonly conditions: readonly NodeCondition[];
+  readonly kernelModules: readonly string[];
+  readonly logs: { readonly units: readonly string[]; readonly files: readonly string[] };
+  /** Absolute paths on the first master. */
+  readonly secrets: readonly string[];
+}
+
+/** How many nodes of a role a cluster may have. Absent: the product's own default or limit. */
+export interface NodeLimits {
+  readonly default?: number;
+  readonly min?: number;
+  readonly max?: number;
+}
+
+export interface PlatformWeb {
+  readonly port: number;
+  readonly path: string;
+  readonly scheme: WebScheme;
+  /** With https: the absolute path of the certificate authority's PEM file on masters. */
+  readonly certificate: string | undefined;
+}
+
+/** A platform.yaml of a few lines is usual. */
+export const mostFileBytes = 64 * 1024;
+/** The line must fit into the beginning of an artifact that `create` reads. */
+const mostHeadBytes = 12 * 1024;
+const mostProblems = 50;
+
+/** Parses the text of `platform.yaml`. `path` is the name that problems show. */
+export async function parsePlatformFile(text: string, path: string): Promise<Checked<PlatformFacts>> {
+  if (text.length > mostFileBytes) return problem(`${path}: it is larger than ${mostFileBytes / 1024} KiB.`);
+  const parsed = await parseConfiguration(text, path);
+  if (parsed.problems !== undefined) return parsed;
+  const facts = readFacts(parsed.value);
+  if (facts.problems !== undefined) return { problems: facts.problems.map((each) => `${path}: ${each}`) };
+  if (platformHead(facts.value).length <= mostHeadBytes) return facts;
+  return problem(`${path}: it says more than ${mostHeadBytes / 1024} KiB; leave out what is not needed.`);
+}
+
+/** Parses the JSON in the third line of an artifact, without `# platform: `, by the same rules: it is text from outside. */
+export function parsePlatformHead(line: string): Checked<PlatformFacts> {
+  if (line.length > mostHeadBytes) return problem(`it is longer than ${mostHeadBytes / 1024} KiB`);
+  const found = parseJson(line);
+  return found === undefined ? problem("it is not JSON") : readFacts(found);
+}
+
+/** The facts as the one line of JSON that `parsePlatformHead` reads, in ASCII and always in the same order. */
+export function platformHead(facts: PlatformFacts): string {
+  const { name, version, description, nodes, packages, ports, web, conditions, kernelModules, logs, secrets } = facts;
+  return asciiJson({
+    name,
+    version,
+    description,
+    nodes: Object.fromEntries(
+      roles.flatMap((role) => {
+        const { default: usual, min, max } = nodes[role];
+        return [usual, min, max].every((each) => each === undefined)
+          ? []
+          : [[nodeKeys[role], { default: usual, min, max }]];
+      }),
+    ),
+    packages: { apt: packages.apt, dnf: packages.dnf },
+    ports,
+    web:
+      web === undefined
+        ? undefined
+        : { port: web.port, path: web.path, scheme: web.scheme, certificate: web.certificate },
+    conditions,
+    kernel_modules: kernelModules,
+    logs: { units: logs.units, files: logs.files },
+    secrets,
+  });
+}
+
+/** JSON in ASCII, in which JSON.stringify's own line stays one line for every reader. */
+export const asciiJson = (value: unknown): string =>
+  JSON.stringify(value).replace(/[^\x20-\x7e]/g, (character) => escaped(character));
+
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+const nodeKeys = { master: "masters", agent: "agents", public_agent: "public_agents" } as const;
+const conditions: readonly NodeCondition[] = ["docker", "cgroups-1", "dns-port-free", "clock-synchronized"];
+
+const absolutePath = {
+  isRight: (found: unknown): found is string =>
+    matches(/^(?:\/[A-Za-z0-9._+@:,=~-]+)+$/)(found) && found.length <= 200 && !/\/\.\.?(?:\/|$)/.test(found),
+  what: "an absolute path of letters, digits and ._+@:,=~-",
+};
+
+function readFacts(found: unknown): Checked<PlatformFacts> {
+  const reader: FactReader = { problems: [] };
+  const top = readMapping(reader, "", found, [
+    "name",
+    "version",
+    "description",
+    "nodes",
+    "packages",
+    "ports",
+    "web",
+    "conditions",
+    "kernel_modules",
+    "logs",
+    "secrets",
+  ]);
+  const facts: PlatformFacts = {
+    name: readRequired(reader, "name", top["name"], {
+      isRight: matches(/^[a-z][a-z0-9-]{0,39}$/),
+      what: "1 to 40 lower-case letters, digits and hyphens that begin with a letter",
+    }),
+    version: readRequired(reader, "version", top["version"], {
+      isRight: (each): each is string => isLine(each, 50),
+      what: "one printable line of 1 to 50 characters",
+    }),
+    description: readFact(reader, "description", top["description"], {
+      isRight: (each): each is string => isLine(each, 100),
+      what: "one printable line of 1 to 100 characters",
+    }),
+    nodes: readNodes(reader, top["nodes"]),
+    packages: readPackages(reader, top["packages"]),
+    ...readReachable(reader, top),
+    conditions: readList(reader, "conditions", top["conditions"], {
+      most: conditions.length,
+      isRight: (each): each is NodeCondition => conditions.some((condition) => condition === each),
+      what: `one of ${conditions.join(", ")}`,
+    }),
+    kernelModules: readList(reader, "kernel_modules", top["kernel_modules"], {
+      most: 50,
+      isRight: matches(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/),
+      what: "the name of a kernel module",
+    }),
+    logs: readLogs(reader, top["logs"]),
+    secrets: readList(reader, "secrets", top["secrets"], { most: 50, ...absolutePath }),
+  };
+  const { problems } = reader;
+  if (problems.length === 0) return { value: facts };
+  const more = problems.length - mostProblems;
+  return { problems: more > 0 ? [...problems.slice(0, mostProblems), `and ${more} more problems`] : problems };
+}
+
+const mostNodes = 1000;
+
+function readNodes(reader: FactReader, found: unknown): Readonly<Record<Role, NodeLimits>> {
+  const given = readMapping(reader, "nodes", found, Object.values(nodeKeys));
+  const limitsOf = (role: Role): NodeLimits => {
+    const key = `nodes.${nodeKeys[role]}`;
+    const entry = readMapping(reader, key, given[nodeKeys[role]], ["default", "min", "max"]);
+    const range = { least: role === "master" ? 1 : 0, most: mostNodes };
+    const read = (name: "default" | "min" | "max"): number | undefined =>
+      readNumber(reader, `${key}.${name}`, entry[name], range);
+    const [usual, min, max] = [read("default"), read("min"), read("max")];
+    const refuse = (text: string): unknown => reader.problems.push(`${key}: ${text}`);
+    if (min !== undefined && max !== undefined && min > max) refuse(`min (${min}) is larger than max (${max})`);
+    else if (usual !== undefined && usual < (min ?? 0)) refuse(`default (${usual}) is smaller than min (${min})`);
+    else if (usual !== undefined && usual > (max ?? mostNodes))
+      refuse(`default (${usual}) is larger than max (${max})`);
+    return {
+      ...(usual === undefined ? {} : { default: usual }),
+      ...(min === undefined ? {} : { min }),
+      ...(max === undefined ? {} : { max }),
+    };
+  };
+  return { master: limitsOf("master"), agent: limitsOf("agent"), public_agent: limitsOf("public_agent") };
+}
+
+function readPackages(reader: FactReader, found: unknown): PlatformFacts["packages"] {
+  const given = readMapping(reader, "packages", found, ["apt", "dnf"]);
+  const rules = {
+    most: 200,
+    isRight: matches(/^[a-zA-Z0-9][a-zA-Z0-9.+_-]{0,99}$/),
+    what: "the name of a package",
+  };
+  return {
+    apt: readList(reader, "packages.apt", given["apt"], rules),
+    dnf: readList(reader, "packages.dnf", given["dnf"], rules),
+  };
+}
+
+/** The first master serves the installer at this port (bootstrap/serve.ts). */
+const installerPort = 18_080;
+const anyPort = { least: 1, most: 65_535 };
+
+function readReachable(
+  reader: FactReader,
+  top: Readonly<Record<string, unknown>>,
+): Pick<PlatformFacts, "ports" | "web"> {
+  const ports = readList(reader, "ports", top["ports"], {
+    most: 100,
+    isRight: (each): each is number =>
+      typeof each === "number" && Number.isInteger(each) && each >= anyPort.least && each <= anyPort.most,
+    what: `a whole number from ${anyPort.least} to ${anyPort.most}`,
+  });
+  const web = readWeb(reader, top["web"]);
+  for (const [key, port] of [...ports.map((each) => ["ports", each] as const), ["web.port", web?.port] as const]) {
+    if (port === installerPort) reader.problems.push(`${key}: ${installerPort} is the port of the installer's server`);
+    if (port === 22) reader.problems.push(`${key}: 22 is the port of SSH, which is always open`);
+  }
+  if (web !== undefined && ports.includes(web.port))
+    reader.problems.push(`ports: ${web.port} is the port of the web UI, which is open anyway`);
+  return { ports, web };
+}
+
+function readWeb(reader: FactReader, found: unknown): PlatformWeb | undefined {
+  if (found === undefined) return undefined;
+  const count = reader.problems.length;
+  const given = readMapping(reader, "web", found, ["port", "path", "scheme", "certificate"]);
+  if (reader.problems.length === count && given["port"] === undefined) reader.problems.push("web.port: is missing");
+  const port = readNumber(reader, "web.port", given["port"], anyPort) ?? 0;
+  const path = readFact(reader, "web.path", given["path"], {
+    isRight: matches(/^\/(?!\/)[A-Za-z0-9._~%/-]{0,199}$/),
+    what: "a path that begins with one / and has letters, digits and ._~%/-",
+  });
+  const scheme = readFact(reader, "web.scheme", given["scheme"], {
+    isRight: (each): each is WebScheme => each === "http" || each === "https",
+    what: "http or https",
+  });
+  const certificate = readFact(reader, "web.certificate", given["certificate"], absolutePath);
+  if (scheme === "https" && given["certificate"] === undefined)
+    reader.problems.push("web.certificate: is missing; https needs the file of the certificate's authority");
+  if ((given["scheme"] === undefined || scheme === "http") && given["certificate"] !== undefined)
+    reader.problems.push("web.certificate: only https has one");
+  return { port, path: path ?? "/", scheme: scheme === "https" ? "https" : "http", certificate };
+}
+
+function readLogs(reader: FactReader, found: unknown): PlatformFacts["logs"] {
+  const given = readMapping(reader, "logs", found, ["units", "files"]);
+  return {
+    units: readList(reader, "logs.units", given["units"], {
+      most: 50,
+      isRight: matches(/^[A-Za-z0-9_][A-Za-z0-9_.:@\\-]{0,199}$/),
+      what: "the name of a systemd unit",
+    }),
+    files: readList(reader, "logs.files", given["files"], { most: 50, ...absolutePath }),
+  };
+}

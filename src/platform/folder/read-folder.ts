@@ -1,0 +1,135 @@
+import { open, stat } from "node:fs/promises";
+import { quoted } from "../../errors.ts";
+import { type Checked, problem } from "../../system/checked.ts";
+import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
+import { errorCode } from "../../system/files/private-file.ts";
+import { type PlatformFacts, mostFileBytes, parsePlatformFile } from "./platform-file.ts";
+
+export interface PlatformFolder {
+  readonly facts: PlatformFacts;
+  /** Sorted by path. */
+  readonly files: readonly PlatformFolderFile[];
+}
+
+export interface PlatformFolderFile {
+  /** Relative to the folder, with `/`. */
+  readonly path: string;
+  /** 0o644, or 0o755 for a file with a run bit. */
+  readonly mode: number;
+  readonly sizeBytes: number;
+  readonly source: { readonly file: string } | { readonly text: string };
+}
+
+const mostFiles = 10_000;
+const mostBytes = 1_000_000_000;
+/** The metadata of version control and of desktops: it changes while the platform stays the same. */
+const skipped: ReadonlySet<string> = new Set([".git", ".DS_Store"]);
+
+/** Reads and checks a folder on disk: every problem at once. `folder` is absolute. Empty folders are left out. */
+export async function readPlatformFolder(folder: string, signal: AbortSignal): Promise<Checked<PlatformFolder>> {
+  const information = await stat(folder).catch(() => undefined);
+  if (information === undefined) return problem(`the folder ${folder} does not exist`);
+  if (!information.isDirectory()) return problem(`${folder} is not a folder`);
+  const rules = { boundary: folder, isSkipped: (name: string) => skipped.has(name) };
+  const listed = await listFiles(folder, rules, signal);
+  if (listed.problems !== undefined) return listed;
+  return checkFolder(folder, listed.value.map(fileOnDisk));
+}
+
+/** A folder in memory, such as an embedded example. `shown` is its name in problems. */
+export const platformFolderOf = (
+  shown: string,
+  files: readonly { readonly path: string; readonly mode: number; readonly text: string }[],
+): Promise<Checked<PlatformFolder>> =>
+  checkFolder(
+    shown,
+    files
+      .map(({ path, mode, text }) => ({
+        path,
+        mode: packedMode(mode),
+        sizeBytes: Buffer.byteLength(text),
+        source: { text },
+      }))
+      .toSorted((one, other) => (one.path < other.path ? -1 : 1)),
+  );
+
+const fileOnDisk = ({ path, mode, sizeBytes, source }: ListedFile): PlatformFolderFile => ({
+  path,
+  mode: packedMode(mode),
+  sizeBytes,
+  source: { file: source },
+});
+
+/** Other bits depend on the user's umask. */
+const packedMode = (mode: number): number => ((mode & 0o111) === 0 ? 0o644 : 0o755);
+
+async function checkFolder(shown: string, files: readonly PlatformFolderFile[]): Promise<Checked<PlatformFolder>> {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const facts = await readFactsFile(shown, byPath.get("platform.yaml"));
+  const problems = [
+    ...(facts.problems ?? []),
+    ...sizeProblems(shown, files),
+    ...files
+      .filter(({ path }) => /\p{Cc}/u.test(path))
+      .map(({ path }) => `${shown}: the name ${quoted(path)} has control characters`),
+    ...(byPath.has("tests") ? [`${shown}/tests: is not a folder`] : []),
+  ];
+  for (const name of programs) {
+    const file = byPath.get(name);
+    const found = file === undefined ? absence(name, files) : await programProblem(file);
+    if (found !== undefined) problems.push(`${shown}/${name}: ${found}`);
+  }
+  if (facts.problems !== undefined || problems.length > 0) return { problems };
+  return { value: { facts: facts.value, files } };
+}
+
+const programs = ["install", "check", "upgrade"] as const;
+
+function absence(name: (typeof programs)[number], files: readonly PlatformFolderFile[]): string | undefined {
+  if (files.some(({ path }) => path.startsWith(`${name}/`))) return "is a folder, not a program";
+  return name === "upgrade" ? undefined : "is missing";
+}
+
+function sizeProblems(shown: string, files: readonly PlatformFolderFile[]): readonly string[] {
+  const bytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
+  return [
+    ...(files.length > mostFiles ? [`${shown}: has ${files.length} files; at most ${mostFiles} are allowed`] : []),
+    ...(bytes > mostBytes
+      ? [`${shown}: has ${(bytes / 1e9).toFixed(2)} GB; at most ${mostBytes / 1e9} GB is allowed`]
+      : []),
+  ];
+}
+
+async function readFactsFile(shown: string, file: PlatformFolderFile | undefined): Promise<Checked<PlatformFacts>> {
+  const path = `${shown}/platform.yaml`;
+  if (file === undefined) return problem(`${path}: is missing`);
+  const bytes = await readStart(file, mostFileBytes + 1);
+  if (bytes.length > mostFileBytes) return problem(`${path}: is larger than ${mostFileBytes / 1024} KiB`);
+  try {
+    return await parsePlatformFile(new TextDecoder("utf-8", { fatal: true }).decode(bytes), path);
+  } catch (error) {
+    if (errorCode(error) !== "ERR_ENCODING_INVALID_ENCODED_DATA") throw error;
+    return problem(`${path}: is not UTF-8 text`);
+  }
+}
+
+const searchedBytes = 64 * 1024;
+const elf = Buffer.from("\x7fELF", "latin1");
+
+/** Why the nodes couldn't run a file; undefined if they can, as far as it can be said here. */
+async function programProblem(file: PlatformFolderFile): Promise<string | undefined> {
+  if (file.sizeBytes === 0) return "is empty";
+  if (file.mode !== 0o755) return "is not executable; run chmod +x on it";
+  const start = await readStart(file, searchedBytes);
+  if (start.subarray(0, elf.length).equals(elf)) return undefined;
+  if (start.toString("latin1", 0, 2) !== "#!")
+    return "is no program: it begins neither with #! nor like an executable of Linux";
+  return start.includes("\r\n") ? "has line ends of Windows (CRLF); save it with those of Unix (LF)" : undefined;
+}
+
+async function readStart({ source }: PlatformFolderFile, most: number): Promise<Buffer> {
+  if ("text" in source) return Buffer.from(source.text).subarray(0, most);
+  await using file = await open(source.file);
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(most), 0, most, 0);
+  return buffer.subarray(0, bytesRead);
+}

@@ -1,0 +1,186 @@
+/** The artifact of a platform's folder, run on this machine as far as that changes nothing outside of its own folder. */
+import { describe, expect, test } from "bun:test";
+import { cp, mkdir, readFile, readdir, stat, symlink, truncate, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseArtifactVersion } from "../../../../src/platform/artifact/artifact-version.ts";
+import { packFolder, writeArtifact } from "../../../../src/platform/folder/pack.ts";
+import { readPlatformFolder } from "../../../../src/platform/folder/read-folder.ts";
+import { accepted } from "../../../../src/system/checked.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
+import { writePlatform } from "../../../support/platform-folder.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const read = async (folder: string) => accepted(await readPlatformFolder(folder, neverAborted));
+
+async function pack(folder: string, file: string): Promise<Buffer> {
+  await writeArtifact(await read(folder), file, neverAborted);
+  return readFile(file);
+}
+
+const canRun = (name: string): boolean => Bun.which(name) !== null && Bun.spawnSync([name, "--version"]).success;
+const pythons = ["python3", "python2.7"].filter(canRun);
+
+async function runArtifact(file: string, flag: string, cwd: string, python = "python3") {
+  const bin = join(cwd, "bin");
+  await mkdir(bin, { recursive: true });
+  await symlink(Bun.which(python)!, join(bin, "python3")).catch(() => {});
+  const env = { ...process.env, PATH: `${bin}:${process.env["PATH"]}`, LC_ALL: "C" };
+  const child = Bun.spawn(["bash", file, flag], { cwd, env, stdout: "pipe", stderr: "pipe" });
+  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  return { status, stdout, stderr };
+}
+
+describe("an artifact", () => {
+  test("has the same bytes for a copy of the folder with other times, modes and order", async () => {
+    await using scratch = await scratchFolder();
+    const path = (name: string): string => join(scratch.path, name);
+    const folder = await writePlatform(path("one"), { "tests/t": "x".repeat(100_000), "a/b/c": "", é: "y" });
+    const first = await pack(folder, path("first.sh"));
+    expect(await pack(folder, path("second.sh"))).toEqual(first);
+    await mkdir(path("two"));
+    for (const name of (await readdir(folder)).toReversed())
+      await cp(join(folder, name), join(path("two"), name), { recursive: true });
+    await utimes(join(path("two"), "install"), 1, 1.5);
+    await Bun.$`chmod -R go-rwx ${path("two")}`;
+    expect(await pack(path("two"), path("third.sh"))).toEqual(first);
+    await writeFile(join(path("two"), "a/b/c"), "changed");
+    expect(await pack(path("two"), path("third.sh"))).not.toEqual(first);
+    expect((await readdir(scratch.path)).toSorted()).toEqual(["first.sh", "one", "second.sh", "third.sh", "two"]);
+  });
+
+  test("prints its version, whatever characters that has", async () => {
+    await using scratch = await scratchFolder();
+    const version = `1 {x} 'q' "d" é \\ $(id) 🙂`;
+    const yaml = `name: small\nversion: ${JSON.stringify(version)}\ndescription: "${"0".repeat(64)}"\n`;
+    await pack(await writePlatform(join(scratch.path, "small"), { "platform.yaml": yaml }), join(scratch.path, "a.sh"));
+    const { status, stdout } = await runArtifact(join(scratch.path, "a.sh"), "--version", scratch.path);
+    expect({ status, found: JSON.parse(stdout) as unknown }).toEqual({
+      status: 0,
+      found: { variant: "none", version, name: "small" },
+    });
+    expect(stdout.match(/[{}]/g)).toHaveLength(2);
+    expect(() => parseArtifactVersion(stdout)).not.toThrow("neither a version nor a variant");
+    expect((await runArtifact(join(scratch.path, "a.sh"), "--help", scratch.path)).status).toBe(2);
+  });
+
+  test("replaces a file, but nothing else, and leaves nothing after a failure", async () => {
+    await using scratch = await scratchFolder();
+    const path = (name: string): string => join(scratch.path, name);
+    const platform = await read(await writePlatform(path("small"), { large: "x".repeat(50_000) }));
+    await writeFile(path("a.sh"), "old");
+    await mkdir(path("folder"));
+    await writeArtifact(platform, path("a.sh"), neverAborted);
+    expect((await stat(path("a.sh"))).size).toBeGreaterThan(3_000);
+    for (const file of [path("folder"), path("no/a.sh"), "/dev/null"])
+      expect(await failureOf(writeArtifact(platform, file, neverAborted))).toMatchObject({ id: "bad-usage" });
+    await truncate(path("small/large"), 10);
+    expect(await failureOf(writeArtifact(platform, path("b.sh"), neverAborted))).toMatchObject({
+      id: "transfer-failed",
+    });
+    const aborted = AbortSignal.abort(new Error("interrupted"));
+    await expect(writeArtifact(platform, path("b.sh"), aborted)).rejects.toThrow("interrupted");
+    expect((await readdir(scratch.path)).toSorted()).toEqual(["a.sh", "folder", "small"]);
+  });
+
+  test("is not written into its own folder, not even through a link", async () => {
+    await using scratch = await scratchFolder();
+    const folder = await writePlatform(join(scratch.path, "small"), { "a/b": "x" });
+    const platform = await read(folder);
+    await symlink(folder, join(scratch.path, "link"));
+    for (const file of [join(folder, "a.sh"), join(folder, "a/a.sh"), join(scratch.path, "link/a.sh")]) {
+      const failure = await failureOf(packFolder({ folder, platform, file }, neverAborted));
+      expect(failure).toMatchObject({ id: "bad-usage", message: expect.stringContaining("a part of the platform") });
+    }
+  });
+
+  test("a large file takes no memory", async () => {
+    await using scratch = await scratchFolder();
+    const folder = await writePlatform(join(scratch.path, "small"), { large: "x" });
+    await truncate(join(folder, "large"), 300_000_000);
+    const before = process.memoryUsage().rss;
+    await pack(folder, join(scratch.path, "a.sh"));
+    expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000);
+  }, 120_000);
+});
+
+const configuration = {
+  bootstrap_url: "http://10.0.0.1:18080/0123456789abcdef",
+  cluster_name: "it's",
+  exhibitor_storage_backend: "static",
+  master_discovery: "static",
+  master_list: ["10.0.0.1"],
+  agent_list: ["10.0.0.2", "10.0.0.3"],
+  public_agent_list: [],
+  resolvers: ["10.0.0.9"],
+  colour: { shade: "é", depth: 12345678901 },
+};
+
+async function generator(folder: string, text: string) {
+  await mkdir(join(folder, "genconf"), { recursive: true });
+  await writeFile(join(folder, "genconf/config.yaml"), text);
+  await writeFile(join(folder, "genconf/ip-detect"), "#!/bin/sh\necho 10.0.0.2\n");
+  await pack(await writePlatform(join(folder, "small")), join(folder, "a.sh"));
+  return {
+    generate: async (python?: string) => runArtifact(join(folder, "a.sh"), "--genconf", folder, python),
+    served: async (name: string) => readFile(join(folder, "genconf/serve", name), "utf8"),
+  };
+}
+
+describe.each(pythons)("--genconf with %s", (python) => {
+  test("writes what the nodes install from, and keeps the secret", async () => {
+    await using scratch = await scratchFolder();
+    const { generate, served } = await generator(scratch.path, JSON.stringify(configuration));
+    expect(await generate(python)).toEqual({ status: 0, stdout: "", stderr: "" });
+    const names = ["config.json", "ip-detect", "node-10.0.0.1.env", "node-10.0.0.2.env", "node-10.0.0.3.env"];
+    const folder = join(scratch.path, "genconf/serve");
+    expect((await readdir(folder)).toSorted()).toEqual([...names, "platform.tar.gz", "platform_install.sh", "secret"]);
+    expect(JSON.parse(await served("config.json"))).toEqual({ colour: configuration.colour });
+    expect(await served("node-10.0.0.3.env")).toContain("export CLUSTER_ID='it'\\''s'\n");
+    expect(await served("platform_install.sh")).toStartWith("#!/bin/bash\n");
+    const secret = await served("secret");
+    expect(secret).toMatch(/^[0-9a-f]{64}\n$/);
+    expect((await stat(join(folder, "secret"))).mode & 0o777).toBe(0o600);
+    const smaller = { ...configuration, agent_list: ["10.0.0.4"] };
+    await writeFile(join(scratch.path, "genconf/config.yaml"), JSON.stringify(smaller));
+    expect(await generate(python)).toMatchObject({ status: 0 });
+    expect(await served("secret")).toBe(secret);
+    expect((await readdir(folder)).filter((name) => name.startsWith("node-")).toSorted()).toEqual([
+      "node-10.0.0.1.env",
+      "node-10.0.0.4.env",
+    ]);
+  });
+
+  test.each<readonly [string, string]>([
+    ["[]", "config.yaml: is not a mapping\n"],
+    ["a: 1", "config.yaml: is not JSON\n"],
+    [
+      JSON.stringify({
+        master_list: [],
+        agent_list: [1],
+        public_agent_list: "x",
+        bootstrap_url: 'http://a" b',
+        cluster_name: "",
+      }),
+      "bootstrap_url: must be a URL (http)\ncluster_name: must be one line of text\nmaster_list: must not be empty\n" +
+        "agent_list: must be a list of IPv4 addresses\npublic_agent_list: must be a list of IPv4 addresses\n",
+    ],
+    [JSON.stringify({ ...configuration, agent_list: ["10.0.0.1"] }), "agent_list: 10.0.0.1 is listed twice\n"],
+  ])("refuses %.40s", async (text, stderr) => {
+    await using scratch = await scratchFolder();
+    const { generate } = await generator(scratch.path, text);
+    expect(await generate(python)).toEqual({ status: 1, stdout: "", stderr });
+  });
+
+  test("an artifact of which a part is missing says so", async () => {
+    await using scratch = await scratchFolder();
+    const { generate } = await generator(scratch.path, JSON.stringify(configuration));
+    const { size } = await stat(join(scratch.path, "a.sh"));
+    await truncate(join(scratch.path, "a.sh"), size - 1);
+    const { status, stderr } = await generate(python);
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: "artifact: this file is damaged or incomplete; download it again\n",
+    });
+  });
+});
