@@ -1,4 +1,5 @@
-"""Serves a page with the state of Slurm's nodes and jobs on port 80. slurm-web.service runs it on the master."""
+# Serves a page with the state of Slurm's nodes and jobs on port 80. slurm-web.service runs it on the master, as nobody,
+# on Python 3; prints a line for each request.
 
 import html
 import subprocess
