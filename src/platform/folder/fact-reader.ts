@@ -116,7 +116,7 @@ export const matches =
 const longestNumber = 20;
 
 /** A value as a problem names it. */
-export function described(found: unknown): string {
+function described(found: unknown): string {
   if (typeof found === "string") return quoted(found);
   if (typeof found === "number" || typeof found === "bigint" || typeof found === "boolean") {
     const text = String(found);

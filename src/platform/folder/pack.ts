@@ -30,7 +30,7 @@ export async function packFolder(
   const [root, parent] = await Promise.all([realpath(folder), realpath(dirname(file)).catch(() => dirname(file))]);
   if (parent === root || parent.startsWith(root + sep)) {
     throw new ClusterError("bad-usage", `Cannot write ${file}: it would become a part of the platform in ${folder}.`, {
-      hint: "Pass a file outside of that folder with `outputFile`.",
+      hint: "Pass a file outside of that folder.",
     });
   }
   await writeArtifact(platform, file, signal);

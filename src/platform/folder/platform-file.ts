@@ -36,13 +36,13 @@ export interface PlatformFacts {
 }
 
 /** How many nodes of a role a cluster may have. Absent: the product's own default or limit. */
-export interface NodeLimits {
+interface NodeLimits {
   readonly default?: number;
   readonly min?: number;
   readonly max?: number;
 }
 
-export interface PlatformWeb {
+interface PlatformWeb {
   readonly port: number;
   readonly path: string;
   readonly scheme: WebScheme;

@@ -113,7 +113,7 @@ async function readFactsFile(shown: string, file: PlatformFolderFile | undefined
   }
 }
 
-const searchedBytes = 64 * 1024;
+const searchedBytes = 1024;
 const elf = Buffer.from("\x7fELF", "latin1");
 
 /** Why the nodes couldn't run a file; undefined if they can, as far as it can be said here. */
@@ -124,7 +124,9 @@ async function programProblem(file: PlatformFolderFile): Promise<string | undefi
   if (start.subarray(0, elf.length).equals(elf)) return undefined;
   if (start.toString("latin1", 0, 2) !== "#!")
     return "is no program: it begins neither with #! nor like an executable of Linux";
-  return start.includes("\r\n") ? "has line ends of Windows (CRLF); save it with those of Unix (LF)" : undefined;
+  // Behind its first lines, a script may carry an archive.
+  const [line = ""] = start.toString("latin1").split("\n", 1);
+  return line.endsWith("\r") ? "has line ends of Windows (CRLF); save it with those of Unix (LF)" : undefined;
 }
 
 async function readStart({ source }: PlatformFolderFile, most: number): Promise<Buffer> {

@@ -79,7 +79,8 @@ describe("an artifact", () => {
       id: "transfer-failed",
     });
     const aborted = AbortSignal.abort(new Error("interrupted"));
-    await expect(writeArtifact(platform, path("b.sh"), aborted)).rejects.toThrow("interrupted");
+    const interrupted = await writeArtifact(platform, path("b.sh"), aborted).catch(String);
+    expect(interrupted).toBe("Error: interrupted");
     expect((await readdir(scratch.path)).toSorted()).toEqual(["a.sh", "folder", "small"]);
   });
 
@@ -151,10 +152,11 @@ describe.each(pythons)("--genconf with %s", (python) => {
     ]);
   });
 
-  test.each<readonly [string, string]>([
-    ["[]", "config.yaml: is not a mapping\n"],
-    ["a: 1", "config.yaml: is not JSON\n"],
+  test.each<readonly [string, string, string]>([
+    ["a list", "[]", "config.yaml: is not a mapping\n"],
+    ["YAML", "a: 1", "config.yaml: is not JSON\n"],
     [
+      "wrong values",
       JSON.stringify({
         master_list: [],
         agent_list: [1],
@@ -165,8 +167,12 @@ describe.each(pythons)("--genconf with %s", (python) => {
       "bootstrap_url: must be a URL (http)\ncluster_name: must be one line of text\nmaster_list: must not be empty\n" +
         "agent_list: must be a list of IPv4 addresses\npublic_agent_list: must be a list of IPv4 addresses\n",
     ],
-    [JSON.stringify({ ...configuration, agent_list: ["10.0.0.1"] }), "agent_list: 10.0.0.1 is listed twice\n"],
-  ])("refuses %.40s", async (text, stderr) => {
+    [
+      "a repeated address",
+      JSON.stringify({ ...configuration, agent_list: ["10.0.0.1"] }),
+      "agent_list: 10.0.0.1 is listed twice\n",
+    ],
+  ])("refuses %s", async (_, text, stderr) => {
     await using scratch = await scratchFolder();
     const { generate } = await generator(scratch.path, text);
     expect(await generate(python)).toEqual({ status: 1, stdout: "", stderr });

@@ -203,15 +203,18 @@ describe("mistakes", () => {
       `${smallest}packages: { apt: [${Array.from({ length: 200 }, (_, index) => `p${index}${"x".repeat(90)}`).join(",")}] }`,
       /says more than 12 KiB/,
     ],
-  ])("%.40s", async (text, problem) => {
+  ])("a file that cannot be read: %#", async (text, problem) => {
     const { problems } = await parse(text);
     expect(problems).toHaveLength(1);
     expect(unmarked(problems![0]!)).toMatch(problem);
   });
 
-  test.each([["x"], [""], ['{"name": "etcd"'], ["[".repeat(1_000)], ["x".repeat(13_000)]])("no head: %.20s", (line) => {
-    expect(parsePlatformHead(line).problems).toHaveLength(1);
-  });
+  test.each([["x"], [""], ['{"name": "etcd"'], ["[".repeat(1_000)], ["x".repeat(13_000)]])(
+    "a head that cannot be read: %#",
+    (line) => {
+      expect(parsePlatformHead(line).problems).toHaveLength(1);
+    },
+  );
 
   test("all are reported at once, up to 50", async () => {
     const { problems } = await parse("name: E\nports: [0]\nweb: { port: x }\ncolour: red\nlogs: 1");
@@ -224,6 +227,6 @@ describe("mistakes", () => {
   test("what the file says is marked as outside text, and printable", async () => {
     const { problems } = await parse(`${smallest}"::error::\\e[31m": 1\nports: ["\\n::error::"]`);
     expect(problems?.[0]).toContain(outside("::error::\\u001b[31m"));
-    expect(problems?.join("")).not.toMatch(/[\n\u001b]/);
+    expect(problems?.join("")).not.toMatch(/\p{Cc}/u);
   });
 });
