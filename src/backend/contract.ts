@@ -10,7 +10,7 @@ import type {
   NodeRecord,
   NodeTraits,
   Variant,
-  WebScheme,
+  WebUi,
 } from "../model/cluster-record.ts";
 import type { BackendOption, OptionSchema, PlaceValues, SchemaValues } from "../model/option-schema.ts";
 import type { Runtime } from "../system/runtime.ts";
@@ -144,8 +144,8 @@ export interface CreationRequest<Options> {
   readonly imagePreparation: ImagePreparation | undefined;
   /** TCP ports, besides 22, that users' machines must reach on the nodes; taken from the layout. */
   readonly openPorts: readonly number[];
-  /** Stored with the machines, for callers that need the web UI's URL; undefined: not known yet. */
-  readonly webScheme: WebScheme | undefined;
+  /** Stored with the machines, and reachable from this machine; undefined: not known yet. */
+  readonly webUi: WebUi | undefined;
 }
 
 /** The cluster to create from a snapshot: it has the same nodes, software and data, and continues where the snapshot was made. */

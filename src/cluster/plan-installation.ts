@@ -1,6 +1,7 @@
 import { ClusterError } from "../errors.ts";
 import { assertSum } from "../platform/artifact/artifact-download.ts";
-import { assertVariant, headLimitMs, readArtifactHead } from "../platform/artifact/artifact-head.ts";
+import { type ArtifactHead, assertVariant, headLimitMs, parseHead, readArtifactHead, readFileStart } from "../platform/artifact/artifact-head.ts";
+import type { ArtifactLocation } from "../platform/artifact/artifact-request.ts";
 import {
   type Configuration,
   configurationSecrets,
@@ -9,11 +10,11 @@ import {
 import type { InstallPlan } from "../platform/install/install-plan.ts";
 import type { InstallationRequest } from "./create/create-request.ts";
 import { resolveLicense } from "../platform/configuration/license.ts";
-import { accepted } from "../system/checked.ts";
+import { accepted, problem } from "../system/checked.ts";
 import { freeSpaceProblem } from "../system/files/private-file.ts";
 import { urlSecrets } from "../system/mask-url.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";
-import type { Variant } from "../model/cluster-record.ts";
+import { type Variant, variants } from "../model/cluster-record.ts";
 
 /**
  * Checks an installation as far as this machine can. Hides the request's secrets; checks the artifact's first kilobytes, its variant and, for a local
@@ -24,16 +25,37 @@ export async function planInstallation(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<InstallPlan> {
-  const { artifact, variant } = request;
+  const { artifact } = request;
   hideSecrets(request, runtime);
-  const [head, configuration] = await Promise.all([
+  const [head] = await Promise.all([
     readArtifactHead(artifact, { clock: runtime.clock, limitMs: headLimitMs }, signal),
-    withLicense(request, runtime, signal),
     checkSum(request, signal),
   ]);
-  assertVariant(head.variant, variant, artifact.shown);
-  return { ...request, configuration, layoutHint: head.layout };
+  const variant = variantOf(request, head);
+  const configuration = await withLicense({ ...request, variant }, runtime, signal);
+  return { ...request, variant, configuration, layout: head.layout, platform: head.platform };
 }
+
+/** Throws `bad-usage` for options that the artifact's platform lacks, and if it has variants but none was chosen. */
+function variantOf({ artifact, variant, configuration }: InstallationRequest, head: ArtifactHead): Variant {
+  if (head.variant === "none") {
+    const { licenseFile, securityMode } = configuration.kind === "added" ? configuration : {};
+    const given = { variant: variant === "none" ? undefined : variant, licenseKey: licenseFile, securityMode };
+    const problems = releaseOnlyProblems(given, artifact.shown);
+    return accepted(problems.length > 0 ? { problems } : { value: "none" as const });
+  }
+  if (variant === undefined) return accepted(problem(variantRequired));
+  assertVariant(head.variant, variant, artifact.shown);
+  return variant;
+}
+
+const variantRequired = `\`variant\`: required (${variants.join(", ")})`;
+
+/** Returns a problem for each of these options that was given. Only releases have what they choose. */
+const releaseOnlyProblems = (given: Readonly<Record<string, unknown>>, shown: string): readonly string[] =>
+  Object.entries(given).flatMap(([name, value]) =>
+    value === undefined ? [] : [`\`${name}\`: only releases of the platform have it, but not ${shown}`],
+  );
 
 const workspaceBytes = 2e9;
 
@@ -53,7 +75,7 @@ function hideSecrets({ artifact, configuration }: InstallationRequest, { progres
 }
 
 async function withLicense(
-  { variant, configuration }: InstallationRequest,
+  { variant, configuration }: Pick<InstallationRequest, "configuration"> & { readonly variant: Variant },
   { environment, progress }: Runtime,
   signal: AbortSignal,
 ): Promise<InstallPlan["configuration"]> {
@@ -72,10 +94,25 @@ async function checkSum({ artifact, sha256 }: InstallationRequest, signal: Abort
 
 /** What the command line says about an installation, as far as it could be parsed. */
 interface GivenInstallation {
-  readonly variant?: Variant;
+  readonly artifact?: ArtifactLocation;
+  readonly artifactSha256?: string | undefined;
+  readonly superuserPassword?: string | undefined;
+  readonly variant?: Variant | undefined;
+  /** Whether there was a variant that is none. */
+  readonly hasWrongVariant?: boolean;
   readonly extraConfig?: Configuration | undefined;
   readonly licenseKey?: string | undefined;
   readonly securityMode?: SecurityMode | undefined;
+}
+
+/** Whether the variant must be chosen. An artifact from the network says so later. */
+async function needsVariant(artifact: ArtifactLocation | undefined): Promise<boolean> {
+  if (artifact?.kind !== "file") return false;
+  try {
+    return parseHead(await readFileStart(artifact.path), artifact.shown).variant !== "none";
+  } catch {
+    return true;
+  }
 }
 
 /** Returns all problems with options that depend on each other. It checks the license only if the variant is known. */
@@ -84,15 +121,20 @@ export async function installationProblems(
   environment: Environment,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const { variant, extraConfig, licenseKey, securityMode } = given;
+  const { artifact, variant, extraConfig, licenseKey, securityMode, artifactSha256, superuserPassword } = given;
+  if (artifact?.kind === "folder") {
+    const releaseOnly = { variant, artifactSha256, licenseKey, securityMode, superuserPassword };
+    return releaseOnlyProblems(releaseOnly, artifact.shown);
+  }
   const sources = {
-    variant: variant ?? "oss",
+    variant: variant ?? "none",
     extraConfiguration: extraConfig ?? {},
     optionPath: licenseKey,
     environment,
   };
   const license = await resolveLicense(sources, signal);
   return [
+    ...(variant === undefined && given.hasWrongVariant !== true && (await needsVariant(artifact)) ? [variantRequired] : []),
     ...(variant === "oss" && securityMode !== undefined
       ? ["`securityMode`: only the enterprise variant has security modes"]
       : []),

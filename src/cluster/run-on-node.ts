@@ -215,16 +215,17 @@ function runningMasters(cluster: ClusterRecord): Candidates {
 
 /** The node itself determines which layout it has, which saves a round trip. If it has none yet, the session reports which folder is missing. */
 function sessionScript(cluster: ClusterRecord, target: NodeRecord, request: RunRequest): SessionScript {
-  const settingsFor = (layout: Layout, whenExists: string | undefined): SessionSettings => {
+  const settingsFor = (layout: Layout, folder: string | undefined): SessionSettings => {
+    const whenExists = folder;
     const { login, variables } = request;
     if (!request.hasTestEnvironment) {
       const own = { ...loginVariables(login, layout), ...variables };
       return { whenExists, environmentFile: undefined, variables: own, workingDirectory: undefined };
     }
-    const environment = testEnvironment({ cluster, target, layout, login });
+    const environment = testEnvironment({ cluster, target, layout, login, ...(folder !== undefined && { folder }) });
     return { whenExists, ...environment, variables: { ...environment.variables, ...variables } };
   };
-  const settings = layouts.map((layout) => settingsFor(layout, layout.testsFolder));
+  const settings = layouts.flatMap((layout) => layout.testsFolders.map((folder) => settingsFor(layout, folder)));
   return {
     settings: [...settings, settingsFor(layouts[0], undefined)],
     words: request.words,

@@ -62,7 +62,7 @@ export interface SuperuserLogin {
 }
 
 /**
- * Returns the login of the superuser that the extra configuration creates; undefined for the open source variant, which has none. It is a problem if
+ * Returns the login of the superuser that the extra configuration creates; undefined for other variants, which have none. It is a problem if
  * the configuration holds a password hash and the password was not given.
  */
 export function superuserLogin(
@@ -70,7 +70,7 @@ export function superuserLogin(
   extraConfiguration: Configuration,
   given: string | undefined,
 ): Checked<SuperuserLogin | undefined> {
-  if (variant === "oss") return { value: undefined };
+  if (variant !== "enterprise") return { value: undefined };
   const superuser = superuserOf(extraConfiguration);
   const password = given ?? superuser.password;
   if (password !== undefined) return { value: { username: superuser.username, password } };

@@ -1,17 +1,25 @@
 import { ClusterError } from "../errors.ts";
-import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
-import { layoutOf } from "../platform/layouts/find-layout.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  type WebPlace,
+  nodeReference,
+  webPlaceOf,
+  webPorts,
+} from "../model/cluster-record.ts";
+import { layouts } from "../platform/layouts/find-layout.ts";
+import type { Layout } from "../platform/layouts/layout.ts";
 import { askNode } from "../platform/readiness/ask-nodes.ts";
-import type { NodeReport } from "../platform/readiness/node-question.ts";
+import { type NodeReport, hasTls, reportedLayout } from "../platform/readiness/node-question.ts";
 import { createKnownHosts } from "../ssh/known-hosts.ts";
 import { creationFiles } from "../store/creation-folder.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { assertKeyIsHere, openMaskedConnections } from "./connections.ts";
 
-export interface WebUi {
+export interface FoundWebUi {
   readonly url: string;
-  /** URL of the certificate of the cluster's own authority; undefined without TLS. */
-  readonly authorityUrl: string | undefined;
+  /** Where the certificate of the cluster's own authority is: a URL, or a file on the masters; undefined without TLS. */
+  readonly authority: string | undefined;
 }
 
 const askLimitMs = 15_000;
@@ -19,19 +27,34 @@ const askLimitMs = 15_000;
 /** Returns the URL of the web UI on the first running master, as far as it can be known without asking the node. */
 export function expectedWebUrl(cluster: ClusterRecord): string | undefined {
   const master = firstMaster(cluster);
-  return master === undefined ? undefined : urlOf(master, expectsTls(cluster));
+  const place = expectedPlace(cluster);
+  return master === undefined || place === undefined ? undefined : urlOf(master, place);
 }
 
-/** Uses the configuration or, if it isn't known, the variant's default. */
-const expectsTls = ({ webScheme, variant }: ClusterRecord): boolean =>
-  webScheme === undefined ? variant === "enterprise" : webScheme === "https";
+/** Whether the cluster's platform is known to have no web UI. */
+export const hasNoWebUi = (cluster: ClusterRecord): boolean => expectedPlace(cluster) === undefined;
+
+/** Uses what was known at the creation or, if nothing was, the variant's default. */
+function expectedPlace({ webUi, variant }: ClusterRecord): WebPlace | undefined {
+  if (webUi !== undefined) return webPlaceOf(webUi);
+  return variant === "none" ? undefined : usualPlace(variant === "enterprise");
+}
+
+const usualPlace = (isTlsEnabled: boolean): WebPlace =>
+  isTlsEnabled
+    ? { scheme: "https", port: webPorts.https, path: "/" }
+    : { scheme: "http", port: webPorts.http, path: "/" };
 
 /**
  * Returns the same, but asks the node whether TLS is on, if the platform is running there. Anyone in a cloud account can make a machine look like the
- * cluster's master, so the address must be one for which this machine has pinned a host key. Throws `key-missing`, and `host-key-changed` if another
- * machine answers there.
+ * cluster's master, so the address must be one for which this machine has pinned a host key. Undefined if the platform has no web UI. Throws
+ * `key-missing`, and `host-key-changed` if another machine answers there.
  */
-export async function findWebUi(cluster: ClusterRecord, runtime: Runtime, signal: AbortSignal): Promise<WebUi> {
+export async function findWebUi(
+  cluster: ClusterRecord,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<FoundWebUi | undefined> {
   const master = firstMaster(cluster);
   if (master === undefined) {
     throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no running master.`, {
@@ -41,18 +64,35 @@ export async function findWebUi(cluster: ClusterRecord, runtime: Runtime, signal
   }
   await assertPinned(cluster, master);
   const report = await nodeReport(cluster, master, runtime, signal);
-  const isTlsEnabled = report?.isTlsEnabled ?? expectsTls(cluster);
-  const layout = layoutOf(report?.layout);
-  const url = urlOf(master, isTlsEnabled);
-  return { url, authorityUrl: isTlsEnabled ? new URL(layout.caPath, url).href : undefined };
+  const layout = report && reportedLayout(report);
+  const { web } = layout ?? layouts[0];
+  const place = layout === undefined ? expectedPlace(cluster) : placeOf(cluster, layout, report);
+  if (place === undefined) return undefined;
+  const url = urlOf(master, place);
+  return { url, authority: place.scheme === "https" ? authorityOf(web, url) : undefined };
+}
+
+/** What the node says counts more than what was expected. */
+function placeOf(cluster: ClusterRecord, layout: Layout, report: NodeReport | undefined): WebPlace | undefined {
+  const { web } = layout;
+  if (web === undefined || web.place !== undefined) return web?.place;
+  const isTlsEnabled = report && hasTls(layout, report);
+  return isTlsEnabled === undefined ? expectedPlace(cluster) : usualPlace(isTlsEnabled);
+}
+
+function authorityOf(web: Layout["web"], url: string): string | undefined {
+  if (web?.authority === undefined) return undefined;
+  const { authority } = web;
+  return "file" in authority ? `${authority.file} on the masters` : new URL(authority.path, url).href;
 }
 
 const firstMaster = (cluster: ClusterRecord): NodeRecord | undefined =>
   cluster.nodes.find((node) => node.role === "master" && node.state === "running" && node.web.host !== "");
 
 /** The URL class drops the scheme's default port. */
-function urlOf({ web }: NodeRecord, isTlsEnabled: boolean): string {
-  return new URL(isTlsEnabled ? `https://${web.host}:${web.httpsPort}/` : `http://${web.host}:${web.httpPort}/`).href;
+function urlOf({ web }: NodeRecord, { scheme, path }: WebPlace): string {
+  const port = scheme === "https" ? web.httpsPort : web.httpPort;
+  return new URL(path, `${scheme}://${web.host}:${port}/`).href;
 }
 
 async function assertPinned(cluster: ClusterRecord, master: NodeRecord): Promise<void> {

@@ -35,14 +35,15 @@ export const inspectCommand = (kind: BackendKind) =>
 
 interface Facts extends ClusterView {
   readonly sshKey: { readonly path: string; readonly isHere: boolean };
-  readonly webUi?: string;
+  /** Absent while no master has an address; null: the platform has none. */
+  readonly webUi?: string | null;
   readonly nodes: readonly NodeView[];
 }
 
 async function inspectFacts(cluster: ClusterRecord, nowMs: number): Promise<Facts> {
   const { clusterKey } = await import("../cluster/connections.ts");
-  const { expectedWebUrl } = await import("../cluster/web-ui.ts");
-  const url = expectedWebUrl(cluster);
+  const { expectedWebUrl, hasNoWebUi } = await import("../cluster/web-ui.ts");
+  const url = hasNoWebUi(cluster) ? null : expectedWebUrl(cluster);
   return {
     ...clusterView(cluster, nowMs),
     sshKey: await clusterKey(cluster),
@@ -65,7 +66,7 @@ function inspectText(facts: Facts): string {
       ? []
       : [["Cost at most", `$${facts.maximumCostDollars.toFixed(2)}, storage and addresses extra`]]),
     ["SSH key", facts.sshKey.isHere ? facts.sshKey.path : "not on this machine: the cluster was created elsewhere"],
-    ["Web UI", facts.webUi ?? "no master has an address yet"],
+    ["Web UI", facts.webUi === null ? "none" : (facts.webUi ?? "no master has an address yet")],
   ];
   const nodes = facts.nodes.map((node) => [
     node.reference,

@@ -22,13 +22,18 @@ export const webCommand = (kind: BackendKind) =>
       ]);
       const backend = await kind.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
-      const { url, authorityUrl } = await findWebUi(cluster, context, context.signal);
+      const found = await findWebUi(cluster, context, context.signal);
+      if (found === undefined) {
+        context.progress.note("This platform has no web UI.");
+        return context.output.result({ text: "", data: { url: null } });
+      }
+      const { url, authority } = found;
       // The package that starts the browser can't be told which environment to pass on.
       context.dropVariables(isForDesktop);
       if (!(await openBrowser(url)))
         context.progress.note("No browser could be started on this machine; open the URL yourself.");
-      if (authorityUrl !== undefined) {
-        context.progress.note(`The browser must trust the cluster's certificate authority: ${authorityUrl}`);
+      if (authority !== undefined) {
+        context.progress.note(`The browser must trust the cluster's certificate authority: ${authority}`);
       }
       context.output.result({ text: url, data: { url } });
     },

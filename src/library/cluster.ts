@@ -169,6 +169,11 @@ export class Cluster implements AsyncDisposable {
     await this.#wait("oss", { username: "", password: "" }, readWaitOptions(options));
   }
 
+  /** Resolves when a platform without variants is ready: as `waitForClusterOss`, but a platform may have no web UI and no list of agents. */
+  async waitForCluster(options: WaitOptions = {}): Promise<void> {
+    await this.#wait("none", { username: "", password: "" }, readWaitOptions(options));
+  }
+
   /**
    * Resolves when the enterprise variant is ready: as `waitForClusterOss`, and the superuser can log in. Throws
    * `login-refused` if the name or password is wrong.
@@ -184,8 +189,10 @@ export class Cluster implements AsyncDisposable {
     login: { readonly username: string; readonly password: string },
     { timeoutMs = usualWaitMs, skipHttpChecks = false, cancelSignal = neverAborted() }: WaitOptions,
   ): Promise<void> {
-    if (variant !== this.variant)
-      throw new ClusterError("bad-usage", `Cluster "${this.id}" is of the variant ${this.variant}.`);
+    if (variant !== this.variant) {
+      const found = this.variant === "none" ? "has no variant" : `is of the variant ${this.variant}`;
+      throw new ClusterError("bad-usage", `Cluster "${this.id}" ${found}.`, { hint: `Call ${waits[this.variant]}.` });
+    }
     const { backend, runtime } = this.#open;
     const deadlineMs = runtime.clock.now() + timeoutMs;
     const request = { clusterId: this.id, login, skipHttpChecks, deadlineMs };
@@ -286,6 +293,9 @@ export class Cluster implements AsyncDisposable {
     await this.destroy();
   }
 }
+
+/** Each variant's own way to wait. */
+const waits = { oss: "waitForClusterOss", enterprise: "waitForClusterEnterprise", none: "waitForCluster" } as const;
 
 /** Errors to which the nodes' logs add nothing. */
 const toldInFull: readonly string[] = ["cluster-not-found", "key-missing", "login-refused"];

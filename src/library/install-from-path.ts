@@ -3,9 +3,10 @@ import { isAbsolute, resolve } from "node:path";
 import { type Machines, installOn } from "../cluster/create.ts";
 import type { InstallationRequest } from "../cluster/create/create-request.ts";
 import { saveFailureLogs } from "../cluster/logs.ts";
+import { chooseCounts } from "../cluster/node-counts.ts";
 import { planInstallation } from "../cluster/plan-installation.ts";
 import { ClusterError } from "../errors.ts";
-import type { ClusterRecord, NodeTraits } from "../model/cluster-record.ts";
+import type { ClusterRecord, Counts, NodeTraits, Role } from "../model/cluster-record.ts";
 import {
   type Shape,
   anything,
@@ -21,6 +22,7 @@ import {
   text,
   textThat,
 } from "../model/read-arguments.ts";
+import { locateFile } from "../platform/artifact/artifact-request.ts";
 import type { Configuration } from "../platform/configuration/configuration.ts";
 import { type FileToCopy, readGenconfFolder } from "../platform/configuration/genconf-folder.ts";
 import { type CopyToMaster, listCopyToMaster } from "../platform/configuration/install-configuration.ts";
@@ -33,7 +35,7 @@ import type { OpenCluster } from "./open-cluster.ts";
 
 /** An installation on a cluster. Paths are on this machine; relative paths start at the current folder. */
 export interface Installation {
-  /** Path of the release artifact, an installer generator script for the cluster's variant. */
+  /** Path of the release artifact, an installer generator script for the cluster's variant; or of the folder of a platform of your own. */
   readonly buildArtifact: string;
   /**
    * The artifact's complete configuration, as a mapping, so begin with `...cluster.baseConfig`. Only keys that a DC/OS release needs on these nodes
@@ -94,6 +96,7 @@ export async function installFromPath(
   const [request, ipDetect] = await Promise.all([requestFrom(cluster, given, signal), readScript(given.ipDetectPath)]);
   const { backend, record, runtime } = cluster;
   const plan = await planInstallation(request, runtime, signal);
+  accepted(chooseCounts(countsOf(record), plan.platform));
   const traits: NodeTraits = { ...backend.nodes, ipDetect };
   using limit = timeLimit(given.timeoutMs ?? usualLimitMs, tooSlow(cluster));
   try {
@@ -103,6 +106,11 @@ export async function installFromPath(
     if (!signal.aborted) await keepFailureLogs(cluster, connections);
     throw error;
   }
+}
+
+function countsOf({ nodes }: ClusterRecord): Counts {
+  const count = (role: Role): number => nodes.filter((node) => node.role === role && node.state !== "ended").length;
+  return { master: count("master"), agent: count("agent"), public_agent: count("public_agent") };
 }
 
 /** Machines that accept logins already. */
@@ -122,13 +130,13 @@ async function requestFrom(
   given: Installation,
   signal: AbortSignal,
 ): Promise<InstallationRequest> {
-  const path = resolve(given.buildArtifact);
-  const [genconfFiles, copyToMaster] = await Promise.all([
+  const [artifact, genconfFiles, copyToMaster] = await Promise.all([
+    locateFile(resolve(given.buildArtifact), signal),
     filesForGenconf(given.genconfDir, signal),
     Promise.all((given.copyToMaster ?? []).map(async (copy) => filesForMasters(copy, signal))),
   ]);
   return {
-    artifact: { kind: "file", path, shown: path },
+    artifact: accepted(artifact),
     sha256: undefined,
     variant: record.variant,
     configuration: { kind: "complete", values: given.clusterConfig },

@@ -54,8 +54,8 @@ interface CreationOptions {
 
 /** The cluster to create. */
 export interface NewClusterRequest extends CreationOptions {
-  /** Must match the artifact that will be installed. */
-  readonly variant: Variant;
+  /** Must match the artifact that will be installed; leave it out if that has no variants. */
+  readonly variant?: Exclude<Variant, "none">;
   /** Node counts: 1, 3, 5, 7 or 9 masters, 0 or more agents and public agents, at most 1,000 in all; default: 1 of each. */
   readonly masters?: number;
   readonly agents?: number;
@@ -128,7 +128,7 @@ export async function createForLibrary<Options>(
 }
 
 const newMachines = <Options>(clusters: ClusterBackend<Options>, request: NewClusterRequest): NewMachines<Options> => ({
-  variant: request.variant,
+  variant: request.variant ?? "none",
   counts: countsOf(request),
   distribution: clusters.distribution,
   options: clusters.settings().options,
@@ -157,7 +157,7 @@ const creationShape: Shape<CreationOptions> = {
 const nodes = optional(wholeNumber({ minimum: 0, maximum: mostNodes }));
 const newShape: Shape<NewClusterRequest> = {
   ...creationShape,
-  variant: required(among(variants)),
+  variant: optional(among(variants)),
   masters: optional(among(masterCounts)),
   agents: nodes,
   publicAgents: nodes,

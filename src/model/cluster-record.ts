@@ -3,11 +3,41 @@
 export const roles = ["master", "agent", "public_agent"] as const;
 export type Role = (typeof roles)[number];
 
+/** The variants of the platform's releases. */
 export const variants = ["oss", "enterprise"] as const;
-export type Variant = (typeof variants)[number];
+/** `none`: the platform has no variants, as one that is a folder. */
+export type Variant = (typeof variants)[number] | "none";
 
 /** The protocol of the platform's web servers. */
 export type WebScheme = "http" | "https";
+
+/** The masters' web UI in the form in which tags and labels store it. A scheme alone means its usual port and the path `/`. `none`: there is no web UI. */
+export type WebUi = WebScheme | `${WebScheme}:${number}/${string}` | "none";
+
+/** Where a web UI is, on the node itself. */
+export interface WebPlace {
+  readonly scheme: WebScheme;
+  readonly port: number;
+  readonly path: string;
+}
+
+export const webPorts = { http: 80, https: 443 } as const;
+
+export const webUiText = ({ scheme, port, path }: WebPlace): WebUi =>
+  port === webPorts[scheme] && path === "/" ? scheme : `${scheme}:${port}/${path.slice(1)}`;
+
+/** Undefined if there is none. */
+export function webPlaceOf(webUi: WebUi): WebPlace | undefined {
+  const [, scheme, port, path = "/"] = /^(https?)(?::(\d+)(\/.*))?$/.exec(webUi) ?? [];
+  if (scheme !== "http" && scheme !== "https") return undefined;
+  return { scheme, port: port === undefined ? webPorts[scheme] : Number(port), path };
+}
+
+/** The node's own ports for HTTP and HTTPS: the usual ones, but for the scheme of a web UI on another port. */
+export function webPortsOf(webUi: WebUi | undefined): Readonly<Record<WebScheme, number>> {
+  const place = webUi === undefined ? undefined : webPlaceOf(webUi);
+  return place === undefined ? webPorts : { ...webPorts, [place.scheme]: place.port };
+}
 
 export type Counts = Readonly<Record<Role, number>>;
 
@@ -52,8 +82,8 @@ export interface ClusterRecord {
   readonly expiresAt: Date | undefined;
   /** The maximum cost until the end in US dollars, as shown to users; absent if machines are free or the price is unknown. */
   readonly maximumCost?: number;
-  /** The scheme in the configuration when the cluster was created; absent if it wasn't known yet. */
-  readonly webScheme?: WebScheme;
+  /** According to the platform when the cluster was created; absent if it wasn't known yet. */
+  readonly webUi?: WebUi;
   /** In role order (master, agent, public_agent), then by index. */
   readonly nodes: readonly NodeRecord[];
   /** The folder on this machine with the cluster's key, known hosts and logs. It exists only on machines that created or imported the cluster. */

@@ -1,4 +1,4 @@
-import { type Counts, type Role, type Variant, type WebScheme, roles, variants } from "./cluster-record.ts";
+import { type Counts, type Role, type Variant, type WebUi, roles, variants } from "./cluster-record.ts";
 
 /**
  * Parsers for the values of a cluster record. They read every text that comes from outside: tags, labels, API answers, files of older versions. Each
@@ -20,11 +20,12 @@ export function parseRole(found: unknown): Role | undefined {
 }
 
 export function parseVariant(found: unknown): Variant | undefined {
-  return variants.find((variant) => variant === found);
+  return found === "none" ? found : variants.find((variant) => variant === found);
 }
 
-export function parseWebScheme(found: unknown): WebScheme | undefined {
-  return found === "http" || found === "https" ? found : undefined;
+export function parseWebUi(found: unknown): WebUi | undefined {
+  const text = matching(found, /^(?:none|https?(?::[1-9]\d{0,4}\/[A-Za-z0-9._~%\/-]{0,199})?)$/);
+  return text as WebUi | undefined;
 }
 
 /** A node's number within its role. A cluster has 1,000 nodes at most. */

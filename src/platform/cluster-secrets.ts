@@ -4,6 +4,7 @@ import { shellText } from "../ssh/shell-text.ts";
 import secretsFile from "./cluster-secrets.sh" with { type: "text" };
 import { parseConfiguration } from "./configuration/configuration-file.ts";
 import { configurationSecrets } from "./configuration/configuration.ts";
+import { mostSecretFiles } from "./folder/platform-file.ts";
 import { frameFunction, parseFrames } from "./node-logs.ts";
 import { installPaths } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";
@@ -24,10 +25,18 @@ const platformFiles = [...new Set(layouts.flatMap((layout) => layout.secretFiles
   (path, index) => [`secret-${index}`, path] as const,
 );
 const files = [["configuration", configuration] as const, ...platformFiles];
+/** Their paths are known only on the node. All files together must stay below the part of a command's output that is kept. */
+const listedFiles = Array.from({ length: mostSecretFiles }, (_, index) => `listed-${index}`);
+const names = [...files.map(([name]) => name), ...listedFiles];
 
 export const secretsScript =
   frameFunction +
-  shellText(secretsFile, { FILES: files.map((file) => file.join(" ")).join("\n"), MOST_BYTES: mostBytes });
+  shellText(secretsFile, {
+    FILES: files.map((file) => file.join(" ")).join("\n"),
+    LISTS: layouts.flatMap((layout) => layout.factFiles?.secretFiles ?? []).join(" "),
+    MOST_LISTED: mostSecretFiles,
+    MOST_BYTES: mostBytes,
+  });
 
 export interface ClusterSecrets {
   /** For `Progress.hide`. */
@@ -78,11 +87,8 @@ export class TooManySecrets extends ClusterError {
 /** Parses what `secretsScript` printed. Undefined if that is more than a cluster has. */
 export async function parseSecrets(stdout: string): Promise<ClusterSecrets | undefined> {
   // Base64 needs four characters for three bytes.
-  if (stdout.length > files.length * mostBytes * 1.4) return undefined;
-  const texts = parseFrames(
-    stdout,
-    files.map(([name]) => name),
-  );
+  if (stdout.length > names.length * mostBytes * 1.4) return undefined;
+  const texts = parseFrames(stdout, names);
   const values = await Promise.all([...texts.values()].map(secretsIn));
   const unique = [...new Set(values.flat())];
   const characters = unique.reduce((sum, value) => sum + value.length, 0);

@@ -20,6 +20,8 @@ export const installPaths = {
   installLog: "/var/lib/cluster-e2e/install.log",
   /** One line: `running`, or `exit <status>` once the install script has ended. */
   installStatus: "/var/lib/cluster-e2e/install.status",
+  /** Names the kernel modules that the platform needs. */
+  modules: "/etc/modules-load.d/cluster-e2e.conf",
   /** Holds the name of the layout that is being installed. */
   layout: "/var/lib/cluster-e2e/layout",
 } as const;

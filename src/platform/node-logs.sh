@@ -1,13 +1,37 @@
 #!/bin/sh
 # Prints all logs of a node, with frame.sh. Runs as root.
-# Values: INSTALL_LOG, INSTALL_STATUS and GENCONF_LOG, paths; UNITS, whose state matters; TAIL_BYTES of each log,
-# UNITS_BYTES and JOURNAL_LINES.
+# Values: INSTALL_LOG, INSTALL_STATUS and GENCONF_LOG, paths; UNITS, whose state matters; UNIT_LISTS and FILE_LISTS,
+# files with lines that name further units and logs, MOST_LISTED of them; TAIL_BYTES of each log, PLATFORM_BYTES of all
+# that the lists name, UNITS_BYTES and JOURNAL_LINES.
 
 tail_of() { tail -c "$TAIL_BYTES" "$1" 2>/dev/null; }
 units() {
   systemctl --no-pager --no-legend --failed list-units
   # shellcheck disable=SC2086 # one word per unit
   systemctl --no-pager --lines 20 status $UNITS
+}
+# listed LISTS
+listed() {
+  # shellcheck disable=SC2086 # one word per list
+  cat $1 2>/dev/null | head -n "$MOST_LISTED"
+}
+listed_units() {
+  set --
+  while read -r unit; do
+    [ -z "$unit" ] || set -- "$@" --unit "$unit"
+  done <<CLUSTER_E2E_END
+$(listed "$UNIT_LISTS")
+CLUSTER_E2E_END
+  [ $# -eq 0 ] || journalctl --no-pager -q -b -n "$JOURNAL_LINES" "$@"
+}
+listed_files() {
+  count=$(listed "$FILE_LISTS" | wc -l)
+  listed "$FILE_LISTS" | while read -r file; do
+    [ -f "$file" ] || continue
+    printf '==> %s <==\n' "$file"
+    tail -c "$((PLATFORM_BYTES / count))" "$file"
+    echo
+  done
 }
 
 tail_of "$INSTALL_LOG" | frame install.log
@@ -17,4 +41,6 @@ tail_of /var/log/cloud-init.log | frame cloud-init.log
 tail_of /var/log/cloud-init-output.log | frame cloud-init-output.log
 units 2>&1 | tail -c "$UNITS_BYTES" | frame units.txt
 journalctl --no-pager -q -b -n "$JOURNAL_LINES" 2>&1 | tail -c "$TAIL_BYTES" | frame journal.txt
+listed_units 2>&1 | tail -c "$PLATFORM_BYTES" | frame platform-units.txt
+listed_files 2>&1 | tail -c "$PLATFORM_BYTES" | frame platform-files.txt
 exit 0

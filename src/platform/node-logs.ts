@@ -45,11 +45,16 @@ const nodesAtOnce = 32;
 /** Suffix of the text that replaces the logs of a node that could not be reached, and says why. */
 export const noLogsSuffix = ".no-logs.txt";
 /** Length of the end that is kept of each log. In base64, all logs together fit into the part of a command's output that is kept. */
-const tailBytes = 500_000;
+const tailBytes = 450_000;
+/** The same for the logs that a platform names: those of all its units together, and of all its files. */
+const platformBytes = 150_000;
+const mostListed = 50;
 const unitsBytes = 100_000;
 const journalLines = 5000;
 
 const setupUnits = [installUnits.install, installUnits.bootstrap, ...layouts.flatMap((layout) => layout.setupUnits)];
+
+const factFiles = layouts.flatMap((layout) => layout.factFiles ?? []);
 
 /** The logs' file names on this machine, as node-logs.sh prints them. */
 const logNames = [
@@ -60,6 +65,8 @@ const logNames = [
   "cloud-init-output.log",
   "units.txt",
   "journal.txt",
+  "platform-units.txt",
+  "platform-files.txt",
 ] as const;
 
 /** Prints all logs in one round trip; see parseFrames. */
@@ -70,7 +77,11 @@ export const logsScript =
     INSTALL_STATUS: installPaths.installStatus,
     GENCONF_LOG: `${installPaths.workFolder}/genconf.log`,
     UNITS: setupUnits.join(" "),
+    UNIT_LISTS: factFiles.map(({ logUnits }) => logUnits).join(" "),
+    FILE_LISTS: factFiles.map(({ logFiles }) => logFiles).join(" "),
+    MOST_LISTED: mostListed,
     TAIL_BYTES: tailBytes,
+    PLATFORM_BYTES: platformBytes,
     UNITS_BYTES: unitsBytes,
     JOURNAL_LINES: journalLines,
   });

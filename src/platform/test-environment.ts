@@ -1,5 +1,5 @@
 import type { ClusterRecord, NodeRecord, Role } from "../model/cluster-record.ts";
-import type { Layout } from "./layouts/layout.ts";
+import type { Layout, ReleaseParts } from "./layouts/layout.ts";
 
 /** The environment that a test runner finds on a node. */
 export interface TestEnvironment {
@@ -21,6 +21,8 @@ export interface TestEnvironmentInput {
   /** The node on which the command runs; it has a private address. */
   readonly target: Pick<NodeRecord, "privateAddress">;
   readonly layout: Layout;
+  /** The folder in which the command runs; default: the layout's first one. */
+  readonly folder?: string;
   readonly login: Login;
 }
 
@@ -28,7 +30,20 @@ export interface TestEnvironmentInput {
  * Returns the test environment for a command on the target. The layout provides the variables' prefix, and the
  * cluster's nodes most of their values.
  */
-export function testEnvironment({ cluster, target, layout, login }: TestEnvironmentInput): TestEnvironment {
+export function testEnvironment(input: TestEnvironmentInput): TestEnvironment {
+  const { layout, login } = input;
+  return {
+    variables: { ...loginVariables(login, layout), ...(layout.release && releaseVariables(input, layout.release)) },
+    workingDirectory: input.folder ?? layout.testsFolders[0],
+    environmentFile: layout.environmentFile,
+  };
+}
+
+/** Other platforms write such variables into the environment file. */
+function releaseVariables(
+  { cluster, target, layout }: TestEnvironmentInput,
+  release: ReleaseParts,
+): Readonly<Record<string, string>> {
   const masters = addresses(cluster, "master");
   const agents = addresses(cluster, "agent");
   const publicAgents = addresses(cluster, "public_agent");
@@ -38,17 +53,12 @@ export function testEnvironment({ cluster, target, layout, login }: TestEnvironm
     NUM_AGENTS: String(agents.length + publicAgents.length),
   };
   return {
-    variables: {
-      ...loginVariables(login, layout),
-      MASTER_HOSTS: masters.join(","),
-      PUBLIC_MASTER_HOSTS: masters.join(","),
-      SLAVE_HOSTS: agents.join(","),
-      PUBLIC_SLAVE_HOSTS: publicAgents.join(","),
-      ...withPrefixes(prefixed, layout),
-      ...layout.testVariables({ master: masters.length, agent: agents.length, public_agent: publicAgents.length }),
-    },
-    workingDirectory: layout.testsFolder,
-    environmentFile: layout.environmentFile,
+    MASTER_HOSTS: masters.join(","),
+    PUBLIC_MASTER_HOSTS: masters.join(","),
+    SLAVE_HOSTS: agents.join(","),
+    PUBLIC_SLAVE_HOSTS: publicAgents.join(","),
+    ...withPrefixes(prefixed, layout),
+    ...release.testVariables({ master: masters.length, agent: agents.length, public_agent: publicAgents.length }),
   };
 }
 

@@ -16,7 +16,7 @@ import {
   parseRole,
   parseUserName,
   parseVariant,
-  parseWebScheme,
+  parseWebUi,
 } from "../model/parse-values.ts";
 import { isMapping } from "../system/checked.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
@@ -78,7 +78,7 @@ export function parseLastRecord(found: unknown, directory: string): ClusterRecor
   if (region === undefined || state === undefined || nodes.length === 0) return undefined;
   const known = nodes.filter((node) => node !== undefined);
   if (known.length < nodes.length) return undefined;
-  const webScheme = parseWebScheme(cluster["webScheme"]);
+  const webUi = parseWebUi(cluster["webUi"]);
   return {
     id: name.clusterId,
     creationId: name.creationId,
@@ -89,7 +89,7 @@ export function parseLastRecord(found: unknown, directory: string): ClusterRecor
     state,
     createdAt: parseMoment(cluster["createdAt"]),
     expiresAt: parseMoment(cluster["expiresAt"]),
-    ...(webScheme !== undefined && { webScheme }),
+    ...(webUi !== undefined && { webUi }),
     nodes: known.toSorted(byRoleAndIndex),
     directory,
   };

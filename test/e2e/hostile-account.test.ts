@@ -52,7 +52,7 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 async function launchOlder(bench: ErrorBench): Promise<CopiedMachine> {
   await bench.cloud.control("clock", { skewMs: -120_000 });
   try {
-    return await launch(bench, { "creation-id": "fedcba9876543210", "web-scheme": "http" });
+    return await launch(bench, { "creation-id": "fedcba9876543210", "web-ui": "http" });
   } finally {
     await bench.cloud.control("clock", { skewMs: 0 });
   }

@@ -67,7 +67,7 @@ const soundTags: Readonly<Record<string, string>> = {
   "index-base": "0",
   counts: "master=1 agent=0 public_agent=0",
   variant: "oss",
-  "web-scheme": "http",
+  "web-ui": "http",
   distribution: "debian-12",
   "ssh-user": "admin",
   "expires-at": "2099-01-01T00:00:00Z",

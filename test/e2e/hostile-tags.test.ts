@@ -121,7 +121,7 @@ test.each([
   ["counts", "master=99999999999"],
   ["variant", "oss\u001B[2J"],
   ["distribution", "debian-12\u001B]0;owned\u0007"],
-  ["web-scheme", "javascript"],
+  ["web-ui", "javascript"],
   ["ssh-user", "-oProxyCommand=id"],
   ["expires-at", "tomorrow"],
 ])("an instance whose %s is %j is named by -v and by doctor, and is in nobody's way", async (name, value) => {

@@ -117,7 +117,7 @@ export function newRequest(clusterId: string, changes: RequestChanges): TestRequ
     needsCgroups1: false,
     imagePreparation: undefined,
     openPorts: [80, 443],
-    webScheme: "http",
+    webUi: "http",
     ownKey: undefined,
     keepOnFailure: false,
     deadlineMs: Date.now() + 60_000,

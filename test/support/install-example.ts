@@ -1,6 +1,7 @@
 import type { ClusterRecord, NodeRecord, NodeTraits, Variant } from "../../src/model/cluster-record.ts";
 import type { Configuration } from "../../src/platform/configuration/configuration.ts";
 import type { AddedConfiguration, InstallPlan } from "../../src/platform/install/install-plan.ts";
+import { clusterLayout } from "../../src/platform/layouts/cluster.ts";
 
 /**
  * The smallest release artifact that the layout allows. Its configuration decides what happens on the nodes: the install script fails on the role in
@@ -49,7 +50,8 @@ export const added = (values: Configuration): AddedConfiguration => ({
 export const examplePlan = (artifactPath: string, changes: Partial<InstallPlan>): InstallPlan => ({
   artifact: { kind: "file", path: artifactPath, shown: artifactPath },
   sha256: undefined,
-  layoutHint: "cluster",
+  layout: clusterLayout,
+  platform: undefined,
   variant: "oss",
   configuration: added({}),
   genconfFiles: [],

@@ -80,7 +80,7 @@ export function newRequestedResources(
     creationId: folder.creationId,
     counts: countsText(request.counts),
     variant: request.variant,
-    ...(request.webScheme !== undefined && { webScheme: request.webScheme }),
+    ...(request.webUi !== undefined && { webUi: request.webUi }),
     distribution: options.image === undefined ? request.distribution : `image ${options.image.id}`,
     sshUser: resolved.image.user,
     expiresAt: expiresAt.toISOString(),

@@ -17,7 +17,7 @@ import {
   parseRole,
   parseUserName,
   parseVariant,
-  parseWebScheme,
+  parseWebUi,
 } from "../../model/parse-values.ts";
 import { plainLine } from "../../system/printable.ts";
 import { type ForeignResource, complete, shownId } from "../shared/foreign-resource.ts";
@@ -26,7 +26,7 @@ import type { OwnLaunches } from "./own-launches.ts";
 import { groupName, readTags, tagNames } from "./tags.ts";
 
 /** A machine whose tags say which node of which cluster it is, with everything else they say. */
-export interface Machine extends Pick<ClusterRecord, "creationId" | "variant" | "webScheme" | "expiresAt"> {
+export interface Machine extends Pick<ClusterRecord, "creationId" | "variant" | "webUi" | "expiresAt"> {
   readonly id: string;
   readonly clusterId: string;
   readonly role: NodeRecord["role"];
@@ -133,7 +133,7 @@ function readMachine(instance: Instance): Machine | string {
     indexBase: parseIndex(tags.indexBase),
     counts: parseCounts(tags.counts),
     distribution: parseDistribution(tags.distribution),
-    webScheme: parseWebScheme(tags.webScheme),
+    webUi: parseWebUi(tags.webUi),
     expiresAt: parseMoment(tags.expiresAt),
   };
   const known = complete({ kind: "tag", names: tagNames, texts: tags }, required, { ...optional, indexBase });
@@ -144,12 +144,12 @@ function readMachine(instance: Instance): Machine | string {
   if (!isInstanceId(id)) return "its id is malformed";
   const addresses = addressesOf(instance);
   if (addresses === undefined) return "its addresses are malformed";
-  const { webScheme, ...others } = optional;
+  const { webUi, ...others } = optional;
   return {
     id,
     ...known,
     ...others,
-    ...(webScheme !== undefined && { webScheme }),
+    ...(webUi !== undefined && { webUi }),
     index,
     ...addresses,
     state: nodeState(instance),

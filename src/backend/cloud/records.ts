@@ -1,6 +1,6 @@
 import type { Instance } from "@aws-sdk/client-ec2";
 import { messageOf } from "../../errors.ts";
-import { type ClusterRecord, type NodeRecord, byRoleAndIndex, clusterState } from "../../model/cluster-record.ts";
+import { type ClusterRecord, type NodeRecord, byRoleAndIndex, clusterState, webPortsOf } from "../../model/cluster-record.ts";
 import { parseRegion } from "../../model/parse-values.ts";
 import { creationDirectory } from "../../store/creation-folder.ts";
 import type { AllPlacesList, NamedText, OtherPlaces } from "../contract.ts";
@@ -64,7 +64,7 @@ export interface ClusterReading {
 function toCluster(members: readonly Machine[], place: Place): ClusterRecord {
   const [eldest] = members;
   if (eldest === undefined) throw new TypeError("A cluster without machines");
-  const { clusterId, creationId, variant, webScheme, launchedAt: createdAt } = eldest;
+  const { clusterId, creationId, variant, webUi, launchedAt: createdAt } = eldest;
   const nodes = members.map(toNode).toSorted(byRoleAndIndex);
   const cost = maximumCost(eldest.instanceType, nodes.length);
   return {
@@ -78,7 +78,7 @@ function toCluster(members: readonly Machine[], place: Place): ClusterRecord {
     createdAt,
     expiresAt: eldest.expiresAt ?? (createdAt && new Date(createdAt.getTime() + lifetimeMs)),
     ...(cost !== undefined && { maximumCost: cost }),
-    ...(webScheme !== undefined && { webScheme }),
+    ...(webUi !== undefined && { webUi }),
     nodes,
     directory: creationDirectory(place.root, clusterId, creationId),
   };
@@ -87,6 +87,7 @@ function toCluster(members: readonly Machine[], place: Place): ClusterRecord {
 export function toNode(machine: Machine): NodeRecord {
   const { id, role, index, state, publicAddress, privateAddress, stateReason, sshUser } = machine;
   const host = publicAddress ?? "";
+  const ports = webPortsOf(machine.webUi);
   const isOver = state === "ending" || state === "ended";
   return {
     id,
@@ -96,7 +97,7 @@ export function toNode(machine: Machine): NodeRecord {
     publicAddress,
     privateAddress,
     ssh: { host, port: 22, user: sshUser },
-    web: { host, httpPort: 80, httpsPort: 443 },
+    web: { host, httpPort: ports.http, httpsPort: ports.https },
     ...(isOver && stateReason !== undefined && { stateReason }),
   };
 }

@@ -8,8 +8,8 @@ export const tagNames = {
   /** The requested number of nodes of each role, such as `master=1 agent=2 public_agent=1`. */
   counts: "cluster-e2e:counts",
   variant: "cluster-e2e:variant",
-  /** `http` or `https`, if the creation knew it. */
-  webScheme: "cluster-e2e:web-scheme",
+  /** Such as `http`, `https:8443/ui` or `none`, if the creation knew it. */
+  webUi: "cluster-e2e:web-ui",
   distribution: "cluster-e2e:distribution",
   sshUser: "cluster-e2e:ssh-user",
   /** RFC 3339. */

@@ -57,7 +57,7 @@ export class ContainerCreation implements Creation {
 
   async claim({ creationId }: CreationFolder, signal: AbortSignal): Promise<void> {
     const { engine, request, resolved } = this.#plan;
-    const { clusterId, counts, options, variant } = request;
+    const { clusterId, counts, options, variant, webUi } = request;
     await this.#assertLeftoversAreGone(signal);
     this.#noteDefaultDistribution();
     await obtainNodeImage(engine, resolved.image, this.#runtime.progress, signal);
@@ -66,6 +66,7 @@ export class ContainerCreation implements Creation {
       creationId,
       counts: countsText(counts),
       variant,
+      ...(webUi !== undefined && { webUi }),
       distribution: resolved.distribution,
       reach: resolved.reach,
       createdBy: version,
@@ -143,9 +144,9 @@ export class ContainerCreation implements Creation {
 
   #read(described: readonly unknown[]): ClusterRecord {
     const { request, resolved, root } = this.#plan;
-    const { clusterId, counts, variant } = request;
+    const { clusterId, counts, variant, webUi } = request;
     const creationId = this.#creationId;
-    const network = { clusterId, creationId, counts, variant, distribution: resolved.distribution };
+    const network = { clusterId, creationId, counts, variant, webUi, distribution: resolved.distribution };
     const containers = readNodes(described, [network]).read;
     const [cluster] = toClusters({ containers, networks: [network], abandoned: new Set() }, root);
     if (cluster === undefined) throw new TypeError("The network of this creation was not read as a cluster");

@@ -8,7 +8,7 @@ import {
   parseRole,
   parseUserName,
   parseVariant,
-  parseWebScheme,
+  parseWebUi,
 } from "../../model/parse-values.ts";
 
 /** The parsers with which the commands read tags and labels back, by our own names for these. */
@@ -23,7 +23,7 @@ const parsers: Readonly<Record<string, (found: unknown) => unknown>> = {
   role: parseRole,
   sshUser: parseUserName,
   variant: parseVariant,
-  webScheme: parseWebScheme,
+  webUi: parseWebUi,
 };
 
 /**

@@ -1,6 +1,6 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type Counts, nodeReference, type Role, type Variant, type WebScheme } from "../../model/cluster-record.ts";
+import { type Counts, nodeReference, type Role, type Variant, type WebUi } from "../../model/cluster-record.ts";
 import {
   parseCountsObject,
   parseDistribution,
@@ -10,7 +10,7 @@ import {
   parsePort,
   parseRole,
   parseVariant,
-  parseWebScheme,
+  parseWebUi,
 } from "../../model/parse-values.ts";
 import { creationOfDirectory, isOwnFolder } from "../../store/creation-folder.ts";
 import { isMapping } from "../../system/checked.ts";
@@ -33,7 +33,7 @@ export interface ClusterFacts {
   readonly variant: Variant;
   readonly distribution: string;
   readonly counts: Counts;
-  readonly webScheme?: WebScheme | undefined;
+  readonly webUi?: WebUi | undefined;
   /** ISO 8601. */
   readonly createdAt: string | undefined;
   readonly createdBy: string;
@@ -58,7 +58,7 @@ export interface NodeFacts {
   readonly role: Role;
   readonly index: number;
   readonly privateAddress: string;
-  /** Ports of 127.0.0.1 that lead to the node's ports 22, 80 and 443. */
+  /** Ports of 127.0.0.1 that lead to the node's port 22 and its ports for HTTP and HTTPS; see webPortsOf. */
   readonly ports: NodePorts;
 }
 
@@ -167,7 +167,7 @@ export function parseClusterFacts(found: unknown, directory: string): ClusterFac
     nodes: parseNodes(found["nodes"]),
   };
   const optional = {
-    webScheme: parseWebScheme(found["webScheme"]),
+    webUi: parseWebUi(found["webUi"]),
     createdAt: parseMoment(found["createdAt"])?.toISOString(),
     bootId: plainLine(found["bootId"]) || undefined,
     machines: parseMachineSettings(found["machines"]),

@@ -88,7 +88,7 @@ export function toCluster(
     state: isLive ? clusterState(nodes, facts.counts) : "incomplete",
     createdAt: facts.createdAt === undefined ? undefined : new Date(facts.createdAt),
     expiresAt: undefined,
-    ...(facts.webScheme !== undefined && { webScheme: facts.webScheme }),
+    ...(facts.webUi !== undefined && { webUi: facts.webUi }),
     nodes,
     directory,
   };

@@ -89,7 +89,7 @@ export class VmCreation implements Creation {
   /** Saves what will be created, while no other creation on this machine can do so. */
   async claim({ creationId, directory }: CreationFolder, signal: AbortSignal): Promise<void> {
     const { root, request } = this.#plan;
-    const { clusterId, options, counts, variant, webScheme } = request;
+    const { clusterId, options, counts, variant, webUi } = request;
     const { clock } = this.#runtime;
     assertIdIsFree(await readClusters(root), clusterId, []);
     const image = await this.#prepareImage(signal);
@@ -99,7 +99,7 @@ export class VmCreation implements Creation {
       variant,
       distribution: options.image === undefined ? request.distribution : "own image",
       counts,
-      webScheme,
+      webUi,
       createdAt: new Date(clock.now()).toISOString(),
       createdBy: version,
       bootId: await readBootId(),

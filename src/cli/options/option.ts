@@ -13,9 +13,15 @@ export interface Invocation {
  */
 export const whileOptionsAreRead = (): AbortSignal => new AbortController().signal;
 
-/** Thrown by a value type if the text is not usable. The message continues after "--flag: ", such as `"x" is no whole number`. */
+/** Thrown by a value type if the text is not usable. Each problem continues after "--flag: ", such as `"x" is no whole number`. */
 export class BadValue extends OwnError {
   override readonly name = "BadValue";
+  readonly problems: readonly string[];
+
+  constructor(...problems: readonly string[]) {
+    super(problems.join("; "));
+    this.problems = problems;
+  }
 }
 
 /** Converts one text of the command line to one value. Made by the functions of value-types.ts. */

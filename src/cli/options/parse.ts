@@ -106,9 +106,14 @@ async function readText(declared: Option | Argument, source: string, text: strin
     for (const secret of declared.type.secretsIn?.(value) ?? []) reader.hide(secret);
     return value;
   } catch (error) {
-    const isUsersFault = error instanceof BadValue || (error instanceof ClusterError && error.id === "bad-usage");
-    if (!isUsersFault) throw error;
-    const hint = error instanceof ClusterError && error.hint !== undefined ? ` ${ClusterError.marked(error).hint}` : "";
-    return reader.problems.add(`${source}: ${messageOf(error)}${hint}`);
+    for (const problem of problemsOf(error)) reader.problems.add(`${source}: ${problem}`);
+    return undefined;
   }
+}
+
+/** Rethrows anything that isn't the user's fault. */
+function problemsOf(error: unknown): readonly string[] {
+  if (error instanceof BadValue) return error.problems;
+  if (!(error instanceof ClusterError) || error.id !== "bad-usage") throw error;
+  return [`${messageOf(error)}${error.hint === undefined ? "" : ` ${ClusterError.marked(error).hint}`}`];
 }

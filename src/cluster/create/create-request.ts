@@ -37,7 +37,9 @@ export interface SnapshotCopy {
 }
 
 /** An installation as the user requested it. */
-export interface InstallationRequest extends Omit<InstallPlan, "layoutHint" | "configuration"> {
+export interface InstallationRequest extends Omit<InstallPlan, "layout" | "platform" | "variant" | "configuration"> {
+  /** Undefined: the artifact decides, but one that has variants requires it. */
+  readonly variant: Variant | undefined;
   readonly configuration: CompleteConfiguration | ConfigurationRequest;
 }
 

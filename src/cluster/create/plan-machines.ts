@@ -1,9 +1,12 @@
 import type { Backend, Creation, CreationRequest, CreationSummary } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
+import { type WebScheme, type WebUi, webUiText } from "../../model/cluster-record.ts";
+import { outside } from "../../outside-text.ts";
 import { webSchemeOf } from "../../platform/configuration/configuration.ts";
 import { imagePreparation } from "../../platform/layouts/image-preparation.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
-import { layoutNeeds, layoutOf, layouts } from "../../platform/layouts/find-layout.ts";
+import { layoutNeeds, layouts } from "../../platform/layouts/find-layout.ts";
+import type { Layout } from "../../platform/layouts/layout.ts";
 import { findCluster } from "../find-cluster.ts";
 import type { CreateRequest, SnapshotCopy } from "./create-request.ts";
 
@@ -20,7 +23,14 @@ export async function summarizeCreation<Options>(
   place: CreationPlace<Options>,
   signal: AbortSignal,
 ): Promise<CreationSummary> {
-  return (await planMachines(request, place, signal)).summary;
+  const { summary } = await planMachines(request, place, signal);
+  const platform = place.install?.platform;
+  if (platform === undefined) return summary;
+  const { name, version } = platform;
+  return {
+    lines: [["Platform", `${outside(name)} ${outside(version)}`], ...summary.lines],
+    facts: { platform: { name, version }, ...summary.facts },
+  };
 }
 
 /** Determines the machines that a creation needs. */
@@ -33,26 +43,28 @@ export async function planMachines<Options>(
   return backend.plan({ clusterId, ...machines, ...(install ? needsOf(install) : unknownNeeds) }, signal);
 }
 
-type MachineNeeds = Pick<CreationRequest<never>, "needsCgroups1" | "imagePreparation" | "openPorts" | "webScheme">;
+type MachineNeeds = Pick<CreationRequest<never>, "needsCgroups1" | "imagePreparation" | "openPorts" | "webUi">;
 
 /** What the installation needs of the machines. */
-function needsOf({ layoutHint, variant, configuration }: InstallPlan): MachineNeeds {
-  const layout = layoutOf(layoutHint);
+function needsOf({ layout = layouts[0], variant, configuration }: InstallPlan): MachineNeeds {
   const securityMode = configuration.kind === "added" ? configuration.securityMode : undefined;
   return {
     needsCgroups1: layoutNeeds(layout, "cgroups-1"),
     imagePreparation: imagePreparation(layout),
     openPorts: layout.publicPorts,
-    webScheme: webSchemeOf(variant, configuration.values, securityMode),
+    webUi: webUiOf(layout, webSchemeOf(variant, configuration.values, securityMode)),
   };
 }
+
+const webUiOf = ({ web }: Layout, scheme: WebScheme): WebUi =>
+  web === undefined ? "none" : web.place === undefined ? scheme : webUiText(web.place);
 
 /** For machines whose artifact isn't known yet; preparing the nodes will find out. */
 const unknownNeeds: MachineNeeds = {
   needsCgroups1: false,
   imagePreparation: undefined,
   openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
-  webScheme: undefined,
+  webUi: undefined,
 };
 
 async function planCopy(

@@ -7,7 +7,7 @@ import {
   whileOptionsAreRead,
 } from "../../cli/options/option.ts";
 import { choice, count, outputFormat, path as pathType, text, value, verbose } from "../../cli/options/value-types.ts";
-import { masterCounts, mostNodes } from "../../cluster/node-counts.ts";
+import { type AskedCounts, masterCounts, mostNodes } from "../../cluster/node-counts.ts";
 import { quoted } from "../../errors.ts";
 import { variants } from "../../model/cluster-record.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
@@ -84,12 +84,11 @@ function copyOptions(kind: BackendKind) {
 export const createOptions = (kind: BackendKind) => ({
   variant: option(choice(variants), {
     flag: "--variant",
-    summary: "Variant of the platform; must match the artifact",
-    required: true,
+    summary: "Variant of the platform; must match the artifact, and is required if that has variants",
   }),
-  masters: option(masterCount, { flag: "--masters", summary: "Number of masters: 1, 3, 5, 7 or 9", default: 1 }),
-  agents: option(nodeCount, { flag: "--agents", summary: "Number of agents", default: 1 }),
-  publicAgents: option(nodeCount, { flag: "--public-agents", summary: "Number of public agents", default: 1 }),
+  masters: option(masterCount, { flag: "--masters", summary: "Number of masters: 1, 3, 5, 7 or 9", defaultText: "1" }),
+  agents: option(nodeCount, { flag: "--agents", summary: "Number of agents", defaultText: "1" }),
+  publicAgents: option(nodeCount, { flag: "--public-agents", summary: "Number of public agents", defaultText: "1" }),
   ...placeOptions(kind),
   ...creationOptions(kind),
   ...platformOptions,
@@ -122,6 +121,12 @@ export const createOptions = (kind: BackendKind) => ({
 });
 
 export type CreateInput = ValuesOf<ReturnType<typeof createOptions>> & { readonly artifact: ArtifactLocation };
+
+export const askedCounts = ({ masters, agents, publicAgents }: Partial<CreateInput>): AskedCounts => ({
+  master: masters,
+  agent: agents,
+  public_agent: publicAgents,
+});
 
 /** A value type that reads files with a function that reports every problem in them. */
 function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<Single>>) {

@@ -1,14 +1,14 @@
 import { defineCommand } from "../../cli/command.ts";
-import { argument, BadValue } from "../../cli/options/option.ts";
+import { argument, BadValue, whileOptionsAreRead } from "../../cli/options/option.ts";
 import { value } from "../../cli/options/value-types.ts";
 import type { Context } from "../../cli/context.ts";
 import type { Backend } from "../../backend/contract.ts";
-import type { CreateRequest } from "../../cluster/create/create-request.ts";
+import type { CreateRequest, InstallationRequest, NewMachines } from "../../cluster/create/create-request.ts";
 import type { SuperuserLogin } from "../../cluster/wait-for-cluster.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
-import { type CreateInput, createOptions } from "./create-options.ts";
+import { type CreateInput, askedCounts, createOptions } from "./create-options.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import { checkSummary, summarizingFailure } from "../summary/step-summary.ts";
 
@@ -16,7 +16,7 @@ const positionals = {
   artifact: argument(value(artifactLocation, "file"), {
     name: "ARTIFACT_URL",
     summary:
-      "The release artifact (an installer generator script), as a path or as an https://, http:// or file:// URL",
+      "The release artifact (an installer generator script), as a path or as an https://, http:// or file:// URL; or the folder of a platform of your own",
     required: true,
   }),
 };
@@ -70,13 +70,14 @@ async function runCreate(kind: BackendKind, input: CreateInput, context: Context
     import("../../system/time-limit.ts"),
   ]);
   const login = await readLogin(input, context);
-  const request = createRequest(kind, input, context);
+  const deadlineMs = context.clock.now() + input.timeout;
   using limit = timeLimit(input.timeout, creationTooSlow(input.clusterId));
   const signal = AbortSignal.any([context.signal, limit.signal]);
   const [install, backend] = await Promise.all([
-    checkedInstallation(request, context, signal),
+    input.from === undefined ? checkedInstallation(installationRequest(input), context, signal) : undefined,
     kind.open(input, context, signal),
   ]);
+  const request = { ...(await createRequest(kind, input, install, context)), deadlineMs };
   if (input.dryRun) {
     const summary = await summarizeCreation(request, { backend, install }, signal);
     const { tableText } = await import("../cluster-view.ts");
@@ -84,15 +85,14 @@ async function runCreate(kind: BackendKind, input: CreateInput, context: Context
     return;
   }
   const cluster = await createCluster(request, { backend, install }, context, context.signal);
-  await finish(backend, cluster, { kind, input, login, deadlineMs: request.deadlineMs }, context);
+  await finish(backend, cluster, { kind, input, login, deadlineMs }, context);
 }
 
 async function checkedInstallation(
-  { installation }: CreateRequest<unknown>,
+  installation: InstallationRequest,
   context: Context,
   signal: AbortSignal,
-): Promise<InstallPlan | undefined> {
-  if (installation === undefined) return undefined;
+): Promise<InstallPlan> {
   const [{ assertWorkspace, planInstallation }, { whileWaitingFor }] = await Promise.all([
     import("../../cluster/plan-installation.ts"),
     import("../../system/time-limit.ts"),
@@ -146,31 +146,44 @@ async function readLogin(input: CreateInput, { stdin, signal }: Context): Promis
   const password = given === "-" ? await stdin.readSecret("Superuser password: ", signal) : given;
   // The variant of a snapshot isn't known yet. Only an enterprise cluster's wait uses the login.
   const variant = input.from === undefined ? input.variant : "enterprise";
-  return accepted(superuserLogin(variant, input.extraConfig ?? {}, password));
+  return accepted(superuserLogin(variant ?? "none", input.extraConfig ?? {}, password));
 }
 
-function createRequest(kind: BackendKind, input: CreateInput, context: Context): CreateRequest<unknown> {
-  const { from } = input;
+async function createRequest(
+  kind: BackendKind,
+  input: CreateInput,
+  install: InstallPlan | undefined,
+  context: Context,
+): Promise<Omit<CreateRequest<unknown>, "deadlineMs">> {
   return {
     clusterId: input.clusterId,
-    machines:
-      from === undefined
-        ? {
-            variant: input.variant,
-            distribution: input.linuxDistribution,
-            counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
-            options: kind.creationOptions(input),
-          }
-        : { from },
-    installation: from === undefined ? installationRequest(input) : undefined,
+    machines: input.from === undefined ? await newMachines(kind, input, install) : { from: input.from },
+    installation: input.from === undefined ? installationRequest(input) : undefined,
     ownKey: input.sshKey,
     keepOnFailure: input.keepOnFailure,
-    deadlineMs: context.clock.now() + input.timeout,
     onAbandon: (describe) => context.onAbandon(describe),
   };
 }
 
-const installationRequest = (input: CreateInput): CreateRequest<unknown>["installation"] => ({
+/** The artifact decides what the user left open. */
+async function newMachines(
+  kind: BackendKind,
+  input: CreateInput,
+  install: InstallPlan | undefined,
+): Promise<NewMachines<unknown>> {
+  const [{ chooseCounts }, { accepted }] = await Promise.all([
+    import("../../cluster/node-counts.ts"),
+    import("../../system/checked.ts"),
+  ]);
+  return {
+    variant: install?.variant ?? "none",
+    distribution: input.linuxDistribution,
+    counts: accepted(chooseCounts(askedCounts(input), install?.platform)),
+    options: kind.creationOptions(input),
+  };
+}
+
+const installationRequest = (input: CreateInput): InstallationRequest => ({
   artifact: input.artifact,
   sha256: input.artifactSha256,
   variant: input.variant,
@@ -187,8 +200,8 @@ const installationRequest = (input: CreateInput): CreateRequest<unknown>["instal
 });
 
 async function artifactLocation(given: string, { cwd }: { readonly cwd: string }): Promise<ArtifactLocation> {
-  const { parseArtifactLocation } = await import("../../platform/artifact/artifact-request.ts");
-  const outcome = parseArtifactLocation(given, cwd);
+  const { locateArtifact } = await import("../../platform/artifact/artifact-request.ts");
+  const outcome = await locateArtifact(given, cwd, whileOptionsAreRead());
   if (outcome.problems === undefined) return outcome.value;
-  throw new BadValue(outcome.problems.join("; "));
+  throw new BadValue(...outcome.problems);
 }

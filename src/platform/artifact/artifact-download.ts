@@ -7,6 +7,7 @@ import { retry } from "../../system/retry.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { type Watchdog, watchdog } from "../../system/time-limit.ts";
 import { waits } from "../../system/waits.ts";
+import { writeArtifact } from "../folder/pack.ts";
 import { parseHead, readFileStart } from "./artifact-head.ts";
 import {
   type ArtifactLocation,
@@ -17,7 +18,7 @@ import {
   requestArtifact,
 } from "./artifact-request.ts";
 
-/** An artifact as a file on this machine. Disposing of it removes a downloaded file, but never the user's own. */
+/** An artifact as a file on this machine. Disposing of it removes a downloaded or packed file, but never the user's own. */
 export interface LocalArtifact extends AsyncDisposable {
   readonly path: string;
   readonly sizeBytes: number;
@@ -31,7 +32,7 @@ export interface DownloadRequest extends TransferRequest {
 }
 
 /**
- * Downloads the artifact to this machine; a local file stays where it is. Fails as `artifact-unreachable`, `artifact-invalid` (not a script, or a
+ * Downloads the artifact to this machine, or packs it; a local file stays where it is. Fails as `artifact-unreachable`, `artifact-invalid` (not a script, or a
  * wrong checksum) or `machine-not-set-up` (no disk space).
  */
 export async function downloadArtifact(
@@ -44,7 +45,9 @@ export async function downloadArtifact(
   const folder = await temporaryFolder(request.workspaceFolder);
   try {
     const path = join(folder.path, "artifact.sh");
-    await transferArtifact(location, path, request, signal);
+    await (location.kind === "folder"
+      ? writeArtifact(location.platform, path, signal)
+      : transferArtifact(location, path, request, signal));
     return await checked(
       { path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() },
       location,

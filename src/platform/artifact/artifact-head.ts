@@ -2,12 +2,16 @@ import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
 import type { Variant } from "../../model/cluster-record.ts";
+import { problem } from "../../system/checked.ts";
 import { errorCode } from "../../system/files/private-file.ts";
+import { outsideLine } from "../../system/printable.ts";
 import { retry } from "../../system/retry.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
+import { type PlatformFacts, parsePlatformHead } from "../folder/platform-file.ts";
 import { layouts } from "../layouts/find-layout.ts";
+import { folderLayout } from "../layouts/folder.ts";
 import type { Layout } from "../layouts/layout.ts";
 import {
   type ArtifactLocation,
@@ -22,7 +26,9 @@ import {
 export interface ArtifactHead {
   /** Undefined if the second line doesn't name it; then a node has to run the artifact with `--version`. */
   readonly variant: Variant | undefined;
-  readonly layout: Layout["name"] | undefined;
+  readonly layout: Layout | undefined;
+  /** Undefined for a release. */
+  readonly platform: PlatformFacts | undefined;
   readonly sizeBytes: number | undefined;
 }
 
@@ -36,7 +42,7 @@ export interface HeadReading {
 export const headLimitMs = 15_000;
 
 /**
- * Reads the artifact's first 4 KiB, wherever it is. Fails as `artifact-unreachable` (it doesn't exist, or no answer) or `artifact-invalid` (not a
+ * Reads the artifact's first 16 KiB, wherever it is. Fails as `artifact-unreachable` (it doesn't exist, or no answer) or `artifact-invalid` (not a
  * script); the message names the masked location.
  */
 export async function readArtifactHead(
@@ -44,6 +50,7 @@ export async function readArtifactHead(
   reading: HeadReading,
   signal: AbortSignal,
 ): Promise<ArtifactHead> {
+  if (location.kind === "folder") return platformHeadOf(location.platform.facts);
   if (location.kind === "file") return parseHead(await readFileStart(location.path), location.shown);
   const rule = ruleOf({ ...waits.artifactHead, limitMs: reading.limitMs }, reading.clock);
   const start = await retry((inner) => readWebStart(location, reading.limitMs, inner), rule, signal);
@@ -53,11 +60,18 @@ export async function readArtifactHead(
 /** Fails as `variant-mismatch` if the artifact names another variant than the requested one. An artifact that names none passes. */
 export function assertVariant(found: Variant | undefined, asked: Variant, shown: string): void {
   if (found === undefined || found === asked) return;
+  if (found === "none") {
+    throw new ClusterError("variant-mismatch", `The platform in ${shown} has no variants, but \`variant\` is ${asked}.`, {
+      hint: "Leave `variant` out.",
+      facts: { artifact: shown, artifactVariant: found, variant: asked },
+    });
+  }
+  const isUnasked = asked === "none";
   throw new ClusterError(
     "variant-mismatch",
-    `The artifact ${shown} is the ${found} variant, but \`variant\` is ${asked}.`,
+    `The artifact ${shown} is the ${found} variant, but \`variant\` ${isUnasked ? "was not chosen" : `is ${asked}`}.`,
     {
-      hint: `Pass \`variant ${found}\`, or use the ${asked} artifact.`,
+      hint: `Pass \`variant ${found}\`${isUnasked ? "" : `, or use the ${asked} artifact`}.`,
       facts: { artifact: shown, artifactVariant: found, variant: asked },
     },
   );
@@ -74,7 +88,27 @@ export function parseHead(start: ArtifactStart, shown: string): ArtifactHead {
   }
   const spelling = /^# variant: *(\S+)\s*$/.exec(text.split("\n")[1] ?? "")?.[1] ?? "";
   const layout = layouts.find(({ headVariants }) => Object.hasOwn(headVariants, spelling));
-  return { variant: layout?.headVariants[spelling], layout: layout?.name, sizeBytes: start.sizeBytes };
+  if (layout?.factFiles !== undefined) return { ...readPlatform(text, shown), sizeBytes: start.sizeBytes };
+  return { variant: layout?.headVariants[spelling], layout, platform: undefined, sizeBytes: start.sizeBytes };
+}
+
+const platformHeadOf = (platform: PlatformFacts): ArtifactHead => ({
+  variant: "none",
+  layout: folderLayout(platform),
+  platform,
+  sizeBytes: undefined,
+});
+
+/** A packed folder's third line holds its facts. */
+function readPlatform(text: string, shown: string): ArtifactHead {
+  const line = /^# platform: (.*)$/.exec(text.split("\n")[2] ?? "")?.[1];
+  const facts = line === undefined ? problem("its third line is missing") : parsePlatformHead(line);
+  if (facts.problems === undefined) return platformHeadOf(facts.value);
+  throw new ClusterError(
+    "artifact-invalid",
+    `${shown} does not describe its platform: ${facts.problems.map((each) => outsideLine(each)).join("; ")}.`,
+    { hint: "Pack the folder again, with the pack command.", facts: { artifact: shown } },
+  );
 }
 
 function whatItIs(text: string): string {
@@ -83,14 +117,14 @@ function whatItIs(text: string): string {
   return "it does not begin like a script (#!).";
 }
 
-/** The first bytes of an artifact: 4 KiB, or fewer if it is smaller. */
+/** The first bytes of an artifact: 16 KiB, or fewer if it is smaller. */
 export interface ArtifactStart {
   readonly bytes: Uint8Array;
   /** Size of the whole artifact, if known. */
   readonly sizeBytes: number | undefined;
 }
 
-const startBytes = 4096;
+const startBytes = 16 * 1024;
 
 /** Requests only the first bytes; if the server sends everything, the rest is not read. Tries once, and gives up after `limitMs`. */
 async function readWebStart(location: WebLocation, limitMs: number, signal: AbortSignal): Promise<ArtifactStart> {

@@ -3,8 +3,10 @@ import { fileURLToPath } from "node:url";
 import { ClusterError, type ErrorDetail, messageOf } from "../../errors.ts";
 import { type Checked, problem } from "../../system/checked.ts";
 import { RefusedRedirect, requestFile } from "../../system/files/request-file.ts";
+import { isFolder } from "../../system/files/private-file.ts";
 import { maskUrl, parseUrl } from "../../system/mask-url.ts";
 import { networkFailure } from "../../system/network-failure.ts";
+import { type PlatformFolder, readPlatformFolder } from "../folder/read-folder.ts";
 
 export type WebLocation = Extract<ArtifactLocation, { readonly kind: "url" }>;
 
@@ -130,10 +132,33 @@ const networkHint = "Check the address, the network and the proxy variables HTTP
 const tlsHint =
   "For a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file; or download the artifact yourself and pass its path.";
 
-/** The location of a release artifact. `url` may be a secret (signed, or with a user part); `shown` is safe for people and logs. */
+/**
+ * The location of an artifact: a release's, or a folder that is packed into one. `url` may be a secret (signed, or with a user part); `shown` is safe
+ * for people and logs.
+ */
 export type ArtifactLocation =
   | { readonly kind: "url"; readonly url: string; readonly shown: string }
-  | { readonly kind: "file"; readonly path: string; readonly shown: string };
+  | { readonly kind: "file"; readonly path: string; readonly shown: string }
+  | { readonly kind: "folder"; readonly platform: PlatformFolder; readonly shown: string };
+
+/** Parses ARTIFACT_URL, and reads the folder if it names one. A folder's problems are reported all at once. */
+export async function locateArtifact(
+  text: string,
+  cwd: string,
+  signal: AbortSignal,
+): Promise<Checked<ArtifactLocation>> {
+  const location = parseArtifactLocation(text, cwd);
+  return location.value?.kind === "file" ? locateFile(location.value.path, signal) : location;
+}
+
+/** The same for an absolute path. */
+export async function locateFile(path: string, signal: AbortSignal): Promise<Checked<ArtifactLocation>> {
+  if (!(await isFolder(path))) return fileLocation(path);
+  const platform = await readPlatformFolder(path, signal);
+  return platform.problems === undefined
+    ? { value: { kind: "folder", platform: platform.value, shown: path } }
+    : platform;
+}
 
 /** Parses ARTIFACT_URL: `https://…`, `http://…`, `file:///…` or a path, relative to `cwd`. It doesn't check whether anything is there. */
 export function parseArtifactLocation(text: string, cwd: string): Checked<ArtifactLocation> {

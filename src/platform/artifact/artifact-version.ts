@@ -32,6 +32,7 @@ export function parseArtifactVersion(stdout: string): ArtifactVersion {
 
 /** Parses a variant as artifacts spell it in their `--version`. */
 function artifactVariant(text: unknown): Variant | undefined {
+  if (text === "none") return "none";
   if (text === "" || text === "oss") return "oss";
   return text === "ee" || text === "enterprise" ? "enterprise" : undefined;
 }

@@ -16,10 +16,11 @@ const statuses = {
   FAILED: syncStatuses.failed,
 };
 
-const placesOf = ({ testsFolder, bootstrapLibraryFolder, internalLibrary }: Layout) => ({
+const placesOf = ({ testsFolders: [testsFolder, parent = ""], release }: Layout) => ({
   TESTS_FOLDER: testsFolder,
-  LIBRARY_FOLDER: bootstrapLibraryFolder,
-  INTERNAL_LIBRARY: internalLibrary,
+  TESTS_PARENT: parent,
+  LIBRARY_FOLDER: release?.bootstrapLibraryFolder ?? "",
+  INTERNAL_LIBRARY: release?.internalLibrary ?? "",
 });
 
 type Argv = readonly [string, string, text: string, ...string[]];

@@ -5,12 +5,12 @@ import { ClusterError } from "../../errors.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import { type Checked, problem } from "../../system/checked.ts";
 import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
-import { errorCode, isAccessible } from "../../system/files/private-file.ts";
+import { errorCode, isAccessible, isFolder } from "../../system/files/private-file.ts";
 import { type TarFile, tarStream } from "../../system/files/tar.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import type { Layout } from "../layouts/layout.ts";
 
-/** A checkout of the platform's repository on this machine. */
+/** A checkout of the platform's repository on this machine, or the folder of another platform, which has tests too. */
 export interface Checkout {
   /** Absolute path. */
   readonly folder: string;
@@ -33,20 +33,26 @@ export async function readCheckout(folder: string, signal: AbortSignal): Promise
   const information = await stat(folder).catch(() => undefined);
   if (information?.isDirectory() !== true) return problem(`The folder ${folder} does not exist.`);
   const present = await Promise.all(layouts.map((layout) => isFolder(testsSource(folder, layout))));
-  const found = layouts.filter((_layout, index) => present[index]);
+  const isPlatform = await isAccessible(join(folder, platformFileName));
+  const found = layouts.filter((layout, index) => present[index] && (layout.release === undefined) === isPlatform);
   if (found.length === 0) {
-    const places = layouts.map((layout) => testsSource(folder, layout)).join(" nor ");
-    return problem(`${folder} is not a checkout of the platform: it has neither ${places}.`);
+    const own = layouts.filter((layout) => (layout.release === undefined) === isPlatform);
+    const places = own.map((layout) => testsSource(folder, layout)).join(" nor ");
+    const lack = isPlatform
+      ? `${folder} has no tests: there is no ${places}.`
+      : `${folder} is not a checkout of the platform: it has neither ${places}.`;
+    return problem(lack);
   }
   const contents = new Map<Layout["name"], CheckoutContents>();
   const problems: string[] = [];
   for (const layout of found) {
     const tests = await list(folder, testsSource(folder, layout), signal);
-    const library = await list(folder, librarySource(folder, layout), signal);
+    const library = await listLibrary(folder, layout, signal);
     problems.push(...(tests.problems ?? []), ...(library.problems ?? []));
     contents.set(layout.name, { tests: tests.value ?? [], library: library.value ?? [] });
   }
-  return problems.length > 0 ? { problems } : { value: { folder, variant: await checkoutVariant(folder), contents } };
+  const variant = isPlatform ? "none" : await checkoutVariant(folder);
+  return problems.length > 0 ? { problems } : { value: { folder, variant, contents } };
 }
 
 async function list(checkout: string, folder: string, signal: AbortSignal): Promise<Checked<readonly ListedFile[]>> {
@@ -55,20 +61,23 @@ async function list(checkout: string, folder: string, signal: AbortSignal): Prom
   return listFiles(folder, { boundary: checkout, isSkipped }, signal);
 }
 
-const testsSource = (folder: string, layout: Layout): string => join(folder, "packages", layout.testsPackage, "extra");
+async function listLibrary(
+  folder: string,
+  { release }: Layout,
+  signal: AbortSignal,
+): Promise<Checked<readonly ListedFile[]>> {
+  if (release === undefined) return { value: [] };
+  return list(folder, join(folder, "packages", "bootstrap", "extra", release.internalLibrary), signal);
+}
 
-const librarySource = (folder: string, layout: Layout): string =>
-  join(folder, "packages", "bootstrap", "extra", layout.internalLibrary);
+const platformFileName = "platform.yaml";
+
+const testsSource = (folder: string, { release }: Layout): string =>
+  release === undefined ? join(folder, "tests") : join(folder, "packages", release.testsPackage, "extra");
 
 /** An enterprise checkout builds on an open source one, which this file names. */
 const checkoutVariant = async (folder: string): Promise<Variant> =>
   (await isAccessible(join(folder, "packages", "upstream.json"))) ? "enterprise" : "oss";
-
-const isFolder = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (information) => information.isDirectory(),
-    () => false,
-  );
 
 /** The two places on a master that a checkout is synced to: the layout's tests folder, and its bootstrap library. */
 type SyncPlace = "tests" | "library";

@@ -3,7 +3,8 @@
 # Functions and settings of the scripts that sync a checkout. They run as root on a master, in a POSIX sh, with GNU
 # tools; one sync at a time per node.
 # Values: NOT_INSTALLED, BROKEN_TRANSFER and FAILED, exit statuses; for find_places, TESTS_FOLDER, LIBRARY_FOLDER and
-# INTERNAL_LIBRARY, the places of the node's layout.
+# INTERNAL_LIBRARY, the places of the node's layout, of which the last two may be empty; TESTS_PARENT, a folder in which
+# a missing TESTS_FOLDER is created, or empty.
 
 set -eu
 umask 022
@@ -18,12 +19,14 @@ recover() { [ -e "$1" ] || [ ! -d "$(beside "$1" former)" ] || mv "$(beside "$1"
 
 # Sets tests and library to the real folders; library is empty if there is none.
 find_places() {
+  [ ! -d "$TESTS_PARENT" ] || mkdir -p "$TESTS_FOLDER"
   tests=$(readlink -f "$TESTS_FOLDER") || fail "$NOT_INSTALLED" "$TESTS_FOLDER does not exist"
   exec 9<"$(dirname "$tests")"
   flock -w 60 9 || fail "$FAILED" "another sync to this node is running"
   recover "$tests"
   [ -d "$tests" ] || fail "$NOT_INSTALLED" "$tests does not exist"
   library=
+  [ -n "$INTERNAL_LIBRARY" ] || return 0
   for python in "$LIBRARY_FOLDER"/*/site-packages; do
     [ -d "$python" ] || continue
     recover "$(readlink -f "$python/$INTERNAL_LIBRARY")"

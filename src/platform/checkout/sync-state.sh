@@ -3,7 +3,7 @@
 # version" and the version file, then "# tests" and the contents of the two places, as records that each end with a
 # NUL: "<mode> <size> <time> <place>/<path>", or "link 0 0 <place>/<path>" for links that look like tests. It reads no
 # file's contents. Runs as root, behind find-layout.sh and sync-places.sh.
-# Values: for each layout, TESTS_FOLDER_<name>, LIBRARY_FOLDER_<name> and INTERNAL_LIBRARY_<name>.
+# Values: for each layout, TESTS_FOLDER_<name>, TESTS_PARENT_<name>, LIBRARY_FOLDER_<name> and INTERNAL_LIBRARY_<name>.
 
 records() {
   cd "$2" || exit
@@ -17,6 +17,7 @@ for each in $LAYOUTS; do
   [ "$each" = "$layout" ] || continue
   version_file=
   eval "version_file=\$VERSION_FILE_$each TESTS_FOLDER=\$TESTS_FOLDER_$each"
+  eval "TESTS_PARENT=\$TESTS_PARENT_$each"
   eval "LIBRARY_FOLDER=\$LIBRARY_FOLDER_$each INTERNAL_LIBRARY=\$INTERNAL_LIBRARY_$each"
   find_places
   [ -e "$version_file" ] || fail "$NOT_INSTALLED" "$version_file does not exist"

@@ -50,9 +50,10 @@ export async function genconfFiles(
       ? []
       : [{ path: "ip-detect-public", source: { text: plan.ipDetectPublic }, mode: 0o755 }]),
   ];
-  const text = await renderConfiguration(
-    withBootstrapUrl(configurationOf(plan, cluster, found), new URL(found.bootstrapUrl)),
-  );
+  const configuration = withBootstrapUrl(configurationOf(plan, cluster, found), new URL(found.bootstrapUrl));
+  const { configurationFormat } = found.layout;
+  const text =
+    configurationFormat === "json" ? `${JSON.stringify(configuration)}\n` : await renderConfiguration(configuration);
   return [
     { path: "config.yaml", source: { text }, mode: 0o600 },
     ...detectors.filter((file) => !own.has(file.path)),
@@ -64,13 +65,29 @@ function configurationOf(plan: PlanForNodes, cluster: ClusterRecord, found: Genc
   const { configuration, variant, nodesKeepTime } = plan;
   const { resolvers, layout, release } = found;
   const ownKeys = layout.baseConfiguration({ variant, release, nodesKeepTime });
-  if (configuration.kind === "complete") return { ...ownKeys, ...configuration.values };
-  const { values, securityMode, licenseKey } = configuration;
+  if (configuration.kind === "complete" && layout.configurationFormat === "yaml")
+    return { ...ownKeys, ...configuration.values };
   const hasPublicDetector =
     plan.ipDetectPublic !== undefined || plan.genconfFiles.some((file) => file.target === "ip-detect-public");
+  const licenseKey = configuration.kind === "added" ? configuration.licenseKey : undefined;
   const base = baseConfigurationOf(cluster, { variant, licenseKey, hasPublicDetector, resolvers });
-  return mergeConfiguration({ ...base, ...ownKeys }, values, securityMode);
+  if (layout.configurationFormat === "json") return separateConfiguration(base, configuration);
+  const securityMode = configuration.kind === "added" ? configuration.securityMode : undefined;
+  return mergeConfiguration({ ...base, ...ownKeys }, configuration.values, securityMode);
 }
+
+/** A platform that is a folder gets what the user provided as a mapping of its own, of which the library's users may have changed the base. */
+function separateConfiguration(base: Configuration, { kind, values }: PlanForNodes["configuration"]): Configuration {
+  if (kind === "added") return { ...base, [extraKey]: values };
+  const entries = Object.entries(values);
+  const [ofBase, extra] = [true, false].map((isBase) =>
+    Object.fromEntries(entries.filter(([key]) => isBase === Object.hasOwn(base, key))),
+  );
+  return { ...base, ...ofBase, [extraKey]: extra };
+}
+
+/** Below this key, `config.yaml` holds what becomes the nodes' `config.json`. */
+const extraKey = "extra_config";
 
 /**
  * The base configuration, which the library's users see, has the bootstrap server's URL without its secret path. Any other URL is the user's own

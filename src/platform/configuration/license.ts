@@ -20,14 +20,14 @@ export interface LicenseSources {
 }
 
 /**
- * Finds the license in the documented order: the first source that is present wins, and the others stay unread. For the open source variant it reads
+ * Finds the license in the documented order: the first source that is present wins, and the others stay unread. For other variants it reads
  * none. Undefined: no source is present. A source that is present but unreadable or empty is a problem; it is not skipped.
  */
 export async function resolveLicense(
   sources: LicenseSources,
   signal: AbortSignal,
 ): Promise<Checked<License | undefined>> {
-  if (sources.variant === "oss") return { value: undefined };
+  if (sources.variant !== "enterprise") return { value: undefined };
   const contents = sources.extraConfiguration["license_key_contents"];
   if (contents !== undefined) return fromConfiguration(contents);
   if (sources.optionPath !== undefined) return fromFile(sources.optionPath, "`licenseKey`", signal);

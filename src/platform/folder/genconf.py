@@ -18,22 +18,9 @@ import sys
 SERVE = "genconf/serve"
 ROOT = "/opt/cluster-platform"
 ROLES = (("master", "master_list"), ("agent", "agent_list"), ("public_agent", "public_agent_list"))
+# Below this key is what the user provided, for the platform's own scripts. The product itself configures the rest.
+OWN_KEY = "extra_config"
 ADDRESS = re.compile(r"^[0-9]{1,3}(\.[0-9]{1,3}){3}$")
-
-# What the product itself configures. Everything else is the user's, for the platform's own scripts.
-BASE_KEYS = frozenset(
-    [
-        "agent_list",
-        "bootstrap_url",
-        "cluster_name",
-        "exhibitor_storage_backend",
-        "ip_detect_public_filename",
-        "master_discovery",
-        "master_list",
-        "public_agent_list",
-        "resolvers",
-    ]
-)
 
 
 def is_text(value):
@@ -78,6 +65,8 @@ def problems_of(configuration):
             if address in seen:
                 problems.append("%s: %s is listed twice" % (key, address))
             seen.add(address)
+    if not isinstance(configuration.get(OWN_KEY, {}), dict):
+        problems.append(OWN_KEY + ": must be a mapping")
     if not os.path.isfile("genconf/ip-detect"):
         problems.append("ip-detect: genconf/ip-detect does not exist")
     return problems
@@ -164,8 +153,7 @@ def main():
             os.remove(os.path.join(SERVE, name))
     if not os.path.isfile(os.path.join(SERVE, "secret")):
         write("secret", binascii.hexlify(os.urandom(32)) + b"\n")
-    own = dict((key, value) for key, value in configuration.items() if key not in BASE_KEYS)
-    write("config.json", (json.dumps(own, indent=2, sort_keys=True) + "\n").encode("ascii"))
+    write("config.json", (json.dumps(configuration.get(OWN_KEY, {}), indent=2, sort_keys=True) + "\n").encode("ascii"))
     for name in ("ip-detect", "ip-detect-public"):
         if os.path.isfile("genconf/" + name):
             write(name, read("genconf/" + name))

@@ -61,7 +61,6 @@ unpack() {
   rm -rf "$fetched/folder"
   mkdir "$fetched/folder"
   tar -x -z -f platform.tar.gz --no-same-owner -C "$fetched/folder" || fail 'the files cannot be unpacked'
-  mkdir -p "$fetched/folder/tests"
   rm -rf "$root/folder"
   mv "$fetched/folder" "$root/folder"
 }

@@ -55,6 +55,8 @@ export const mostFileBytes = 64 * 1024;
 /** The line must fit into the beginning of an artifact that `create` reads. */
 const mostHeadBytes = 12 * 1024;
 const mostProblems = 50;
+/** More of them could not be masked; see cluster-secrets.ts. */
+export const mostSecretFiles = 20;
 
 /** Parses the text of `platform.yaml`. `path` is the name that problems show. */
 export async function parsePlatformFile(text: string, path: string): Promise<Checked<PlatformFacts>> {
@@ -159,7 +161,7 @@ function readFacts(found: unknown): Checked<PlatformFacts> {
       what: "the name of a kernel module",
     }),
     logs: readLogs(reader, top["logs"]),
-    secrets: readList(reader, "secrets", top["secrets"], { most: 50, ...absolutePath }),
+    secrets: readList(reader, "secrets", top["secrets"], { most: mostSecretFiles, ...absolutePath }),
   };
   const { problems } = reader;
   if (problems.length === 0) return { value: facts };

@@ -1,6 +1,7 @@
 import type { NodeTraits, Variant } from "../../model/cluster-record.ts";
 import type { ArtifactLocation } from "../artifact/artifact-request.ts";
 import type { Configuration, SecurityMode } from "../configuration/configuration.ts";
+import type { PlatformFacts } from "../folder/platform-file.ts";
 import type { FileToCopy } from "../configuration/genconf-folder.ts";
 import type { Layout } from "../layouts/layout.ts";
 
@@ -10,7 +11,9 @@ export interface InstallPlan {
   /** Hexadecimal; undefined: not checked. */
   readonly sha256: string | undefined;
   /** The layout according to the artifact's head; undefined if the head doesn't show it: the artifact is then run on the first master. */
-  readonly layoutHint: Layout["name"] | undefined;
+  readonly layout: Layout | undefined;
+  /** What a platform that is a folder says about itself; undefined for a release. */
+  readonly platform: PlatformFacts | undefined;
   readonly variant: Variant;
   readonly configuration: PlannedConfiguration;
   /** The user's own files, with targets relative to `genconf/`. An `ip-detect` or `ip-detect-public` among them replaces the backend's. */

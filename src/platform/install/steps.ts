@@ -16,7 +16,7 @@ import {
   genconfFiles,
   privateAddressOf,
 } from "../configuration/install-configuration.ts";
-import { layoutNeeds, layoutOf, layouts } from "../layouts/find-layout.ts";
+import { layoutNeeds, layouts } from "../layouts/find-layout.ts";
 import type { Layout } from "../layouts/layout.ts";
 import { readResolvers } from "../resolvers.ts";
 import { bootstrapPort, serve as servePhase } from "./bootstrap/serve.ts";
@@ -46,7 +46,7 @@ const nodesAtOnce = 32;
 export function openInstallation(plan: InstallPlan, traits: NodeTraits, runtime: PhaseRuntime): Installation {
   const secret = randomBytes(16).toString("hex");
   runtime.progress.hide(secret);
-  const firstLayout = layoutOf(plan.layoutHint);
+  const firstLayout = plan.layout ?? layouts[0];
   return { plan: { ...plan, ...traits }, runtime, slots: createSemaphore(nodesAtOnce), secret, firstLayout };
 }
 
@@ -98,7 +98,7 @@ export async function checkVersion(
   try {
     return { layout: firstLayout, version: await runPhase(phase, node, runtime, signal) };
   } catch (error) {
-    if (plan.layoutHint !== undefined || !endedBadly(error)) throw error;
+    if (plan.layout !== undefined || !endedBadly(error)) throw error;
     const layout = layouts.find((each) => layoutNeeds(each, "docker"));
     if (layout === undefined) throw error;
     await runPhase(prepareNode(layout, plan), node, runtime, signal);
@@ -128,7 +128,9 @@ export async function configure(
   const resolvers = await readResolvers(await runtime.connections.connect(node, signal), signal);
   const generateFor = async (layout: Layout): Promise<Layout> => {
     const facts: GenconfFacts = { resolvers, bootstrapUrl, layout, release };
-    return runPhase(generate(await genconfFiles(plan, cluster, facts)), node, runtime, signal);
+    const found = await runPhase(generate(await genconfFiles(plan, cluster, facts)), node, runtime, signal);
+    // The artifact's head may say more about the layout than its name does.
+    return found.name === layout.name ? layout : found;
   };
   const layout = await generateFor(artifact.layout);
   const ownKeys = (of: Layout): unknown => of.baseConfiguration({ ...plan, release });

@@ -19,10 +19,7 @@ export const dcosLayout: Layout = {
   versionFile: "/opt/mesosphere/etc/dcos-version.json",
   installedVariant: (body) => installedVariants.get(body["dcos-variant"]),
   environmentFile: "/opt/mesosphere/environment.export",
-  testsFolder: "/opt/mesosphere/active/dcos-integration-test",
-  testsPackage: "dcos-integration-test",
-  bootstrapLibraryFolder: "/opt/mesosphere/active/bootstrap/lib",
-  internalLibrary: "dcos_internal_utils",
+  testsFolders: ["/opt/mesosphere/active/dcos-integration-test"],
   // Newest first: a release has one of them, or still has an older one under its old name.
   nodeChecks: [
     ["/opt/mesosphere/bin/dcos-check-runner", "check", "node-poststart"],
@@ -31,9 +28,7 @@ export const dcosLayout: Layout = {
   ],
   nodeCheckWrapper: "/opt/mesosphere/bin/dcos-shell",
   bootstrapConfigFile: "/opt/mesosphere/etc/bootstrap-config.json",
-  caPath: "/ca/dcos-ca.crt",
-  loginPath: "/acs/api/v1/auth/login",
-  customCaKeyFile: "/var/lib/dcos/pki/tls/CA/private/custom_ca.key",
+  web: { place: undefined, authority: { path: "/ca/dcos-ca.crt" } },
   secretFiles: ["/var/lib/dcos/dcos-oauth/auth-token-secret", "/var/lib/dcos/pki/tls/CA/private/custom_ca.key"],
   installedMarker: "/etc/systemd/system/dcos.target",
   // The union of all releases.
@@ -45,6 +40,8 @@ export const dcosLayout: Layout = {
   variablePrefixes: ["CLUSTER_", "DCOS_"],
   // ifconfig: required only by the preflight of 1.12. dig: the LDAP synchronization calls it.
   needs: ["bash", "curl", "tar", "xz", "docker", "unzip", "ipset", "ping", "ifconfig"],
+  packages: { apt: [], dnf: [] },
+  kernelModules: [],
   enterpriseNeeds: ["dig"],
   conditions: ({ nodesKeepTime, configuration }) => [
     "docker",
@@ -61,15 +58,24 @@ export const dcosLayout: Layout = {
     // Otherwise genconf starts a certificate authority on port 443 of its machine, which is a master here.
     ...(variant === "enterprise" && isAtLeast(release, [2, 0]) ? { exhibitor_tls_enabled: false } : {}),
   }),
-  // The platform's own test suite refuses an empty list of hosts unless it is told not to wait for them.
-  testVariables: ({ agent, public_agent: publicAgent }): Readonly<Record<string, string>> =>
-    agent === 0 || publicAgent === 0 ? { WAIT_FOR_HOSTS: "false" } : {},
-  agentsRegistered: {
-    path: "/mesos/master/slaves",
-    count: (body) => (isMapping(body) && Array.isArray(body["slaves"]) ? body["slaves"].length : 0),
-    // An open source cluster has no login that works without a person.
-    variants: ["enterprise"],
+  configurationFormat: "yaml",
+  release: {
+    testsPackage: "dcos-integration-test",
+    bootstrapLibraryFolder: "/opt/mesosphere/active/bootstrap/lib",
+    internalLibrary: "dcos_internal_utils",
+    loginPath: "/acs/api/v1/auth/login",
+    customCaKeyFile: "/var/lib/dcos/pki/tls/CA/private/custom_ca.key",
+    // The platform's own test suite refuses an empty list of hosts unless it is told not to wait for them.
+    testVariables: ({ agent, public_agent: publicAgent }): Readonly<Record<string, string>> =>
+      agent === 0 || publicAgent === 0 ? { WAIT_FOR_HOSTS: "false" } : {},
+    agentsRegistered: {
+      path: "/mesos/master/slaves",
+      count: (body) => (isMapping(body) && Array.isArray(body["slaves"]) ? body["slaves"].length : 0),
+      // An open source cluster has no login that works without a person.
+      variants: ["enterprise"],
+    },
   },
+  factFiles: undefined,
 };
 
 const installedVariants: ReadonlyMap<unknown, Variant> = new Map([

@@ -1,9 +1,10 @@
 import type { Layout, NodeCondition } from "./layout.ts";
 import { clusterLayout } from "./cluster.ts";
 import { dcosLayout } from "./dcos.ts";
+import { folderLayout } from "./folder.ts";
 
 /** Add a new layout here and nowhere else. The first one is the default if nothing is known. */
-export const layouts: readonly [Layout, ...Layout[]] = [clusterLayout, dcosLayout];
+export const layouts: readonly [Layout, ...Layout[]] = [clusterLayout, dcosLayout, folderLayout()];
 
 /** Returns the layout with this name, or the first layout if the name is unknown or missing. */
 export const layoutOf = (name: string | undefined): Layout =>

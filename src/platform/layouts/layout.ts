@@ -1,4 +1,4 @@
-import type { Role, Variant } from "../../model/cluster-record.ts";
+import type { Role, Variant, WebPlace } from "../../model/cluster-record.ts";
 
 /** The names and paths that a family of artifacts uses. All differences between families are data in here. */
 export interface Layout {
@@ -15,21 +15,15 @@ export interface Layout {
   /** Reads the variant from the version file's JSON object; undefined if it names no known variant. */
   readonly installedVariant: (versionFile: Readonly<Record<string, unknown>>) => Variant | undefined;
   readonly environmentFile: string;
-  readonly testsFolder: string;
-  /** Folder name of the tests' package in a checkout: `packages/<testsPackage>/extra`. */
-  readonly testsPackage: string;
-  /** The folder that contains `<python>/site-packages/<internalLibrary>`. */
-  readonly bootstrapLibraryFolder: string;
-  readonly internalLibrary: string;
+  /** Where `run` works: the first of them that exists. `sync` writes to the first one. */
+  readonly testsFolders: readonly [string, ...string[]];
   /** Commands of the node check; the first whose program exists is used. */
   readonly nodeChecks: readonly (readonly string[])[];
   /** A program that runs the node check (`<wrapper> <check…>`) on nodes that have it; undefined if none ever does. */
   readonly nodeCheckWrapper: string | undefined;
   readonly bootstrapConfigFile: string;
-  readonly caPath: string;
-  readonly loginPath: string;
-  /** Path of a custom CA's private key on masters. */
-  readonly customCaKeyFile: string;
+  /** Undefined: the platform has no web UI. */
+  readonly web: LayoutWeb | undefined;
   /**
    * Files on masters that hold the platform's secrets: whole keys, or mappings whose keys mark the secrets. Everything
    * that a node prints is masked with them.
@@ -45,6 +39,10 @@ export interface Layout {
   readonly variablePrefixes: readonly string[];
   /** Programs that must be on a node of either variant before the installation. */
   readonly needs: readonly string[];
+  /** Packages that nodes need besides, for each package manager; dnf's are yum's too. */
+  readonly packages: PlatformPackages;
+  /** Modules of the kernel that nodes need. */
+  readonly kernelModules: readonly string[];
   /** Further programs that only the enterprise variant needs. */
   readonly enterpriseNeeds: readonly string[];
   /** Conditions that a node must meet before the installation, besides its programs. */
@@ -60,9 +58,51 @@ export interface Layout {
   readonly installShims: (release: string) => Readonly<Record<string, string>>;
   /** Keys of the base configuration beyond those of all layouts. */
   readonly baseConfiguration: (facts: ReleaseFacts) => Readonly<Record<string, unknown>>;
+  /** What genconf reads: YAML, or JSON in which a key of its own holds what the user provided. */
+  readonly configurationFormat: "yaml" | "json";
+  /** What only releases have; undefined for a platform that is a folder. */
+  readonly release: ReleaseParts | undefined;
+  /** Files on the nodes with what is known only when a cluster is created; undefined: nothing. */
+  readonly factFiles: FactFiles | undefined;
+}
+
+/** Names of packages. */
+interface PlatformPackages {
+  readonly apt: readonly string[];
+  readonly dnf: readonly string[];
+}
+
+interface LayoutWeb {
+  /** Undefined: the configuration decides whether TLS is on, and port and path are the usual ones. */
+  readonly place: WebPlace | undefined;
+  /** The certificate of the cluster's authority, if TLS is on: a path of the web server, or of a file on masters. */
+  readonly authority: { readonly path: string } | { readonly file: string } | undefined;
+}
+
+/** What a release brings for its own tests and its superuser. */
+export interface ReleaseParts {
+  /** Folder name of the tests' package in a checkout: `packages/<testsPackage>/extra`. */
+  readonly testsPackage: string;
+  /** The folder that contains `<python>/site-packages/<internalLibrary>`. */
+  readonly bootstrapLibraryFolder: string;
+  readonly internalLibrary: string;
+  readonly loginPath: string;
+  /** Path of a custom CA's private key on masters. */
+  readonly customCaKeyFile: string;
   /** Further variables of the test environment. */
   readonly testVariables: (counts: Readonly<Record<Role, number>>) => Readonly<Record<string, string>>;
   readonly agentsRegistered: AgentsRegistered;
+}
+
+/** Files on nodes from which other processes learn what a platform that is a folder says about itself. */
+export interface FactFiles {
+  /** One line of JSON: PlatformFacts. */
+  readonly facts: string;
+  /** Lines of paths on the first master: files whose text is masked. */
+  readonly secretFiles: string;
+  /** Lines: systemd units and paths, for `logs`. */
+  readonly logUnits: string;
+  readonly logFiles: string;
 }
 
 /**

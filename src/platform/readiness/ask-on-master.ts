@@ -2,12 +2,12 @@ import type { NodeRecord } from "../../model/cluster-record.ts";
 import { ClusterError, messageOf } from "../../errors.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { shellText } from "../../ssh/shell-text.ts";
-import type { Layout } from "../layouts/layout.ts";
+import type { ReleaseParts } from "../layouts/layout.ts";
 import type { WebAnswer } from "./ask-web.ts";
 import superuserFile from "./superuser.sh" with { type: "text" };
 
 export interface SuperuserQuestion {
-  readonly layout: Layout;
+  readonly release: ReleaseParts;
   /** JSON that contains the password. */
   readonly loginBody: string;
 }
@@ -54,11 +54,11 @@ export async function askOnMaster(
   }
 }
 
-export const superuserScript = ({ layout, loginBody }: SuperuserQuestion): string =>
+export const superuserScript = ({ release, loginBody }: SuperuserQuestion): string =>
   shellText(superuserFile, {
-    LOGIN_PATH: layout.loginPath,
+    LOGIN_PATH: release.loginPath,
     LOGIN_BODY: loginBody.replaceAll("\\", "\\\\").replaceAll('"', '\\"'),
-    AGENTS_PATH: layout.agentsRegistered.path,
+    AGENTS_PATH: release.agentsRegistered.path,
     MOST_BYTES: mostBytes,
   });
 

@@ -6,7 +6,7 @@ import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import { parseJson } from "../../system/parse-json.ts";
 import type { Clock } from "../../system/runtime.ts";
-import type { Layout } from "../layouts/layout.ts";
+import type { Layout, ReleaseParts } from "../layouts/layout.ts";
 import { type SuperuserAnswers, type SuperuserQuestion, askOnMaster } from "./ask-on-master.ts";
 import { type WebAccess, type WebAnswer, askWeb } from "./ask-web.ts";
 
@@ -36,7 +36,10 @@ export interface Wait {
 }
 
 export interface MastersChecker {
-  /** Resolves with everything that is still missing: nothing once every master answers, the login works and all agents are registered. */
+  /**
+   * Resolves with everything that is still missing: nothing once every master answers, the login works and all agents are registered. A platform
+   * without a web UI is asked nothing.
+   */
   check(request: MastersCheck, signal: AbortSignal): Promise<readonly Wait[]>;
 }
 
@@ -49,7 +52,7 @@ export function createMastersChecker(clock: Clock): MastersChecker {
   return {
     check: async (request, signal) => {
       const [first] = request.masters;
-      if (first === undefined) return [];
+      if (first === undefined || request.layout.web === undefined) return [];
       if (request.isTlsEnabled) known.certificateAuthority ??= await readAuthority(first, request, signal);
       if (request.isTlsEnabled && known.certificateAuthority === undefined)
         return [waitFor(first, "its certificate authority is not readable yet")];
@@ -68,10 +71,13 @@ async function readAuthority(
   { layout, connections }: MastersCheck,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const argv = ["curl", "-fksS", "--noproxy", "*", "--max-time", "10", `https://127.0.0.1${layout.caPath}`];
+  const authority = layout.web?.authority;
+  if (authority === undefined) return undefined;
+  const isFile = "file" in authority;
+  const argv = isFile ? ["head", "-c", String(mostAuthorityBytes), authority.file] : authorityRequest(authority.path);
   try {
     const connection = await connections.connect(node, signal);
-    const { status, stdout } = await connection.run({ argv, limitMs: 30_000 }, signal);
+    const { status, stdout } = await connection.run({ argv, sudo: isFile, limitMs: 30_000 }, signal);
     return status === 0 && areCertificates(stdout) ? stdout : undefined;
   } catch (error) {
     signal.throwIfAborted();
@@ -79,6 +85,11 @@ async function readAuthority(
     throw error;
   }
 }
+
+const mostAuthorityBytes = 256 * 1024;
+
+const authorityRequest = (path: string): readonly [string, ...string[]] =>
+  ["curl", "-fksS", "--noproxy", "*", "--max-time", "10", `https://127.0.0.1${path}`];
 
 /** A web server that has just started may send a page, or a part of the file. */
 function areCertificates(text: string): boolean {
@@ -95,12 +106,12 @@ function isCertificate(text: string): boolean {
 }
 
 async function silentMasters(
-  { masters }: MastersCheck,
+  { masters, layout }: MastersCheck,
   access: WebAccess,
   signal: AbortSignal,
 ): Promise<readonly Wait[]> {
   const ask = async (node: NodeRecord): Promise<readonly Wait[]> => {
-    const answer = await askWeb(node, access, { method: "GET", path: "/" }, signal);
+    const answer = await askWeb(node, access, { method: "GET", path: layout.web?.place?.path ?? "/" }, signal);
     const protocol = access.isTlsEnabled ? "HTTPS" : "HTTP";
     if (answer.problem !== undefined) return [waitFor(node, `${protocol} at ${node.web.host}: ${answer.problem}`)];
     return answer.status < 500 ? [] : [waitFor(node, `${protocol} at ${node.web.host}: status ${answer.status}`)];
@@ -114,24 +125,29 @@ async function checkAsSuperuser(
   access: WebAccess,
   signal: AbortSignal,
 ): Promise<readonly Wait[]> {
-  const { layout, variant, login, refusals } = request;
-  const asksAgents = layout.agentsRegistered.variants.includes(variant);
-  const question = { method: "GET", path: layout.agentsRegistered.path } as const;
+  const { variant, login, refusals } = request;
+  const { release } = request.layout;
+  if (release === undefined) return [];
+  const asksAgents = release.agentsRegistered.variants.includes(variant);
+  const question = { method: "GET", path: release.agentsRegistered.path } as const;
   if (login === undefined)
-    return asksAgents ? agentWaits(master, request, await askWeb(master, access, question, signal)) : [];
+    return asksAgents ? agentWaits(master, { ...request, release }, await askWeb(master, access, question, signal)) : [];
   const body = JSON.stringify({ uid: login.username, password: login.password });
   const answers = access.isTlsEnabled
-    ? await askOverTls(master, { layout, loginBody: body }, access, signal)
-    : await askOnMaster(master, { layout, loginBody: body }, request.connections, signal);
+    ? await askOverTls(master, { release, loginBody: body }, access, signal)
+    : await askOnMaster(master, { release, loginBody: body }, request.connections, signal);
   const wait = loginWait(master, login, answers, refusals);
   if (wait !== undefined) return [waitFor(master, wait)];
-  return asksAgents && answers.agents !== undefined ? agentWaits(master, request, answers.agents) : [];
+  return asksAgents && answers.agents !== undefined ? agentWaits(master, { ...request, release }, answers.agents) : [];
 }
 
-function agentWaits(master: NodeRecord, { layout, agentCount }: MastersCheck, answer: WebAnswer): readonly Wait[] {
+function agentWaits(
+  master: NodeRecord,
+  { release, agentCount }: Pick<MastersCheck, "agentCount"> & { readonly release: ReleaseParts },
+  answer: WebAnswer): readonly Wait[] {
   if (answer.problem !== undefined || answer.status !== 200)
     return [waitFor(master, `it does not list the agents: ${answer.problem ?? `status ${answer.status}`}`)];
-  const count = layout.agentsRegistered.count(parseJson(answer.body));
+  const count = release.agentsRegistered.count(parseJson(answer.body));
   return count >= agentCount ? [] : [waitFor(master, `${count} of ${agentCount} agents are registered`)];
 }
 
@@ -178,17 +194,17 @@ function loginWait(
 
 async function askOverTls(
   master: NodeRecord,
-  { layout, loginBody }: SuperuserQuestion,
+  { release, loginBody }: SuperuserQuestion,
   access: WebAccess,
   signal: AbortSignal,
 ): Promise<SuperuserAnswers> {
   const json = { "content-type": "application/json" };
-  const posted = { method: "POST", path: layout.loginPath, headers: json, body: loginBody } as const;
+  const posted = { method: "POST", path: release.loginPath, headers: json, body: loginBody } as const;
   const login = await askWeb(master, access, posted, signal);
   const token = login.status === 200 ? tokenIn(parseJson(login.body)) : undefined;
   if (token === undefined) return { login, agents: undefined };
   const headers = { authorization: `token=${token}` };
-  const question = { method: "GET", path: layout.agentsRegistered.path, headers } as const;
+  const question = { method: "GET", path: release.agentsRegistered.path, headers } as const;
   return { login, agents: await askWeb(master, access, question, signal) };
 }
 

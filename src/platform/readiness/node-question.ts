@@ -3,7 +3,9 @@ import { shellText } from "../../ssh/shell-text.ts";
 import { parseJson } from "../../system/parse-json.ts";
 import { outsideLine, plainLine } from "../../system/printable.ts";
 import { installPaths, installUnits } from "../install-paths.ts";
+import { parsePlatformHead } from "../folder/platform-file.ts";
 import { layouts } from "../layouts/find-layout.ts";
+import { folderLayout } from "../layouts/folder.ts";
 import type { Layout } from "../layouts/layout.ts";
 import findLayout from "./find-layout.sh" with { type: "text" };
 import nodeFile from "./node.sh" with { type: "text" };
@@ -32,6 +34,7 @@ export const nodeScript =
       CONFIG_FILE: layout.bootstrapConfigFile,
       CHECKS: layout.nodeChecks.map((words) => words.join(" ")).join("\n"),
       WRAPPER: layout.nodeCheckWrapper ?? "",
+      FACTS_FILE: layout.factFiles?.facts ?? "",
     })),
   });
 
@@ -50,6 +53,8 @@ export interface NodeReport {
   readonly checkOutput: string;
   /** Undefined: the platform has not reported it yet. */
   readonly isTlsEnabled: boolean | undefined;
+  /** What a platform that is a folder says about itself, as JSON; empty otherwise, or before it is installed. */
+  readonly facts: string;
   /** The last lines of the log that explains why an installation failed. */
   readonly log: readonly string[];
 }
@@ -81,6 +86,7 @@ export function parseNodeReport(stdout: string): NodeReport {
     checkStatus: checkStatus === undefined ? undefined : Number(checkStatus),
     checkOutput: all("check").join("\n"),
     isTlsEnabled: saysTls(all("config")[0] ?? ""),
+    facts: all("facts")[0] ?? "",
     log: all("log")
       .slice(-mostLogLines)
       .map((line) => plainLine(line)),
@@ -96,6 +102,18 @@ function pairOf(line: string): readonly { readonly key: string; readonly value: 
 function saysTls(config: string): boolean | undefined {
   return config === "" ? undefined : /"ssl_enabled"\s*:\s*"?true\b/i.test(config);
 }
+
+/** Returns the layout of the node. Undefined if there is none, or if its facts can't be read. */
+export function reportedLayout({ layout: name, facts }: Pick<NodeReport, "layout" | "facts">): Layout | undefined {
+  const layout = layouts.find((each) => each.name === name);
+  if (layout?.factFiles === undefined) return layout;
+  const platform = parsePlatformHead(facts);
+  return platform.problems === undefined ? folderLayout(platform.value) : undefined;
+}
+
+/** Whether its web servers use TLS; undefined if that isn't known yet. */
+export const hasTls = ({ web }: Layout, { isTlsEnabled }: Pick<NodeReport, "isTlsEnabled">): boolean | undefined =>
+  web?.place === undefined ? isTlsEnabled : web.place.scheme === "https";
 
 export type NodeVerdict =
   | { readonly kind: "ready" }

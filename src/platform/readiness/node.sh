@@ -9,12 +9,13 @@
 #     setup.NAME=failed         ActiveState of a unit that continues after the install script
 #     check.status=1            exit status of the node's own check; empty while that program doesn't exist
 #     config={"ssl_enabled": …} the platform's own TLS setting, in one line
+#     facts={"name": …}         what a platform that is a folder says about itself, in one line
 #     check=…                   the check's output
 #     log=…                     the last lines of the install log, if the installation failed
 #
 # Values: STATUS_FILE, LOG_FILE and UNIT of the installation; CHECK_SECONDS, the limit for one check; TAIL_LINES and
 # TAIL_BYTES of a log; for each layout, SETUP_UNITS_<name>, CONFIG_FILE_<name>, CHECKS_<name>, one command a line,
-# newest first, and WRAPPER_<name>, a program that runs them, if the node has it.
+# newest first, WRAPPER_<name>, a program that runs them, if the node has it, and FACTS_FILE_<name>, which may be empty.
 
 LC_ALL=C
 export LC_ALL
@@ -67,8 +68,9 @@ CLUSTER_E2E_END
 
 for each in $LAYOUTS; do
   [ "$each" = "$layout" ] || continue
-  setup_units='' config_file='' wrapper='' checks=''
+  setup_units='' config_file='' wrapper='' checks='' facts_file=''
   eval "setup_units=\$SETUP_UNITS_$each config_file=\$CONFIG_FILE_$each wrapper=\$WRAPPER_$each checks=\$CHECKS_$each"
+  eval "facts_file=\$FACTS_FILE_$each"
   for setup_unit in $setup_units; do
     state=$(state_of "$setup_unit.service")
     say "setup.$setup_unit" "$state"
@@ -78,6 +80,7 @@ for each in $LAYOUTS; do
     }
   done
   say config "$(head -c "$TAIL_BYTES" "$config_file" 2>/dev/null)"
+  [ -z "$facts_file" ] || say facts "$(head -c "$TAIL_BYTES" "$facts_file" 2>/dev/null)"
   if [ "$status" != running ] && [ "$failed" = no ]; then check_node; fi
 done
 

@@ -2,9 +2,9 @@ import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { poll } from "../../system/poll.ts";
 import type { Clock, Progress } from "../../system/runtime.ts";
-import { layouts } from "../layouts/find-layout.ts";
 import { type NodeAnswer, askNodes, createMachineWatch } from "./ask-nodes.ts";
 import { type MastersChecker, type Superuser, type Wait, createMastersChecker } from "./masters-checker.ts";
+import { hasTls, reportedLayout } from "./node-question.ts";
 import { assertNotFailed, deadlinePassed } from "./not-ready.ts";
 
 export interface ReadinessRequest {
@@ -130,13 +130,15 @@ async function masterWaits(
 ): Promise<readonly Wait[]> {
   const masters = answers.filter((answer) => answer.node.role === "master");
   const report = masters[0]?.report;
-  const layout = layouts.find(({ name }) => name === report?.layout);
+  const layout = report && reportedLayout(report);
   const areReady = masters.every((answer) => answer.verdict.kind === "ready");
   if (request.skipHttpChecks || !areReady || report === undefined || layout === undefined) return [];
+  // The library can create a cluster before its platform is known. Then nothing leads to a port of the platform's own.
+  if (layout.web?.place !== undefined && cluster.webUi === undefined) return [];
   const check = {
     variant: cluster.variant,
     layout,
-    isTlsEnabled: report.isTlsEnabled ?? false,
+    isTlsEnabled: hasTls(layout, report) ?? false,
     masters: masters.map((answer) => answer.node),
     agentCount: answers.length - masters.length,
     login: request.login,

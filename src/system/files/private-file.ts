@@ -122,3 +122,9 @@ export function errorCode(error: unknown): string | undefined {
   }
   return undefined;
 }
+
+export const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (information) => information.isDirectory(),
+    () => false,
+  );

@@ -10,7 +10,7 @@ import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { wireKey } from "../../support/ssh-options.ts";
 
-const installed = layouts.map((layout) => layout.testsFolder).find((folder) => existsSync(folder));
+const installed = layouts.map((layout) => layout.testsFolders[0]).find((folder) => existsSync(folder));
 const lack = opensshLack ?? (installed === undefined ? undefined : `${installed} exists here`);
 
 /** Runs a command, and then fetches these paths from the node. */
@@ -37,7 +37,7 @@ describe.skipIf(lack !== undefined)(`a node without the platform's tests (${lack
     expect(await run(true)).toEqual({
       status: 255,
       stdout: "",
-      stderr: `The folder ${layouts[0].testsFolder} does not exist on this node. Install the platform first.\n`,
+      stderr: `The folder ${layouts[0].testsFolders[0]} does not exist on this node. Install the platform first.\n`,
       fetched: [],
     });
   }, 30_000);
@@ -45,7 +45,7 @@ describe.skipIf(lack !== undefined)(`a node without the platform's tests (${lack
   test("can still be asked for files by absolute paths", async () => {
     const { status, stderr, fetched } = await run(true, ["/etc/hostname", "report.xml"]);
     expect({ status, fetched }).toEqual({ status: 255, fetched: ["0"] });
-    const reason = `The folder ${layouts[0].testsFolder} does not exist on this node.`;
+    const reason = `The folder ${layouts[0].testsFolders[0]} does not exist on this node.`;
     expect(stderr).toEndWith(`Warning: Cannot fetch report.xml from master_0: ${reason}\n`);
   }, 30_000);
 

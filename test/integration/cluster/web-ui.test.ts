@@ -1,7 +1,7 @@
 /** The first master knows whether its web server uses TLS, whatever the cluster's tags say. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { findWebUi, type WebUi } from "../../../src/cluster/web-ui.ts";
+import { findWebUi, type FoundWebUi } from "../../../src/cluster/web-ui.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../support/install-machine.ts";
@@ -9,7 +9,7 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 import { signal } from "../../support/ssh-options.ts";
 
 /** Finds the web UI of a master that has these files, by path. */
-async function find(files: Readonly<Record<string, string>>): Promise<WebUi> {
+async function find(files: Readonly<Record<string, string>>): Promise<FoundWebUi | undefined> {
   await using scratch = await scratchFolder();
   await using machines = await startMachines({ roles: ["master"] });
   const [master] = machines.machines;
@@ -22,10 +22,10 @@ async function find(files: Readonly<Record<string, string>>): Promise<WebUi> {
 }
 
 const installed = { "opt/cluster/etc/version.json": "{}" };
-const plain: WebUi = { url: "http://192.0.2.1/", authorityUrl: undefined };
-const encrypted: WebUi = {
+const plain: FoundWebUi = { url: "http://192.0.2.1/", authority: undefined };
+const encrypted: FoundWebUi = {
   url: "https://192.0.2.1:8443/",
-  authorityUrl: "https://192.0.2.1:8443/ca/cluster-ca.crt",
+  authority: "https://192.0.2.1:8443/ca/cluster-ca.crt",
 };
 
 describe.skipIf(machinesLack !== undefined)("the web UI of a cluster whose key is here", () => {

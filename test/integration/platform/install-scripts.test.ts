@@ -31,7 +31,7 @@ const server = {
   nodeAddresses: ["10.0.0.1", "10.0.0.2"],
   installScript: "cluster_install.sh",
 };
-const superuser = superuserScript({ layout: layouts[0], loginBody: '{"uid": "a\\\\"b"}' });
+const superuser = superuserScript({ release: layouts[0].release!, loginBody: '{"uid": "a\\\\"b"}' });
 const scripts: readonly (readonly [name: string, text: string])[] = [
   ["image preparation", imagePreparation(dcosLayout)!.script],
   ["selinux", completeScript(selinuxScript)],

@@ -22,9 +22,9 @@ test.each([
   ["enterprise", undefined, "https://192.0.2.1/"],
   ["enterprise", "http", "http://192.0.2.1/"],
   ["oss", "https", "https://192.0.2.1/"],
-] as const)("the web UI of a cluster of variant %s with the scheme %s is expected at %s", (variant, webScheme, url) => {
+] as const)("the web UI of a cluster of variant %s with the scheme %s is expected at %s", (variant, webUi, url) => {
   const cluster = exampleCluster([node({})], variant);
-  expect(expectedWebUrl({ ...cluster, ...(webScheme !== undefined && { webScheme }) })).toBe(url);
+  expect(expectedWebUrl({ ...cluster, ...(webUi !== undefined && { webUi }) })).toBe(url);
 });
 
 test("the first running master with an address is taken, with its own ports", () => {

@@ -15,7 +15,7 @@ import {
   parseRole,
   parseUserName,
   parseVariant,
-  parseWebScheme,
+  parseWebUi,
 } from "../../../src/model/parse-values.ts";
 import { hostileTexts } from "../../support/hostile-text.ts";
 
@@ -28,7 +28,7 @@ test.each([
   ["creation id", parseCreationId, 16],
   ["role", parseRole, 12],
   ["variant", parseVariant, 10],
-  ["web scheme", parseWebScheme, 5],
+  ["web UI", parseWebUi, 5],
   ["user name", parseUserName, 32],
   ["IPv4 address", parseIpv4, 15],
   ["region", parseRegion, 80],
@@ -103,7 +103,7 @@ test.each([
   parseRole,
   parseUserName,
   parseVariant,
-  parseWebScheme,
+  parseWebUi,
 ])("%p takes nothing but what it knows", (parse) => {
   for (const found of foreignResources) expect(parse(found)).toBeUndefined();
 });

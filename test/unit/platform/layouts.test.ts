@@ -51,7 +51,7 @@ test.each([
   ["dcos", { slaves: null }, 0],
   ["dcos", "down", 0],
 ] as const)("of the %s answer %j the registered agents are %p", (name, body, count) => {
-  expect(layoutOf(name).agentsRegistered.count(body)).toBe(count);
+  expect(layoutOf(name).release!.agentsRegistered.count(body)).toBe(count);
 });
 
 test.each([

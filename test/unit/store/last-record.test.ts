@@ -26,7 +26,7 @@ const cluster = {
   state: "running",
   createdAt: "2026-01-01T00:00:00.000Z",
   expiresAt: "2026-01-01T02:00:00.000Z",
-  webScheme: "http",
+  webUi: "http",
   nodes: [node],
   directory: "/elsewhere",
 };

@@ -1,4 +1,5 @@
-import { type Counts, roles } from "../../../model/cluster-record.ts";
+import { type Counts, roles, webPortsOf } from "../../../model/cluster-record.ts";
+import { parseWebUi } from "../../../model/parse-values.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { type TarFile, tarStream } from "../../../system/files/tar.ts";
 import type { NodeName } from "../../contract.ts";
@@ -11,7 +12,6 @@ import { type LabelValues, containerName, labelArguments, settingsText } from ".
 import type { SystemFlags } from "./system-flags.ts";
 
 const atOnce = 6;
-const publishedPorts = [22, 80, 443];
 
 /** Everything that the nodes of one cluster have in common. */
 export interface LaunchPlan {
@@ -99,13 +99,18 @@ function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly stri
     "--user=0:0",
     `--entrypoint=${program}`,
     ...system.words,
-    ...(reach === "published" ? publishedPorts.map((port) => `--publish=127.0.0.1::${port}`) : []),
+    ...(reach === "published" ? publishedPorts(plan).map((port) => `--publish=127.0.0.1::${port}`) : []),
     ...options.volumes.map((volume) => `--volume=${volume}`),
     ...(options.memory === undefined ? [] : [`--memory=${options.memory}`]),
     ...(options.cpus === undefined ? [] : [`--cpus=${options.cpus}`]),
     plan.image,
     ...rest,
   ];
+}
+
+function publishedPorts({ labels }: LaunchPlan): readonly number[] {
+  const { http, https } = webPortsOf(parseWebUi(labels.webUi));
+  return [22, http, https];
 }
 
 /** Keys that a node gets before it starts, so that host key checking is strict from the very first connection. */

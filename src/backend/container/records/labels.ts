@@ -18,6 +18,8 @@ export const labelNames = {
   /** The requested number of nodes of each role, such as `master=1 agent=2 public_agent=1`. */
   counts: "cluster-e2e.counts",
   variant: "cluster-e2e.variant",
+  /** Such as `http`, `https:8443/ui` or `none`, if the creation knew it. */
+  webUi: "cluster-e2e.web-ui",
   distribution: "cluster-e2e.distribution",
   /** `direct` or `published`. */
   reach: "cluster-e2e.reach",

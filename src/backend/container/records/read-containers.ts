@@ -1,4 +1,4 @@
-import type { Counts, NodeRecord, Variant } from "../../../model/cluster-record.ts";
+import type { Counts, NodeRecord, Variant, WebUi } from "../../../model/cluster-record.ts";
 import {
   parseClusterId,
   parseCounts,
@@ -10,6 +10,7 @@ import {
   parsePort,
   parseRole,
   parseVariant,
+  parseWebUi,
 } from "../../../model/parse-values.ts";
 import { isMapping } from "../../../system/checked.ts";
 import { plainLine } from "../../../system/printable.ts";
@@ -26,6 +27,7 @@ export interface NetworkFacts {
   readonly counts: Counts | undefined;
   readonly variant: Variant | undefined;
   readonly distribution: string | undefined;
+  readonly webUi?: WebUi | undefined;
 }
 
 export interface ClusterNetwork extends NetworkFacts {
@@ -130,6 +132,7 @@ function readNetwork({ id, name, labels }: DescribedNetwork): ClusterNetwork | s
     counts: parseCounts(texts.counts),
     variant: parseVariant(texts.variant),
     distribution: parseDistribution(texts.distribution),
+    webUi: parseWebUi(texts.webUi),
   };
   const known = complete({ kind: "label", names: labelNames, texts }, required, optional);
   if (typeof known === "string") return known;

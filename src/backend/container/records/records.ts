@@ -5,6 +5,8 @@ import {
   type NodeState,
   byRoleAndIndex,
   clusterState,
+  type WebUi,
+  webPortsOf,
 } from "../../../model/cluster-record.ts";
 import { abandonedCreations, creationDirectory } from "../../../store/creation-folder.ts";
 import { stateFolder } from "../../../store/state-folder.ts";
@@ -42,11 +44,11 @@ export function toClusters({ containers, networks, abandoned }: Inventory, root:
 }
 
 function toCluster(
-  { clusterId, creationId, variant, distribution, counts }: NetworkFacts,
+  { clusterId, creationId, variant, distribution, counts, webUi }: NetworkFacts,
   containers: readonly NodeContainer[],
   { root, isAbandoned }: { readonly root: string; readonly isAbandoned: boolean },
 ): ClusterRecord {
-  const nodes = containers.map((container) => toNode(container, isAbandoned)).toSorted(byRoleAndIndex);
+  const nodes = containers.map((container) => toNode(container, { isAbandoned, webUi })).toSorted(byRoleAndIndex);
   const isLive = nodes.some((node) => node.state === "starting" || node.state === "running");
   return {
     id: clusterId,
@@ -59,12 +61,16 @@ function toCluster(
     state: isLive ? clusterState(nodes, counts) : "incomplete",
     createdAt: earliest(containers),
     expiresAt: undefined,
+    ...(webUi !== undefined && { webUi }),
     nodes,
     directory: creationDirectory(root, clusterId, creationId),
   };
 }
 
-function toNode(container: NodeContainer, isAbandoned: boolean): NodeRecord {
+function toNode(
+  container: NodeContainer,
+  { isAbandoned, webUi }: { readonly isAbandoned: boolean; readonly webUi: WebUi | undefined },
+): NodeRecord {
   const known = nodeState(container);
   const isForsaken = known === "starting" && isAbandoned;
   const state = isForsaken ? "ended" : known;
@@ -74,20 +80,24 @@ function toNode(container: NodeContainer, isAbandoned: boolean): NodeRecord {
     index: container.index,
     state,
     privateAddress: container.address,
-    ...wayTo(container),
+    ...wayTo(container, webUi),
     ...(state === "ended" && { stateReason: isForsaken ? forsakenText : endText(container) }),
   };
 }
 
 const forsakenText = "the container was never started: its create was interrupted";
 
-function wayTo({ address, ports, reach }: NodeContainer): Pick<NodeRecord, "publicAddress" | "ssh" | "web"> {
+function wayTo(
+  { address, ports, reach }: NodeContainer,
+  webUi: WebUi | undefined,
+): Pick<NodeRecord, "publicAddress" | "ssh" | "web"> {
+  const { http, https } = webPortsOf(webUi);
   if (reach === "direct") {
     const host = address ?? "";
     return {
       publicAddress: address,
       ssh: { host, port: 22, user: sshUser },
-      web: { host, httpPort: 80, httpsPort: 443 },
+      web: { host, httpPort: http, httpsPort: https },
     };
   }
   const port = (number: number): number => ports.get(number) ?? 0;
@@ -95,7 +105,7 @@ function wayTo({ address, ports, reach }: NodeContainer): Pick<NodeRecord, "publ
   return {
     publicAddress: undefined,
     ssh: { host, port: port(22), user: sshUser },
-    web: { host, httpPort: port(80), httpsPort: port(443) },
+    web: { host, httpPort: port(http), httpsPort: port(https) },
   };
 }
 

@@ -94,6 +94,7 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
       ...plan,
       architecture: qemu.architecture,
       files,
+      webUi: plan.facts.webUi,
       node: book.node(place),
       place,
       memory: plan.memoryOf?.(node),

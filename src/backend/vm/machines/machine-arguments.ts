@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type WebUi, webPortsOf } from "../../../model/cluster-record.ts";
 import { quote } from "../../../ssh/shell-text.ts";
 import { type FirstBoot, userData } from "../../shared/first-boot.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
@@ -21,6 +22,7 @@ export interface MachinePlan {
   readonly options: Pick<VmOptions, "memoryMegabytes" | "cpus">;
   readonly files: MachineFiles;
   readonly node: NodeFacts;
+  readonly webUi?: WebUi | undefined;
   /** The node's place in the launch order. */
   readonly place: number;
   readonly sockets: NetworkSockets;
@@ -46,7 +48,7 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
     ["-chardev", `file,id=console,path=${consolePipeName}`],
     ["-serial", "chardev:console"],
     ...diskOptions(files),
-    ["-netdev", `user,id=outside,${forwards(node)}`],
+    ["-netdev", `user,id=outside,${forwards(plan)}`],
     ["-device", networkCard("outside", macAddresses(place).outside)],
     ...privateNetworkOptions(plan),
     // Otherwise a node whose kernel panicked would look the same as one that was switched off.
@@ -96,11 +98,11 @@ function diskOptions({ disk, seed }: MachineFiles): readonly (readonly [string, 
 /** The card has no firmware of its own, because that would try to boot from the network. */
 const networkCard = (network: string, mac: string): string => `virtio-net-pci,netdev=${network},mac=${mac},romfile=`;
 
-const forwards = ({ ports }: NodeFacts): string =>
+const forwards = ({ node: { ports }, webUi }: MachinePlan): string =>
   [
     [ports.ssh, 22],
-    [ports.http, 80],
-    [ports.https, 443],
+    [ports.http, webPortsOf(webUi).http],
+    [ports.https, webPortsOf(webUi).https],
   ]
     .map(([here, there]) => `hostfwd=tcp:127.0.0.1:${here}-:${there}`)
     .join(",");

@@ -3,6 +3,7 @@
 # Functions that find and install the packages of missing programs with the distribution's own package manager. They
 # run as root behind script-start.sh. They share the variables $system and $major (set by read_system), $missing (set
 # by install_missing), and $conditions, the caller's comma-separated list of what the layout requires, such as docker.
+# Values: APT_PACKAGES and RPM_PACKAGES, what the platform needs besides programs.
 
 wants() {
   case ",$conditions," in *",$1,"*) ;; *) return 1 ;; esac
@@ -27,8 +28,23 @@ missing_packages() {
   for program in "$@"; do
     command -v "$program" >/dev/null || package_of "$program"
   done
-  ! wants docker || time_is_kept || echo chrony
+  for package in $(platform_packages); do
+    is_installed "$package" || echo "$package"
+  done
+  ! needs_time_service || time_is_kept || echo chrony
 }
+
+platform_packages() { if is_apt; then echo "$APT_PACKAGES"; else echo "$RPM_PACKAGES"; fi; }
+
+is_installed() {
+  if is_apt; then
+    dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'
+  else
+    rpm -q --whatprovides "$1" >/dev/null 2>&1
+  fi
+}
+
+needs_time_service() { wants docker || wants clock-synchronized; }
 
 # Programs whose package has another name.
 package_of() {

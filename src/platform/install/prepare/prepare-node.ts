@@ -39,11 +39,19 @@ export const prepareNode = (layout: Layout, plan: PlanForNodes): Phase => ({
 });
 
 /** Returns the body of the script. */
-export function prepareScript({ containerSetup }: Pick<Layout, "containerSetup">): string {
-  const own = shellText(prepareFile, { FOLDER: installPaths.folder, LAYOUT_FILE: installPaths.layout });
-  const functions = shellText(packageFunctions) + shellText(unitFunctions);
-  return own + functions + containerSetup;
+export function prepareScript(layout: Pick<Layout, "containerSetup" | "packages" | "kernelModules">): string {
+  const own = shellText(prepareFile, {
+    FOLDER: installPaths.folder,
+    LAYOUT_FILE: installPaths.layout,
+    KERNEL_MODULES: layout.kernelModules.join(" "),
+    MODULES_FILE: installPaths.modules,
+  });
+  return own + packageScript(layout) + shellText(unitFunctions) + layout.containerSetup;
 }
+
+/** The functions that install what nodes of the layout need. */
+export const packageScript = ({ packages }: Pick<Layout, "packages">): string =>
+  shellText(packageFunctions, { APT_PACKAGES: packages.apt.join(" "), RPM_PACKAGES: packages.dnf.join(" ") });
 
 /** The arguments of prepareScript. */
 function prepareArguments(layout: Layout, plan: PlanForNodes): readonly string[] {

@@ -5,7 +5,8 @@
 # unit-functions.sh; a layout may replace set_up_container. Prints lines "now: …".
 # Arguments: the layout's conditions, joined by commas; the file that marks an installed platform; the distributions
 # that would fit if the machine's control groups don't, as text; then the required programs.
-# Values: FOLDER, which it creates for the installation; LAYOUT_FILE, which marks an installation of ours.
+# Values: FOLDER, which it creates for the installation; LAYOUT_FILE, which marks an installation of ours;
+# KERNEL_MODULES, which the platform needs, and MODULES_FILE, which names them for the next boot.
 
 main() {
   conditions=$1
@@ -15,7 +16,9 @@ main() {
   check_system
   ! wants cgroups-1 || check_cgroups
   read_system
+  load_modules
   install_missing "$@"
+  ! needs_time_service || start_time_service
   ! wants dns-port-free || free_dns_port
   ! wants docker || prepare_for_docker
   ! in_container || set_up_container
@@ -74,6 +77,33 @@ turn_stub_off() {
   ln -sf "$upstream" /etc/resolv.conf 2>/dev/null || cat "$upstream" >/etc/resolv.conf
 }
 
+# A container uses its host's kernel, and may not change it.
+load_modules() {
+  [ -n "$KERNEL_MODULES" ] || return 0
+  for module in $KERNEL_MODULES; do
+    if in_container; then
+      is_loaded "$module" || fail "the platform needs the kernel module $module, which the computer that runs this container has not loaded. Run there: sudo modprobe $module"
+    else
+      modprobe "$module" || fail "the platform needs the kernel module $module, which cannot be loaded"
+    fi
+  done
+  in_container || printf '%s\n' $KERNEL_MODULES >"$MODULES_FILE"
+}
+
+# Either as a module, or built into the kernel.
+is_loaded() {
+  [ ! -d "/sys/module/$(echo "$1" | tr - _)" ] || return 0
+  grep -qs "/$1[.]ko" "/lib/modules/$(uname -r)/modules.builtin"
+}
+
+start_time_service() {
+  ! time_is_kept || return 0
+  unit=chronyd
+  ! is_apt || unit=chrony
+  systemctl enable "$unit"
+  systemctl start "$unit" || fail "$unit, which keeps the time, does not start"
+}
+
 # A service that keeps the time needs some seconds for it.
 wait_for_clock() {
   ! in_container || return 0
@@ -96,12 +126,6 @@ prepare_for_docker() {
   if ! in_container && [ "$(wc -l </proc/swaps)" -gt 1 ]; then
     swapoff -a
     sed -i 's|^[^#].*[[:space:]]swap[[:space:]].*|#&|' /etc/fstab
-  fi
-  if ! time_is_kept; then
-    unit=chronyd
-    ! is_apt || unit=chrony
-    systemctl enable "$unit"
-    systemctl start "$unit" || fail "$unit, which keeps the time, does not start"
   fi
 }
 

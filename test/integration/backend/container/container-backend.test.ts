@@ -39,7 +39,7 @@ const request: CreationRequest<ContainerOptions> = {
   needsCgroups1: false,
   imagePreparation: undefined,
   openPorts: [80],
-  webScheme: "http",
+  webUi: "http",
 };
 
 /** A backend of this machine's own, and its engine. Pauses take no time. */

@@ -92,7 +92,7 @@ async function openCreation(script: string, { forced, agents = 1, hasOwnImage = 
       needsCgroups1: false,
       imagePreparation: undefined,
       openPorts: [],
-      webScheme: undefined,
+      webUi: undefined,
     },
     resolved: {
       qemuVersion: "8.2",

@@ -16,8 +16,11 @@ const secret = "hunter2-token";
 /** A clock on which pauses take no time. */
 const quickClock = { now: () => systemClock.now(), sleep: async () => {} };
 
-const read = (text: string, limitMs = 15_000) =>
-  readArtifactHead(parseArtifactLocation(text, "/").value!, { clock: quickClock, limitMs }, signal);
+async function read(text: string, limitMs = 15_000) {
+  const location = parseArtifactLocation(text, "/").value!;
+  const { layout, variant, sizeBytes } = await readArtifactHead(location, { clock: quickClock, limitMs }, signal);
+  return { layout: layout?.name, variant, sizeBytes };
+}
 
 async function failure(text: string, limitMs?: number): Promise<ClusterError> {
   const error: unknown = await read(text, limitMs).then(
@@ -29,7 +32,7 @@ async function failure(text: string, limitMs?: number): Promise<ClusterError> {
   return error as ClusterError;
 }
 
-test("only 4 KiB are requested from a server that supports ranges", async () => {
+test("only 16 KiB are requested from a server that supports ranges", async () => {
   const bytes = artifactBytes(1_000_000);
   await using server = webServer((request) => rangeAnswer(request, bytes, {}));
   expect(await read(`${server.origin}/a.sh?token=${secret}`)).toEqual({
@@ -37,7 +40,7 @@ test("only 4 KiB are requested from a server that supports ranges", async () => 
     layout: "cluster",
     sizeBytes: 1_000_000,
   });
-  expect(server.requests.map((request) => request.headers.get("range"))).toEqual(["bytes=0-4095"]);
+  expect(server.requests.map((request) => request.headers.get("range"))).toEqual(["bytes=0-16383"]);
 });
 
 test("only the beginning is read from a server without ranges", async () => {
@@ -59,7 +62,7 @@ test("only the beginning is read from a server without ranges", async () => {
   await until("the end of the transfer", () => transfer.hasEnded);
 });
 
-test("an artifact shorter than 4 KiB is read completely", async () => {
+test("an artifact shorter than 16 KiB is read completely", async () => {
   const bytes = artifactBytes(100, "#!/bin/bash\n# variant: enterprise\n");
   await using server = webServer((request) => rangeAnswer(request, bytes, {}));
   expect(await read(server.origin)).toEqual({ variant: "enterprise", layout: "cluster", sizeBytes: 100 });

@@ -29,8 +29,8 @@ export async function checkoutBench(variant: Variant): Promise<CheckoutBench> {
     ...clusterLayout,
     versionFile: join(root, "opt/etc/version.json"),
     installedMarker: join(root, "opt"),
-    testsFolder: join(root, "opt/active/integration-test"),
-    bootstrapLibraryFolder: join(root, "opt/active/bootstrap/lib"),
+    testsFolders: [join(root, "opt/active/integration-test")],
+    release: { ...clusterLayout.release!, bootstrapLibraryFolder: join(root, "opt/active/bootstrap/lib") },
   };
   const write: CheckoutBench["write"] = async (path, text, mode = 0o644) => {
     await Bun.write(join(root, path), text);
@@ -41,13 +41,13 @@ export async function checkoutBench(variant: Variant): Promise<CheckoutBench> {
   await write("opt/packages/tests--1/test_old.py", "old");
   await write("opt/packages/tests--1/data/kept.txt", "kept");
   await mkdir(join(root, "opt/active"), { recursive: true });
-  await symlink("../packages/tests--1", layout.testsFolder);
+  await symlink("../packages/tests--1", layout.testsFolders[0]);
   await write("opt/active/bootstrap/lib/python3.9/site-packages/cluster_internal_utils/kept.py", "kept");
   await write("checkout/packages/integration-test/extra/test_new.py", "new");
   return {
     checkout: join(root, "checkout"),
     tests: join(root, "opt/packages/tests--1"),
-    library: join(layout.bootstrapLibraryFolder, "python3.9/site-packages/cluster_internal_utils"),
+    library: join(layout.release!.bootstrapLibraryFolder, "python3.9/site-packages/cluster_internal_utils"),
     layout,
     variant,
     write,

@@ -6,6 +6,7 @@ import { installOn } from "../../../../src/cluster/create.ts";
 import { standing } from "../../../../src/library/install-from-path.ts";
 import type { InstallPlan } from "../../../../src/platform/install/install-plan.ts";
 import { openInstallation } from "../../../../src/platform/install/steps.ts";
+import { dcosLayout } from "../../../../src/platform/layouts/dcos.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { added, exampleCluster, examplePlan, exampleTraits } from "../../../support/install-example.ts";
@@ -62,13 +63,13 @@ const keys = { check_time: false, exhibitor_tls_enabled: false };
 
 describe.skipIf(machinesLack !== undefined)("the configuration of a DC/OS release", () => {
   test("gets the release's keys if the artifact's second line names the layout", async () => {
-    const found = await configurations("# variant: ee", { layoutHint: "dcos" });
+    const found = await configurations("# variant: ee", { layout: dcosLayout });
     expect(found).toEqual([expect.objectContaining(keys)]);
   }, 20_000);
 
   // Shows R113.
   test("gets them too if only genconf's output reveals the layout", async () => {
-    const found = await configurations("", { layoutHint: undefined });
+    const found = await configurations("", { layout: undefined });
     expect(found).toHaveLength(2);
     expect(found[0]).not.toHaveProperty("check_time");
     expect(found[1]).toMatchObject({ ...keys, superuser_username: "admin" });
@@ -76,7 +77,7 @@ describe.skipIf(machinesLack !== undefined)("the configuration of a DC/OS releas
 
   test("keeps the user's values", async () => {
     const found = await configurations("# variant: ee", {
-      layoutHint: "dcos",
+      layout: dcosLayout,
       configuration: added({ check_time: true }),
     });
     expect(found).toEqual([expect.objectContaining({ ...keys, check_time: true })]);
@@ -85,7 +86,7 @@ describe.skipIf(machinesLack !== undefined)("the configuration of a DC/OS releas
   test("gets the keys that are missing in the complete configuration of a library's user", async () => {
     const values = { bootstrap_url: "http://10.0.0.9", check_time: true };
     const found = await configurations("# variant: ee", {
-      layoutHint: "dcos",
+      layout: dcosLayout,
       configuration: { kind: "complete", values },
     });
     expect(found).toEqual([{ ...values, exhibitor_tls_enabled: false }]);

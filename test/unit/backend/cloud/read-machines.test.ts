@@ -16,7 +16,7 @@ const tags = {
   indexBase: "0",
   counts: "master=1 agent=2 public_agent=0",
   variant: "oss",
-  webScheme: "https",
+  webUi: "https",
   distribution: "debian-12",
   sshUser: "admin",
   expiresAt: "2026-01-01T02:00:00.000Z",
@@ -53,7 +53,7 @@ test.each([
   ["its tag cluster-e2e:role is malformed", instance({ role: "president" })],
   ["its tag cluster-e2e:index-base is malformed", instance({ indexBase: "-1" })],
   ["its tag cluster-e2e:counts is malformed", instance({ counts: "master=1e9" })],
-  ["its tag cluster-e2e:web-scheme is malformed", instance({ webScheme: "javascript" })],
+  ["its tag cluster-e2e:web-ui is malformed", instance({ webUi: "javascript" })],
   ["its tag cluster-e2e:expires-at is malformed", instance({ expiresAt: "tomorrow" })],
   ["its tag cluster-e2e:distribution is malformed", instance({ distribution: "\u001B[2J" })],
   ["its tag cluster-e2e:ssh-user is missing", instance({}, without("sshUser"))],
@@ -64,7 +64,7 @@ test.each([
 });
 
 test("an instance without the tags that may be missing is ours", () => {
-  const optional = ["indexBase", "counts", "webScheme", "distribution", "expiresAt"] as const;
+  const optional = ["indexBase", "counts", "webUi", "distribution", "expiresAt"] as const;
   for (const name of optional) expect(readMachines([instance({}, without(name))]).machines.length).toBe(1);
 });
 

@@ -30,7 +30,7 @@ const unreadable = [
 ] as const;
 
 test("what every command reads may be written", () => {
-  expect(() => assertReadable({ ...given, role: "public_agent", index: "999", webScheme: "https" })).not.toThrow();
+  expect(() => assertReadable({ ...given, role: "public_agent", index: "999", webUi: "https" })).not.toThrow();
 });
 
 test.each(unreadable)("a creation that would write %j is refused before any request", async (change) => {

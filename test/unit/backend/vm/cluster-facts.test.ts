@@ -18,7 +18,7 @@ const facts = {
   variant: "oss",
   distribution: "own image",
   counts: { master: 1, agent: 0, public_agent: 0 },
-  webScheme: "http",
+  webUi: "http",
   createdAt: "2026-01-01T00:00:00.000Z",
   createdBy: "0.0.0+abc",
   bootId: "6f3a",
@@ -27,7 +27,7 @@ const facts = {
 
 test("cluster.json is read back, also one that lacks what it may lack", () => {
   expect(parseClusterFacts(facts, directory)).toEqual(facts as never);
-  const { webScheme: _, createdAt: __, bootId: ___, ...least } = facts;
+  const { webUi: _, createdAt: __, bootId: ___, ...least } = facts;
   expect(parseClusterFacts(least, directory)).toMatchObject(least);
 });
 

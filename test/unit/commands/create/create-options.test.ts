@@ -62,7 +62,7 @@ test.each([
 
 test("a checksum may be given in capital letters", async () => {
   const { values } = await parsed(["--artifact-sha256", "AB".repeat(32)], "/tmp");
-  expect(values).toMatchObject({ artifactSha256: "ab".repeat(32), masters: 1, agents: 1, publicAgents: 1 });
+  expect(values).toMatchObject({ artifactSha256: "ab".repeat(32), variant: "oss" });
 });
 
 /** What `cluster-vm create` makes of these words. */
@@ -104,7 +104,7 @@ test("help and completion know that a snapshot takes the artifact's place, on vi
     );
   };
   expect(helpOf(vmKind)).toContain("Usage: cluster-vm create [OPTIONS] [ARTIFACT_URL]\n");
-  expect(helpOf(vmKind)).toContain("(oss, enterprise) (required without --from)");
+  expect(helpOf(vmKind)).toContain("a platform of your own (required without --from)");
   expect(helpOf(containerKind)).not.toContain("--from");
   const { lines } = completionOffer(programFor(vmKind), ["zsh", "create", "--from", "default:installed", "--"]);
   const offered = lines.map((line) => line.split("\t")[0]);

@@ -3,8 +3,13 @@ import type { Variant } from "../../../../src/model/cluster-record.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { assertVariant, parseHead } from "../../../../src/platform/artifact/artifact-head.ts";
 
-const head = (text: string) =>
-  parseHead({ bytes: new TextEncoder().encode(text), sizeBytes: 9 }, "https://h.example/a?***");
+function head(text: string) {
+  const { layout, ...rest } = parseHead(
+    { bytes: new TextEncoder().encode(text), sizeBytes: 9 },
+    "https://h.example/a?***",
+  );
+  return { layout: layout?.name, ...rest };
+}
 
 test.each([
   ["#!/bin/bash\n# variant: oss\n", "oss", "cluster"],
@@ -17,7 +22,7 @@ test.each([
   ["#!/bin/bash\n", undefined, undefined],
   ["#!/bin/bash", undefined, undefined],
 ] as const)("%j tells variant %p, layout %p", (text, variant, layout) => {
-  expect(head(text)).toEqual({ variant, layout, sizeBytes: 9 });
+  expect(head(text)).toEqual({ variant, layout, platform: undefined, sizeBytes: 9 });
 });
 
 test.each([

@@ -11,7 +11,7 @@ const { signal } = new AbortController();
 /** Asks on a master to which a connection fails. */
 function ask(failure: Error) {
   const connections = { connect: async () => Promise.reject(failure) } as unknown as ConnectionPool;
-  return askOnMaster({} as NodeRecord, { layout: layouts[0], loginBody: "{}" }, connections, signal);
+  return askOnMaster({} as NodeRecord, { release: layouts[0].release!, loginBody: "{}" }, connections, signal);
 }
 
 test.each([
@@ -27,7 +27,7 @@ test("after an interruption, a lost connection is no answer", async () => {
     stop.abort(new Error("interrupted"));
     throw new ClusterError("connection-failed", "It is gone.", { transient: true });
   };
-  const question = { layout: layouts[0], loginBody: "{}" };
+  const question = { release: layouts[0].release!, loginBody: "{}" };
   const asking = askOnMaster({} as NodeRecord, question, { connect } as unknown as ConnectionPool, stop.signal);
   expect((await failureOf(asking)).message).toBe("interrupted");
 });

@@ -11,6 +11,7 @@ const installed: NodeReport = {
   checkStatus: 0,
   checkOutput: "",
   isTlsEnabled: false,
+  facts: "",
   log: [],
 };
 const waiting = (reason: string): unknown => ({ kind: "waiting", reason });
@@ -93,6 +94,7 @@ log=x=1
     checkStatus: 2,
     checkOutput: "first = line\nsecond",
     isTlsEnabled: true,
+    facts: "",
     log: ["x=1"],
   });
 });
@@ -107,7 +109,7 @@ test("3000 hostile checks and logs say nothing but what a check and a log say", 
     const head = "layout=cluster\nstatus=running\nunit=active\ncheck.status=7\n";
     const { checkOutput, log, ...others } = parseNodeReport(`${head}${lines("check")}${lines("log")}`);
     const said = { layout: "cluster", status: "running", unit: "active", setup: {}, checkStatus: 7 };
-    expect(others).toEqual({ ...said, isTlsEnabled: undefined });
+    expect(others).toEqual({ ...said, isTlsEnabled: undefined, facts: "" });
     expect(checkOutput.split("\n").length).toBe(text.split("\n").length);
     expect(log.length).toBe(Math.min(20, text.split("\n").length));
   }

@@ -1,0 +1,52 @@
+import type { PlatformFacts } from "../folder/platform-file.ts";
+import type { Layout } from "./layout.ts";
+
+/** Everything of such a platform on a node. The files below it are written by the platform's artifact; see folder/install.sh. */
+const root = "/opt/cluster-platform";
+const folder = `${root}/folder`;
+
+/** The layout of a platform that is a folder. Without facts, it has what all of them have in common. */
+export function folderLayout(facts?: PlatformFacts): Layout {
+  const { web, conditions = [], ports = [] } = facts ?? {};
+  return {
+    name: "folder",
+    headVariants: { none: "none" },
+    installScript: "platform_install.sh",
+    installRoles: { master: "master", agent: "agent", public_agent: "public_agent" },
+    returnEarlyFlag: "--no-block",
+    setupUnits: [],
+    versionFile: `${root}/version.json`,
+    installedVariant: () => "none",
+    environmentFile: `${root}/environment`,
+    testsFolders: [`${folder}/tests`, folder],
+    nodeChecks: [[`${root}/check-node`]],
+    nodeCheckWrapper: undefined,
+    bootstrapConfigFile: `${root}/web.json`,
+    web: web && {
+      place: { scheme: web.scheme, port: web.port, path: web.path },
+      authority: web.certificate === undefined ? undefined : { file: web.certificate },
+    },
+    secretFiles: [`${root}/secret`],
+    installedMarker: `${root}/installed`,
+    masterPorts: ports,
+    publicPorts: [...new Set([...(web === undefined ? [] : [web.port]), ...ports])],
+    variablePrefixes: ["CLUSTER_"],
+    needs: ["bash", "curl", "tar", "gzip", ...(conditions.includes("docker") ? ["docker"] : [])],
+    packages: facts?.packages ?? { apt: [], dnf: [] },
+    kernelModules: facts?.kernelModules ?? [],
+    enterpriseNeeds: [],
+    conditions: ({ nodesKeepTime }) => conditions.filter((each) => nodesKeepTime || each !== "clock-synchronized"),
+    imageSetup: "",
+    containerSetup: "",
+    installShims: () => ({}),
+    baseConfiguration: () => ({}),
+    configurationFormat: "json",
+    release: undefined,
+    factFiles: {
+      facts: `${root}/platform.json`,
+      secretFiles: `${root}/secret-files`,
+      logUnits: `${root}/log-units`,
+      logFiles: `${root}/log-files`,
+    },
+  };
+}
