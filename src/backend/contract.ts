@@ -13,6 +13,7 @@ import type {
   WebUi,
 } from "../model/cluster-record.ts";
 import type { BackendOption, OptionSchema, PlaceValues, SchemaValues } from "../model/option-schema.ts";
+import type { Checked } from "../system/checked.ts";
 import type { Runtime } from "../system/runtime.ts";
 
 /**
@@ -26,18 +27,17 @@ export interface BackendKind<
 > {
   readonly name: ClusterRecord["backend"];
   readonly summary: string;
-  /** The subject of `doctor`: "this machine and …". */
-  readonly doctorSubject: string;
   readonly options: Schema;
-  /** Finds problems with several options together, and with files of this machine. A value that was invalid by itself is absent. */
-  problems(given: Partial<SchemaValues<Schema>>): Promise<readonly string[]>;
-  /** The options in the form that `plan` needs. */
-  creationOptions(values: SchemaValues<Schema>): Options;
+  /**
+   * Checks several options together, and files of this machine, and returns the options in the form that `plan` needs. What is absent, such as a
+   * value that was invalid by itself, counts as its default.
+   */
+  parse(given: Partial<SchemaValues<Schema>>): Promise<Checked<Options>>;
   /** The pattern of the machines' ids, for `--node`. */
   readonly machineId: RegExp;
   /** Whether clusters end by themselves, and cost money until then. The others are ended by a command. */
   readonly hasLifetime: boolean;
-  /** The optional parts that the opened backend has, and no others; each with its text in the help. */
+  /** What the opened backend has beyond what all have, and nothing else; each with its text in the help. */
   readonly parts: Texts;
   /** Why SELinux can't be set to enforcing on nodes of this distribution; undefined if it can. */
   selinuxProblem(distribution: string): string | undefined;
@@ -47,44 +47,58 @@ export interface BackendKind<
     runtime: Runtime,
     signal: AbortSignal,
   ): Promise<Backend<Options> & PartsNamedIn<Texts>>;
-  /** The checks that `doctor` runs for this backend, in display order. Requests that the checks share end with the signal. */
-  checks(place: PlaceValues<Schema>, runtime: Runtime, signal: AbortSignal): Promise<readonly Check[]>;
+  readonly doctor: Doctor<Schema>;
 }
 
 export interface BackendSchema extends OptionSchema {
   readonly linuxDistribution: BackendOption<string> & { readonly default: string };
 }
 
-/** What only some backends can do. A program lacks the commands and options of the parts that its backend lacks. */
-interface BackendParts {
-  /** Saves clusters; the text says what a snapshot holds. */
-  readonly snapshots: Snapshots;
-  /** Plans a cluster that is made from a snapshot. Throws what `plan` does, and `snapshot-not-found`, `snapshot-unusable` and the like. */
-  readonly planCopy: (request: CopyRequest, signal: AbortSignal) => Promise<Creation>;
-  /** Lets other computers reach the nodes. Without it, only this machine can. Its places are regions, which exports name. */
-  readonly admission: Admission;
-  /** Lists the clusters of every place. */
-  readonly listAllPlaces: (signal: AbortSignal) => Promise<AllPlacesList>;
+interface Doctor<Schema extends BackendSchema> {
+  /** The object of "Check … for common problems": "this machine and …". */
+  readonly subject: string;
+  /** In display order. Requests that the checks share end with the signal. */
+  checks(place: PlaceValues<Schema>, runtime: Runtime, signal: AbortSignal): Promise<readonly Check[]>;
 }
 
-type PartTexts = { readonly [Part in keyof BackendParts]?: string };
+/** The help for what only some backends can do. A program lacks the commands and options for which its backend has no text. */
+interface PartTexts {
+  /** What a snapshot holds. */
+  readonly snapshots?: string;
+  /** For `planCopy` of the snapshots. */
+  readonly copies?: string;
+  readonly admission?: string;
+  /** For `listAll` of the place. */
+  readonly allPlaces?: string;
+}
 
-type PartsNamedIn<Texts> = {
-  readonly [
-    Part in keyof Texts & keyof BackendParts as undefined extends Texts[Part] ? never : Part
-  ]: BackendParts[Part];
-} & { readonly [Part in Exclude<keyof BackendParts, keyof Texts>]?: undefined };
+type PartsNamedIn<Texts> = Named<Texts, "snapshots", { snapshots: Snapshots }, { snapshots?: undefined }> &
+  Named<Texts, "admission", { admission: Admission }, { admission?: undefined }> &
+  Named<
+    Texts,
+    "copies",
+    { snapshots: Required<Pick<Snapshots, "planCopy">> },
+    { snapshots?: { planCopy?: undefined } }
+  > &
+  Named<Texts, "allPlaces", { place: Required<Pick<BackendPlace, "listAll">> }, { place?: { listAll?: undefined } }>;
 
-/** Types a backend by its own declarations. The compiler compares its parts with those that it opens with. */
+/** What the text requires of the opened backend: unknown if the texts aren't known either. */
+type Named<Texts, Text extends keyof PartTexts, Present, Absent> = Text extends keyof Texts
+  ? undefined extends Texts[Text]
+    ? unknown
+    : Present
+  : Absent;
+
+/** Types a backend by its own declarations. The compiler compares the texts with what it opens. */
 export const defineBackend = <const Schema extends BackendSchema, Options, const Texts extends PartTexts>(
   kind: BackendKind<Schema, Options, Texts>,
 ): BackendKind<Schema, Options, Texts> => kind;
 
 /** One kind of machines, in one place. */
-export interface Backend<Options> extends Partial<BackendParts> {
+export interface Backend<Options> {
   readonly name: ClusterRecord["backend"];
-  /** The place it works in, such as a region, and the name of the option that selects another; absent if this machine is the only place. */
-  readonly place: { readonly kind: string; readonly name: string; readonly option: string } | undefined;
+  /** Where it works; absent if this machine is the only place. */
+  readonly place?: BackendPlace;
   readonly nodes: NodeTraits;
 
   /**
@@ -95,8 +109,6 @@ export interface Backend<Options> extends Partial<BackendParts> {
 
   /** Sends one (paged) request. Returns `undefined` if there is no such cluster here. */
   find(clusterId: string, signal: AbortSignal): Promise<ClusterRecord | undefined>;
-  /** Finds the other places that have a cluster with this id. Called only on the error path. */
-  findInOtherPlaces(clusterId: string, signal: AbortSignal): Promise<OtherPlaces>;
   list(signal: AbortSignal): Promise<readonly ClusterRecord[]>;
   /**
    * Ends all machines of the cluster and removes everything that belongs to it, including requests of a killed create that only its folder knows.
@@ -105,6 +117,24 @@ export interface Backend<Options> extends Partial<BackendParts> {
   remove(cluster: ClusterName, signal: AbortSignal): Promise<void>;
   /** Console output of the machines, even of those that nobody can log in to. Best effort: never fails because of one node. */
   consoleOutput(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NamedText[]>;
+
+  /** Saves clusters. */
+  readonly snapshots?: Snapshots;
+  /** Lets other computers reach the nodes. Without it, only this machine can. Its places are regions, which exports name. */
+  readonly admission?: Admission;
+}
+
+/** One of several places, such as regions, that know nothing about each other's clusters. */
+export interface BackendPlace {
+  /** Such as "region". */
+  readonly kind: string;
+  readonly name: string;
+  /** The name of the option that selects another. */
+  readonly option: string;
+  /** Finds the other places that have a cluster with this id. Called only on the error path. */
+  findElsewhere(clusterId: string, signal: AbortSignal): Promise<OtherPlaces>;
+  /** Lists the clusters of every place. */
+  readonly listAll?: (signal: AbortSignal) => Promise<AllPlacesList>;
 }
 
 export interface AllPlacesList {
@@ -170,12 +200,7 @@ export interface ImagePreparation {
 export interface Creation {
   readonly summary: CreationSummary;
   readonly nodeCount: number;
-  /** The longest pause between two calls of `look`, in milliseconds. */
-  readonly lookEveryMs: number;
-  /** Milliseconds from when a machine has an address until a login must have succeeded. */
-  readonly loginLimitMs: number;
-  /** The longest pause between two attempts to log in, in milliseconds. */
-  readonly loginEveryMs: number;
+  readonly pace: CreationPace;
 
   /** Claims the id, and creates what the machines need. Throws `cluster-exists` if somebody else has claimed the id since. */
   claim(folder: CreationFolder, signal: AbortSignal): Promise<void>;
@@ -185,14 +210,14 @@ export interface Creation {
   look(signal: AbortSignal): Promise<ClusterRecord>;
   /** The current state, whatever happened to the cluster: for logs. */
   describe(signal: AbortSignal): Promise<ClusterRecord>;
-  /** The public half of the host key with which the node boots. */
-  firstHostKeyOf(node: NodeName): string;
-  /** Whether only this process and the node itself can know the private half. If not, the node gets another host key at its first login. */
-  readonly areFirstHostKeysPrivate: boolean;
-  /** Resolves once the node's first boot has finished. */
-  finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void>;
-  /** Why a node may never have answered, and how to fix it. `undefined`: nothing is known. */
-  whyUnreachable(signal: AbortSignal): Promise<{ readonly reason: string; readonly hint: string } | undefined>;
+  /** The host key with which the node boots. */
+  firstHostKey(node: NodeName): FirstHostKey;
+  /** Resolves once the node's first boot has finished. If absent, it has when the node accepts a login. */
+  readonly finishBoot?: (node: NodeRecord, shell: NodeShell, signal: AbortSignal) => Promise<void>;
+  /** Why a node may never have answered, and how to fix it. `undefined`, or absent: nothing is known. */
+  readonly whyUnreachable?: (
+    signal: AbortSignal,
+  ) => Promise<{ readonly reason: string; readonly hint: string } | undefined>;
 
   /**
    * Called after a failure of the launch or of a machine. Returns whether the machines can be launched again in another way; if so, `launch` is
@@ -204,10 +229,32 @@ export interface Creation {
   stop(signal: AbortSignal): Promise<void>;
   /** Removes everything, after `stop`. Resolves with a sentence about what is left, if anything. Safe to repeat. */
   remove(signal: AbortSignal): Promise<string | undefined>;
-  /** For users who asked to keep the machines of a failed creation: describes what exists, and how to remove it. */
-  describeKept(): string;
-  /** For a user who gives up now: describes what may be left, and how to remove it. `undefined`: nothing has been requested yet. */
-  describeRemains(): string | undefined;
+  /** Describes what exists now, and how to remove it. `undefined`: nothing has been requested yet. */
+  remains(): CreationRemains | undefined;
+}
+
+/** How often and how long a creation waits, in milliseconds. */
+export interface CreationPace {
+  /** The longest pause between two calls of `look`. */
+  readonly lookEveryMs: number;
+  /** The time from when a machine has an address until a login must have succeeded. */
+  readonly loginLimitMs: number;
+  /** The longest pause between two attempts to log in. */
+  readonly loginEveryMs: number;
+}
+
+export interface FirstHostKey {
+  /** `ssh-ed25519 AAAA…`. */
+  readonly publicKey: string;
+  /** Whether only this process and the node itself can know the private half. If not, the node gets another host key at its first login. */
+  readonly isPrivate: boolean;
+}
+
+export interface CreationRemains {
+  /** For users who asked to keep the machines of a failed creation; continues after "Kept as requested: ". */
+  readonly kept: string;
+  /** For users who give up now, or whose removal failed: what may be left, as sentences. */
+  readonly left: string;
 }
 
 /** Identifies a node within its cluster, even before its machine exists. */
@@ -244,7 +291,7 @@ export interface CreationSummary {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-/** Saves clusters under names and brings them back. Only some backends can; see `BackendParts`. */
+/** Saves clusters under names and brings them back. Only some backends can. */
 export interface Snapshots {
   /** Oldest first. */
   list(cluster: ClusterName, signal: AbortSignal): Promise<readonly SnapshotRecord[]>;
@@ -262,6 +309,8 @@ export interface Snapshots {
   delete(cluster: ClusterName, name: string, signal: AbortSignal): Promise<void>;
   /** Whether restored nodes continue where they were. Otherwise they boot from their disks. */
   readonly holdsMemory: boolean;
+  /** Plans a cluster that is made from a snapshot. Throws what `plan` does, and `snapshot-not-found`, `snapshot-unusable` and the like. */
+  readonly planCopy?: (request: CopyRequest, signal: AbortSignal) => Promise<Creation>;
 }
 
 export interface SnapshotRecord {
@@ -273,7 +322,7 @@ export interface SnapshotRecord {
   readonly isComplete: boolean;
 }
 
-/** Decides which addresses can reach the nodes of existing clusters; see `BackendParts`. */
+/** Decides which addresses can reach the nodes of existing clusters. */
 export interface Admission {
   list(cluster: ClusterName, signal: AbortSignal): Promise<readonly AdmittedRange[]>;
   /** Returns the admitted range. Safe to repeat. Throws `bad-usage` if the given text is not a range. */

@@ -10,23 +10,16 @@ import { helpOption, licensesOption, versionOption } from "./help/describe.ts";
 import { commandHelp } from "./help/help.ts";
 import { helpWidth } from "./help/prepared-help.ts";
 import { flagNames } from "./options/flag-names.ts";
-import type { Invocation } from "./options/option.ts";
 import { parseCommandLine } from "./options/parse.ts";
 import { Problems, nearest } from "./options/problems.ts";
 import { readWords } from "./options/words.ts";
-import { type Session, openSession } from "./session.ts";
+import { type Session, type SessionParts, openSession } from "./session.ts";
 import { Terminal } from "./terminal.ts";
 
 /** These variables make any Bun executable run other code or behave as Bun itself, so no child may inherit them. */
 const scrubbed = ["BUN_OPTIONS", "BUN_BE_BUN"];
 
-interface Run {
-  readonly program: Program;
-  readonly host: ProcessLike;
-  readonly terminal: Terminal;
-  readonly masker: Masker;
-  readonly invocation: Invocation;
-  readonly runtimeVariables: readonly string[];
+interface Run extends Omit<SessionParts, "format" | "verbosity"> {
   readonly areDumpsDisabled: boolean;
 }
 

@@ -26,6 +26,7 @@ import { retry } from "../system/retry.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { type Task, type TaskGroup, withTasks } from "../system/concurrency.ts";
 import { timeLimit, whileWaitingFor } from "../system/time-limit.ts";
+import { ruleOf, waits } from "../system/waits.ts";
 import { openConnections } from "./connections.ts";
 import { type CreateRequest, creationTooSlow } from "./create/create-request.ts";
 import { firstLogin } from "./create/first-login.ts";
@@ -51,7 +52,7 @@ export async function createCluster<Options>(
   using limit = timeLimit(deadlineMs - runtime.clock.now(), creationTooSlow(clusterId));
   const inTime = AbortSignal.any([signal, limit.signal]);
   const begun: { creation?: Creation } = {};
-  using _remains = request.onAbandon(() => begun.creation?.describeRemains() ?? "Nothing has been created.");
+  using _remains = request.onAbandon(() => begun.creation?.remains()?.left ?? "Nothing has been created.");
   try {
     const creation = await planMachines(request, { backend, install }, inTime);
     begun.creation = creation;
@@ -196,8 +197,7 @@ async function causeOf(
 }
 
 const logsLimitMs = 20_000;
-const limitMs = 9 * 60_000;
-const longestPauseMs = 15_000;
+const { limitMs } = waits.rollBack;
 
 export interface FailedCreation {
   /** Undefined if the creation was not even planned. */
@@ -222,7 +222,7 @@ export async function undoCreation(
   const { creation, directory } = failed;
   // Somebody may have run a command on a node meanwhile.
   await closeMasterConnections(directory, runtime.environment);
-  if (creation?.describeRemains() === undefined) return await forget(directory, "everything");
+  if (creation?.remains() === undefined) return await forget(directory, "everything");
   const work = { ...failed, creation };
   // If the id belongs to somebody else's cluster, nothing of this creation is worth saving or inspecting.
   const isWorthless = hasErrorId(error, "cluster-exists");
@@ -236,7 +236,7 @@ export async function undoCreation(
     }
     runtime.progress.warn(left);
   } catch (problem) {
-    runtime.progress.warn(`The removal failed: ${messageOf(problem)} ${creation.describeRemains()}`);
+    runtime.progress.warn(`The removal failed: ${messageOf(problem)} ${creation.remains()?.left ?? ""}`);
   }
   // If this can't be written, the creation counts as abandoned once this process has ended.
   await endCreation(directory, "abandoned").catch(() => {});
@@ -274,10 +274,9 @@ async function retryTransient<Result>(
   { clock, progress }: Pick<Runtime, "clock" | "progress">,
   signal: AbortSignal,
 ): Promise<Result> {
-  const pauseMs = (failures: number): number => Math.min(500 * 2 ** failures, longestPauseMs);
   const onFailure = (error: ClusterError): void => progress.waiting(`waiting ${aim}: ${messageOf(error)}`);
   try {
-    return await retry(task, { clock, deadlineMs: clock.now() + limitMs, pauseMs, onFailure }, signal);
+    return await retry(task, { ...ruleOf(waits.rollBack, clock), onFailure }, signal);
   } finally {
     progress.waiting("");
   }
@@ -285,7 +284,7 @@ async function retryTransient<Result>(
 
 async function keep(work: TouchedCreation, runtime: Runtime): Promise<void> {
   await saveLogs(work, runtime);
-  runtime.progress.note(`Kept as requested: ${work.creation.describeKept()}`);
+  runtime.progress.note(`Kept as requested: ${work.creation.remains()?.kept ?? ""}`);
   await endCreation(work.directory, "finished");
 }
 

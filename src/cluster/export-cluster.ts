@@ -6,7 +6,7 @@ import { parseClusterId, parseCreationId, parseRegion } from "../model/parse-val
 import { parseKey } from "../ssh/keys.ts";
 import { hostName, knownHostsText, parseKnownHosts } from "../ssh/known-hosts.ts";
 import { type CreationFiles, creationFiles } from "../store/creation-folder.ts";
-import { isMapping } from "../system/checked.ts";
+import { isMapping, object } from "../model/reader.ts";
 import { errorCode, isFileOrAbsent, writePrivateFile } from "../system/files/private-file.ts";
 import { readOwnText } from "../system/files/read-text.ts";
 import { parseJson } from "../system/parse-json.ts";
@@ -148,18 +148,16 @@ export async function parseHandOver(text: string, name: string): Promise<HandOve
   if (version !== formatVersion) throw otherVersion(name, typeof version === "number" && version > formatVersion);
   const { sha256, ...content } = found;
   if (sha256 !== checksum(content)) throw damaged(name, "its checksum is wrong");
-  const clusterId = parseClusterId(content["clusterId"]);
-  const creationId = parseCreationId(content["creationId"]);
-  const region = parseRegion(content["region"]);
+  const cluster = readCluster(content);
   const hostKeys = parseHostKeys(content["knownHosts"]);
   const privateKey = await parsePrivateKey(content["privateKey"]);
-  if (clusterId === undefined || creationId === undefined || region === undefined) {
-    throw damaged(name, "it does not name a cluster");
-  }
+  if (cluster === undefined) throw damaged(name, "it does not name a cluster");
   if (privateKey === undefined) throw damaged(name, "it has no usable private key");
   if (hostKeys === undefined) throw damaged(name, "it has no usable host keys");
-  return { clusterId, creationId, region, privateKey, hostKeys };
+  return { ...cluster, privateKey, hostKeys };
 }
+
+const readCluster = object({ clusterId: parseClusterId, creationId: parseCreationId, region: parseRegion });
 
 /** Finds changes and losses on the way. It doesn't depend on spaces and line ends, and proves nothing about who wrote the file. */
 const checksum = (content: unknown): string => createHash("sha256").update(JSON.stringify(content)).digest("hex");

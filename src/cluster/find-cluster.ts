@@ -1,4 +1,4 @@
-import type { Backend, OtherPlaces } from "../backend/contract.ts";
+import type { Backend, BackendPlace, OtherPlaces } from "../backend/contract.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { assertOwnFolder } from "../store/creation-folder.ts";
@@ -8,7 +8,7 @@ import { assertOwnFolder } from "../store/creation-folder.ts";
  * `machine-not-set-up` if the cluster's folder on this machine is a link to another place.
  */
 export async function findCluster(
-  backend: Pick<Backend<never>, "find" | "findInOtherPlaces" | "place">,
+  backend: Pick<Backend<never>, "find" | "place">,
   clusterId: string,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
@@ -17,20 +17,21 @@ export async function findCluster(
     await assertOwnFolder(cluster.directory);
     return cluster;
   }
-  const others = await backend.findInOtherPlaces(clusterId, signal);
-  const here = backend.place === undefined ? "" : ` in ${backend.place.kind} ${backend.place.name}`;
+  const { place } = backend;
+  const others = (await place?.findElsewhere(clusterId, signal)) ?? { places: [], unreachable: [] };
+  const here = place === undefined ? "" : ` in ${place.kind} ${place.name}`;
   throw new ClusterError("cluster-not-found", `There is no cluster "${clusterId}"${here}.`, {
-    hint: hintFor(backend, others),
+    hint: hintFor(place, others),
     facts: {
       cluster: clusterId,
-      ...(backend.place && { [backend.place.kind]: backend.place.name }),
+      ...(place && { [place.kind]: place.name }),
       elsewhere: others.places,
       ...(others.unreachable.length > 0 && { silent: others.unreachable }),
     },
   });
 }
 
-function hintFor({ place }: Pick<Backend<never>, "place">, { places, unreachable }: OtherPlaces): string {
+function hintFor(place: BackendPlace | undefined, { places, unreachable }: OtherPlaces): string {
   if (place !== undefined && places.length > 0) {
     const options = places.map((name) => `\`${place.option} ${name}\``);
     return `There is one in ${places.join(", ")}: add ${options.join(" or ")}.`;

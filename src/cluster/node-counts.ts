@@ -1,5 +1,4 @@
 import { type Counts, type Role, nodeCount, roles } from "../model/cluster-record.ts";
-import { outside } from "../outside-text.ts";
 import type { PlatformFacts } from "../platform/folder/platform-file.ts";
 import type { Checked } from "../system/checked.ts";
 
@@ -13,7 +12,7 @@ export const nodeCountProblem = (total: number): string | undefined =>
 /** How many nodes of each role the user asks for; undefined: the default. */
 export type AskedCounts = Readonly<Record<Role, number | undefined>>;
 
-export const countOptions = { master: "masters", agent: "agents", public_agent: "publicAgents" } as const;
+const countOptions = { master: "masters", agent: "agents", public_agent: "publicAgents" } as const;
 const usualCount = 1;
 
 /** Returns the numbers of a new cluster's nodes. The platform may have defaults and limits of its own. */
@@ -36,5 +35,5 @@ function limitProblems(role: Role, count: number, { name, nodes }: PlatformFacts
   const { min = 0, max = mostNodes } = nodes[role];
   if (count >= min && count <= max) return [];
   const limit = count < min ? `needs at least ${min}` : `allows at most ${max}`;
-  return [`\`${countOptions[role]}\`: the platform ${outside(name)} ${limit}, not ${count}`];
+  return [`\`${countOptions[role]}\`: the platform ${name} ${limit}, not ${count}`];
 }

@@ -1,6 +1,13 @@
 import { ClusterError } from "../errors.ts";
 import { assertSum } from "../platform/artifact/artifact-download.ts";
-import { type ArtifactHead, assertVariant, headLimitMs, parseHead, readArtifactHead, readFileStart } from "../platform/artifact/artifact-head.ts";
+import {
+  type ArtifactHead,
+  assertVariant,
+  headLimitMs,
+  parseHead,
+  readArtifactHead,
+  readFileStart,
+} from "../platform/artifact/artifact-head.ts";
 import type { ArtifactLocation } from "../platform/artifact/artifact-request.ts";
 import {
   type Configuration,
@@ -61,9 +68,9 @@ const workspaceBytes = 2e9;
 
 /** Fails as `machine-not-set-up` if the workspace has no room for an artifact. */
 export async function assertWorkspace(folder: string): Promise<void> {
-  const problem = await freeSpaceProblem(folder, workspaceBytes);
-  if (problem === undefined) return;
-  throw new ClusterError("machine-not-set-up", problem, {
+  const lack = await freeSpaceProblem(folder, workspaceBytes);
+  if (lack === undefined) return;
+  throw new ClusterError("machine-not-set-up", lack, {
     hint: "Set `workspaceDir` or TMPDIR to a folder with 2 GB of free space.",
     facts: { folder },
   });
@@ -134,7 +141,9 @@ export async function installationProblems(
   };
   const license = await resolveLicense(sources, signal);
   return [
-    ...(variant === undefined && given.hasWrongVariant !== true && (await needsVariant(artifact)) ? [variantRequired] : []),
+    ...(variant === undefined && given.hasWrongVariant !== true && (await needsVariant(artifact))
+      ? [variantRequired]
+      : []),
     ...(variant === "oss" && securityMode !== undefined
       ? ["`securityMode`: only the enterprise variant has security modes"]
       : []),

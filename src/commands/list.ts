@@ -44,7 +44,7 @@ export const listCommand = (kind: BackendKind) =>
 
 /** Such as `--all-regions`. The type has the option for every program, so that its value is `undefined` where it isn't declared. */
 function allPlacesOption(kind: BackendKind): { readonly allPlaces: Option<boolean> } {
-  const { listAllPlaces: summary } = kind.parts;
+  const { allPlaces: summary } = kind.parts;
   const [place = "place"] = Object.keys(placeOptions(kind));
   const options = summary === undefined ? {} : { allPlaces: flag({ flag: `--all-${place}s`, summary }) };
   return options as { readonly allPlaces: Option<boolean> };
@@ -55,9 +55,10 @@ async function findClusters(
   isOfAllPlaces: boolean,
   { progress, signal }: Context,
 ): Promise<readonly ClusterRecord[]> {
-  if (!isOfAllPlaces || backend.listAllPlaces === undefined) return backend.list(signal);
-  const { clusters, unreachable } = await backend.listAllPlaces(signal);
-  for (const { place, reason } of unreachable) progress.warn(`cannot list the clusters in ${place}: ${reason}`);
+  const { place } = backend;
+  if (!isOfAllPlaces || place?.listAll === undefined) return backend.list(signal);
+  const { clusters, unreachable } = await place.listAll(signal);
+  for (const each of unreachable) progress.warn(`cannot list the clusters in ${each.place}: ${each.reason}`);
   return clusters;
 }
 

@@ -12,11 +12,11 @@ export const syncCommand = (kind: BackendKind) =>
     name: "sync",
     summary: "Sync test and bootstrap files from a checkout to the masters",
     description:
-      "Send the integration tests and the bootstrap library to all masters at the same time. They come from a checkout of the platform's repository, open source or enterprise. Only changed files are sent: a file counts as unchanged if its size and modification time match those on the master, or if its contents do. A master gets either all of the changes or none of them.",
+      "Send the integration tests and the bootstrap library to all masters at the same time. They come from a checkout of the platform's repository, open source or enterprise, or from the tests folder of a platform of your own. Only changed files are sent: a file counts as unchanged if its size and modification time match those on the master, or if its contents do. A master gets either all of the changes or none of them.",
     positionals: {
       checkout: argument(checkout, {
         name: "CHECKOUT_DIR",
-        summary: "The checkout",
+        summary: "The checkout, or the folder of a platform of your own",
         environment: "CLUSTER_CHECKOUT_DIR",
         defaultText: "the current folder",
       }),

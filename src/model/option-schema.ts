@@ -42,14 +42,14 @@ type Given<Schema> = {
 };
 
 /**
- * Reads and checks the options that a program passes, like those of a command line. Throws `bad-usage` with every problem. `problemsOf` checks
+ * Reads and checks the options that a program passes, like those of a command line. Throws `bad-usage` with every problem. `parse` checks
  * several values together; a value that was invalid by itself is absent.
  */
-export function readOptions<Schema extends OptionSchema>(
+export function readOptions<Schema extends OptionSchema, Options>(
   schema: Schema,
   given: Given<Schema>,
-  problemsOf: (values: Partial<SchemaValues<Schema>>) => readonly string[],
-): SchemaValues<Schema> {
+  parse: (values: Partial<SchemaValues<Schema>>) => Parsed<Options>,
+): { readonly values: SchemaValues<Schema>; readonly options: Options } {
   const problems: string[] = [];
   const values = Object.entries(schema).map(([name, option]) => {
     const texts = [given[name] ?? []].flat().map(String);
@@ -58,10 +58,16 @@ export function readOptions<Schema extends OptionSchema>(
     return [name, option.repeatable === true ? read : texts.length === 0 ? option.default : read[0]];
   });
   const together = Object.fromEntries(values) as SchemaValues<Schema>;
-  problems.push(...problemsOf(together));
-  if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
-  return together;
+  const outcome = parse(together);
+  problems.push(...(outcome.problems ?? []));
+  if (outcome.problems !== undefined || problems.length > 0)
+    throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
+  return { values: together, options: outcome.value };
 }
+
+type Parsed<Options> =
+  | { readonly value: Options; readonly problems?: undefined }
+  | { readonly value?: undefined; readonly problems: readonly string[] };
 
 /** Returns the value in a list, or an empty list if the text was rejected. */
 function readText(option: BackendOption, text: string, onProblem: (problem: string) => void): readonly unknown[] {

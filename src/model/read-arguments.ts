@@ -1,4 +1,5 @@
 import { ClusterError, quoted } from "../errors.ts";
+import { isMapping } from "./reader.ts";
 
 /**
  * Run-time checks of what programs pass to the library. Its types say the same, but JavaScript has none, and a creation must not begin with a value
@@ -42,7 +43,7 @@ export function readArguments<Given extends object>(
 }
 
 function shapeProblems(given: unknown, shape: Readonly<Record<string, Argument>>): readonly string[] {
-  if (!isObject(given)) return [`${shown(given)} is not an object with options`];
+  if (!isMapping(given)) return [`${shown(given)} is not an object with options`];
   const unknown = Object.keys(given).filter((name) => !Object.hasOwn(shape, name) && given[name] !== undefined);
   return [
     ...unknown.map((name) => `${quoted(name)} is not one of ${Object.keys(shape).join(", ")}`),
@@ -57,9 +58,6 @@ function shapeProblems(given: unknown, shape: Readonly<Record<string, Argument>>
 
 const refused = (problems: readonly string[]): ClusterError =>
   new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
-
-const isObject = (given: unknown): given is Readonly<Record<string, unknown>> =>
-  typeof given === "object" && given !== null && !Array.isArray(given);
 
 /** Names only the kind of a value that is no text or number: it may hold a secret. */
 function shown(given: unknown): string {
@@ -132,7 +130,7 @@ export const listOf =
 export const mappingOf =
   (check: Check, checkName: Check = () => undefined): Check =>
   (given) => {
-    if (!isObject(given)) return wrongType(given, "an object");
+    if (!isMapping(given)) return wrongType(given, "an object");
     const entries = Object.entries(given);
     return firstProblem(entries.map(([name, value]) => [quoted(name), checkName(name) ?? check(value)]));
   };

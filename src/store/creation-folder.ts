@@ -2,10 +2,9 @@ import { readdir, realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { ClusterError } from "../errors.ts";
 import { parseClusterId, parseCreationId } from "../model/parse-values.ts";
-import { isMapping } from "../system/checked.ts";
+import * as read from "../model/reader.ts";
 import { errorCode, isAccessible, makePrivateFolder, writePrivateFile } from "../system/files/private-file.ts";
-import { readOwnText } from "../system/files/read-text.ts";
-import { parseJson } from "../system/parse-json.ts";
+import { readOwnJson } from "../system/files/read-text.ts";
 import {
   type ProcessIdentity,
   identifyThisProcess,
@@ -191,29 +190,23 @@ async function writeCreation(
 
 /** `undefined` if there is no creation, a newer program wrote it, or it does not belong to this folder. */
 async function readCreation(directory: string): Promise<Creation | undefined> {
-  try {
-    if (!(await isOwnFolder(directory))) return undefined;
-    return parseCreation(parseJson(await readOwnText(creationFiles(directory).creation)), directory);
-  } catch {
-    return undefined;
-  }
+  if (!(await isOwnFolder(directory).catch(() => false))) return undefined;
+  return readOwnJson(creationFiles(directory).creation, (found) => parseCreation(found, directory));
 }
 
 /** Parses the JSON of `creation.json`; undefined if it has another shape, or names another creation than its folder does. */
 export function parseCreation(found: unknown, directory: string): Creation | undefined {
   const name = creationOfDirectory(directory);
-  if (!isMapping(found) || found["schemaVersion"] !== 1 || name === undefined) return undefined;
-  if (found["clusterId"] !== name.clusterId || found["creationId"] !== name.creationId) return undefined;
-  const state = creationStates.find((candidate) => candidate === found["state"]);
-  // An owner that can't be identified counts as none, because nobody can say that it is gone.
-  const owner = parseProcessIdentity(found["owner"]);
-  return state === undefined ? undefined : { schemaVersion: 1, ...name, state, owner };
+  if (name === undefined) return undefined;
+  const reader = read.object({
+    schemaVersion: read.oneOf(1),
+    clusterId: read.oneOf(name.clusterId),
+    creationId: read.oneOf(name.creationId),
+    state: read.oneOf(...creationStates),
+    // An owner that can't be identified counts as none, because nobody can say that it is gone.
+    owner: read.lenient(parseProcessIdentity),
+  });
+  return reader(found);
 }
 
-async function folderNames(path: string): Promise<readonly string[]> {
-  try {
-    return await readdir(path);
-  } catch {
-    return [];
-  }
-}
+const folderNames = async (path: string): Promise<readonly string[]> => readdir(path).catch(() => []);

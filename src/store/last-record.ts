@@ -1,11 +1,5 @@
 import { stat } from "node:fs/promises";
-import {
-  type ClusterRecord,
-  type ClusterState,
-  type NodeRecord,
-  type NodeState,
-  byRoleAndIndex,
-} from "../model/cluster-record.ts";
+import { type ClusterRecord, byRoleAndIndex } from "../model/cluster-record.ts";
 import {
   parseDistribution,
   parseIndex,
@@ -18,10 +12,9 @@ import {
   parseVariant,
   parseWebUi,
 } from "../model/parse-values.ts";
-import { isMapping } from "../system/checked.ts";
+import * as read from "../model/reader.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
-import { readOwnText } from "../system/files/read-text.ts";
-import { parseJson } from "../system/parse-json.ts";
+import { readOwnJson, readOwnText } from "../system/files/read-text.ts";
 import { creationFiles, creationOfDirectory, presentCreations } from "./creation-folder.ts";
 
 /** Keeps a record in the cluster's folder, if this machine has that folder and may write to it. */
@@ -54,71 +47,53 @@ export async function findLastRecord(
 
 async function readLastRecord(directory: string): Promise<ClusterRecord | undefined> {
   const { lastRecord } = creationFiles(directory);
-  try {
-    if (((await stat(lastRecord)).mode & 0o022) !== 0) return undefined;
-    return parseLastRecord(parseJson(await readOwnText(lastRecord)), directory);
-  } catch {
-    return undefined;
-  }
+  const information = await stat(lastRecord).catch(() => undefined);
+  if (information === undefined || (information.mode & 0o022) !== 0) return undefined;
+  return readOwnJson(lastRecord, (found) => parseLastRecord(found, directory));
 }
 
 /** Parses the JSON of such a file; undefined if it has another shape, or is about another creation than its folder. */
 export function parseLastRecord(found: unknown, directory: string): ClusterRecord | undefined {
   const name = creationOfDirectory(directory);
-  if (!isMapping(found) || found["schemaVersion"] !== 1 || !isMapping(found["cluster"])) return undefined;
-  const { cluster } = found;
-  const variant = parseVariant(cluster["variant"]);
-  const distribution = parseDistribution(cluster["distribution"]);
-  const region = parseRegion(cluster["region"]);
-  const state = clusterStates.find((each) => each === cluster["state"]);
-  const nodes = Array.isArray(cluster["nodes"]) ? cluster["nodes"].map(parseNode) : [];
-  if (name === undefined || cluster["id"] !== name.clusterId || cluster["creationId"] !== name.creationId)
-    return undefined;
-  if (cluster["backend"] !== "cloud" || variant === undefined || distribution === undefined) return undefined;
-  if (region === undefined || state === undefined || nodes.length === 0) return undefined;
-  const known = nodes.filter((node) => node !== undefined);
-  if (known.length < nodes.length) return undefined;
-  const webUi = parseWebUi(cluster["webUi"]);
+  const cluster = readFile(found)?.cluster;
+  if (name === undefined || cluster?.id !== name.clusterId || cluster.creationId !== name.creationId) return undefined;
+  const { webUi, nodes, ...others } = cluster;
+  if (nodes.length === 0) return undefined;
   return {
-    id: name.clusterId,
-    creationId: name.creationId,
-    backend: "cloud",
-    region,
-    variant,
-    distribution,
-    state,
-    createdAt: parseMoment(cluster["createdAt"]),
-    expiresAt: parseMoment(cluster["expiresAt"]),
+    ...others,
     ...(webUi !== undefined && { webUi }),
-    nodes: known.toSorted(byRoleAndIndex),
+    nodes: nodes.toSorted(byRoleAndIndex),
     directory,
   };
 }
 
-const clusterStates: readonly ClusterState[] = ["starting", "running", "incomplete", "ending"];
-const nodeStates: readonly NodeState[] = ["starting", "running", "ending", "ended"];
+/** A node without an address has an empty one. */
+const host = read.withDefault(parseIpv4, "");
 
-function parseNode(found: unknown): NodeRecord | undefined {
-  if (!isMapping(found) || !isMapping(found["ssh"]) || !isMapping(found["web"])) return undefined;
-  const { id, ssh, web } = found;
-  const role = parseRole(found["role"]);
-  const index = parseIndex(found["index"]);
-  const state = nodeStates.find((each) => each === found["state"]);
-  const user = parseUserName(ssh["user"]);
-  const ports = [parsePort(ssh["port"]), parsePort(web["httpPort"]), parsePort(web["httpsPort"])];
-  const [sshPort, httpPort, httpsPort] = ports;
-  if (typeof id !== "string" || !/^i-[0-9a-f]{1,32}$/.test(id)) return undefined;
-  if (role === undefined || index === undefined || state === undefined || user === undefined) return undefined;
-  if (sshPort === undefined || httpPort === undefined || httpsPort === undefined) return undefined;
-  return {
-    id,
-    role,
-    index,
-    state,
-    publicAddress: parseIpv4(found["publicAddress"]),
-    privateAddress: parseIpv4(found["privateAddress"]),
-    // A node without an address has an empty one.
-    ssh: { host: parseIpv4(ssh["host"]) ?? "", port: sshPort, user },
-    web: { host: parseIpv4(web["host"]) ?? "", httpPort, httpsPort },
-  };
-}
+const readFile = read.object({
+  schemaVersion: read.oneOf(1),
+  cluster: read.object({
+    id: read.string,
+    creationId: read.string,
+    backend: read.oneOf("cloud"),
+    region: parseRegion,
+    variant: parseVariant,
+    distribution: parseDistribution,
+    state: read.oneOf("starting", "running", "incomplete", "ending"),
+    createdAt: read.lenient(parseMoment),
+    expiresAt: read.lenient(parseMoment),
+    webUi: read.lenient(parseWebUi),
+    nodes: read.list(
+      read.object({
+        id: read.matching(/^i-[0-9a-f]{1,32}$/),
+        role: parseRole,
+        index: parseIndex,
+        state: read.oneOf("starting", "running", "ending", "ended"),
+        publicAddress: read.lenient(parseIpv4),
+        privateAddress: read.lenient(parseIpv4),
+        ssh: read.object({ host, port: parsePort, user: parseUserName }),
+        web: read.object({ host, httpPort: parsePort, httpsPort: parsePort }),
+      }),
+    ),
+  }),
+});

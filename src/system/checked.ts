@@ -15,7 +15,3 @@ export function accepted<Value>(checked: Checked<Value>): Value {
   if (checked.problems === undefined) return checked.value;
   throw new ClusterError("bad-usage", checked.problems.join("; "), { facts: { problems: checked.problems } });
 }
-
-/** Whether a parsed value (JSON, YAML) is an object with keys, not a list and not null. */
-export const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -23,6 +23,10 @@ const growing =
 
 /** Every retry and every poll with a rhythm of its own, and the reason for it. */
 export const waits = {
+  // Every backend
+  /** A creation that failed still has to be removed. After this time, the user learns what is left. */
+  rollBack: { pauseMs: growing(1_000, 2, 15_000), limitMs: 9 * 60_000 },
+
   // The cloud's API
   /** The SDK's own retries last only seconds. After this time, machines that cost money are given up. */
   apiOutage: { pauseMs: growing(1_000, 2, 15_000), limitMs: 5 * 60_000 },

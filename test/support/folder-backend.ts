@@ -19,7 +19,6 @@ export function folderBackend(machines: FolderMachines): FolderBackend {
   const destroyed: string[] = [];
   const backend: Backend<undefined> = {
     name: "container",
-    place: undefined,
     nodes: {
       ipDetect: "#!/bin/sh\necho 192.0.2.7\n",
       ipDetectPublic: undefined,
@@ -28,7 +27,6 @@ export function folderBackend(machines: FolderMachines): FolderBackend {
     },
     plan: async (request) => creationOf(request, machines, (cluster) => standing.set(cluster.id, cluster)),
     find: async (id) => standing.get(id),
-    findInOtherPlaces: async () => ({ places: [], unreachable: [] }),
     list: async () => [...standing.values()],
     remove: async ({ id }) => {
       standing.delete(id);
@@ -50,9 +48,7 @@ function creationOf(
   return {
     summary: { lines: [], facts: {} },
     nodeCount: machines.nodes.length,
-    lookEveryMs: 50,
-    loginLimitMs: 10_000,
-    loginEveryMs: 100,
+    pace: { lookEveryMs: 50, loginLimitMs: 10_000, loginEveryMs: 100 },
     claim: async (folder) => {
       state.folder = { creationId: folder.creationId, directory: folder.directory };
       await pinHostKeys(machines, folder.directory);
@@ -64,14 +60,10 @@ function creationOf(
       return cluster;
     },
     describe: async () => present(),
-    areFirstHostKeysPrivate: false,
-    firstHostKeyOf: () => generateKeyPair("first").publicKey,
-    finishBoot: async () => {},
-    whyUnreachable: async () => undefined,
+    firstHostKey: () => ({ publicKey: generateKeyPair("first").publicKey, isPrivate: false }),
     stop: async () => {},
     remove: async () => undefined,
-    describeKept: () => "",
-    describeRemains: () => "Machines may be left.",
+    remains: () => ({ kept: "", left: "Machines may be left." }),
   };
 }
 

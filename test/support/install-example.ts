@@ -39,6 +39,14 @@ INSTALL
 esac
 `;
 
+/** A place without others. */
+export const examplePlace = {
+  kind: "region",
+  name: "us-west-2",
+  option: "region",
+  findElsewhere: async () => ({ places: [], unreachable: [] }),
+};
+
 /** A configuration to add to the base, without a license. */
 export const added = (values: Configuration): AddedConfiguration => ({
   kind: "added",

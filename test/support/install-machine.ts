@@ -154,7 +154,7 @@ async function startMachine({ folder, role, index, programs }: MachineRequest): 
   };
 }
 
-const rootPaths = /(?<![\w.])\/(var\/lib|var\/log|etc|opt|run|proc\/net|proc\/1)\//g;
+const rootPaths = /(?<![\w.])\/(var\/lib|var\/log|etc|opt|run|proc\/net|proc\/1|sys\/module|lib\/modules)\//g;
 const rootPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** Redirects paths in commands, and in scripts from stdin, to the machine's folder. Uploads stay unchanged. */

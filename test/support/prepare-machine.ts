@@ -1,5 +1,6 @@
 import { chmod, lchown, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Layout } from "../../src/platform/layouts/layout.ts";
 import { dcosLayout } from "../../src/platform/layouts/dcos.ts";
 import { prepareScript } from "../../src/platform/install/prepare/prepare-node.ts";
 import { completeScript } from "../../src/platform/install/phase.ts";
@@ -50,6 +51,8 @@ export interface Prepared extends Ended {
 }
 
 interface PrepareRequest {
+  /** Default: that of DC/OS. */
+  readonly layout?: Layout;
   /** Separated by commas. Default: none. */
   readonly conditions?: string;
   readonly isContainer?: boolean;
@@ -97,7 +100,7 @@ export async function prepare(
   for (const [file, text] of Object.entries(request.files ?? {})) await Bun.write(join(root, file), text);
   const path = `PATH=${root}/bin\n`;
   // Docker isn't started, because only a recorder of calls is installed.
-  const script = intoFolder(completeScript(prepareScript(dcosLayout)), root)
+  const script = intoFolder(completeScript(prepareScript(request.layout ?? dcosLayout)), root)
     .replace(`PATH=${root}/bin:/usr/bin:/bin\n`, path)
     .replace("\nstart_docker() {", "\nstart_docker() {\n  return 0");
   if (script.split("PATH=").length !== 2 || !script.includes(path))

@@ -47,7 +47,19 @@ export async function createCloudBackend({ region }: CloudPlace, runtime: Runtim
   const read = clusterReader(runtime);
   return {
     name: "cloud" as const,
-    place: { kind: "region", name: region, option: "region" },
+    place: {
+      kind: "region",
+      name: region,
+      option: "region",
+      findElsewhere: async (clusterId, findSignal) => findInOtherRegions(open, region, clusterId, findSignal),
+      listAll: async (listSignal) =>
+        listAllRegions(
+          open,
+          region,
+          async (name, instances) => (await read(instances, placeOf(name))).clusters,
+          listSignal,
+        ),
+    },
     nodes: {
       ipDetect,
       ipDetectPublic,
@@ -63,18 +75,10 @@ export async function createCloudBackend({ region }: CloudPlace, runtime: Runtim
       const reading = await read(await withRegionAdvice(open, region, ask, findSignal), place);
       return pickCluster(reading, clusterId, reading.creationIds);
     },
-    findInOtherPlaces: async (clusterId, findSignal) => findInOtherRegions(open, region, clusterId, findSignal),
     list: async (listSignal) => {
       const ask = () => describeInstances(api, "all", listSignal);
       return (await read(await withRegionAdvice(open, region, ask, listSignal), place)).clusters;
     },
-    listAllPlaces: async (listSignal) =>
-      listAllRegions(
-        open,
-        region,
-        async (name, instances) => (await read(instances, placeOf(name))).clusters,
-        listSignal,
-      ),
     remove: async (cluster, removeSignal) => removeCluster(api, cluster, runtime, removeSignal),
     admission: cloudAdmission(api, runtime.environment),
     consoleOutput: async (cluster, outputSignal) => clusterConsoleOutput(api, cluster, outputSignal),

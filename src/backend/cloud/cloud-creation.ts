@@ -4,7 +4,15 @@ import { outside } from "../../outside-text.ts";
 import { creationDirectory } from "../../store/creation-folder.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import type { Creation, CreationFolder, CreationSummary, NodeName, NodeShell } from "../contract.ts";
+import type {
+  Creation,
+  CreationFolder,
+  CreationRemains,
+  CreationSummary,
+  FirstHostKey,
+  NodeName,
+  NodeShell,
+} from "../contract.ts";
 import { awaitFirstBoot, hostKeyPerRole, userData, usualFirstBootLimitMs } from "../shared/first-boot.ts";
 import { wasRefused } from "./api/api-errors.ts";
 import { type CloudApi, describeInstances } from "./api/api.ts";
@@ -29,10 +37,7 @@ const groupGraceMs = 5_000;
 export class CloudCreation implements Creation {
   readonly summary: CreationSummary;
   readonly nodeCount: number;
-  readonly lookEveryMs = 5_000;
-  readonly loginLimitMs = 10 * 60_000;
-  readonly loginEveryMs = 1_500;
-  readonly areFirstHostKeysPrivate = false;
+  readonly pace = { lookEveryMs: 5_000, loginLimitMs: 10 * 60_000, loginEveryMs: 1_500 };
   readonly #plan: CloudPlan;
   /** For everything except rolling back, which has its own retries. */
   readonly #retryingApi: CloudApi;
@@ -173,8 +178,8 @@ export class CloudCreation implements Creation {
     };
   }
 
-  firstHostKeyOf(node: NodeName): string {
-    return this.#hostKeys.of(node).publicKey;
+  firstHostKey(node: NodeName): FirstHostKey {
+    return { publicKey: this.#hostKeys.of(node).publicKey, isPrivate: false };
   }
 
   async finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {
@@ -187,7 +192,7 @@ export class CloudCreation implements Creation {
     await this.#requireMetadata2(node.id, name, signal);
   }
 
-  async whyUnreachable(signal: AbortSignal): ReturnType<Creation["whyUnreachable"]> {
+  async whyUnreachable(signal: AbortSignal): ReturnType<NonNullable<Creation["whyUnreachable"]>> {
     const reason = await whyUnreachableText(this.#runtime.environment, this.#plan.resolved.cidrs, signal);
     const hint = "Create the cluster again, and pass the addresses that must reach it with `adminCidrs`.";
     return reason === undefined ? undefined : { reason, hint };
@@ -221,19 +226,16 @@ export class CloudCreation implements Creation {
     }
   }
 
-  describeKept(): string {
-    const ids = this.#machineIds;
-    const what = ids.length === 0 ? "no machines" : `machines ${ids.join(", ")}`;
-    return `${what}. They terminate automatically at ${this.#claimed().expiresAt.toISOString()}.`;
-  }
-
-  describeRemains(): string | undefined {
+  remains(): CreationRemains | undefined {
     const { made } = this.#state;
     if (made === undefined) return undefined;
-    const ids = this.#machineIds;
-    const machines = ids.length === 0 ? "Machines of this creation" : `Machines ${ids.join(", ")}`;
+    const ids = this.#machineIds.join(", ");
     const group = made.groupId === undefined ? "its security group" : `security group ${made.groupId}`;
-    return `${machines} may be left in region ${this.#plan.api.region}: they terminate automatically at ${made.expiresAt.toISOString()}; the next create there removes ${group}.`;
+    const end = `terminate automatically at ${made.expiresAt.toISOString()}`;
+    return {
+      kept: `${ids === "" ? "no machines" : `machines ${ids}`}. They ${end}.`,
+      left: `${ids === "" ? "Machines of this creation" : `Machines ${ids}`} may be left in region ${this.#plan.api.region}: they ${end}; the next create there removes ${group}.`,
+    };
   }
 
   get #machineIds(): readonly string[] {

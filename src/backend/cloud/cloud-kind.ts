@@ -1,30 +1,31 @@
 import { defineBackend } from "../contract.ts";
 import { defaultDistribution, selinuxProblem } from "./launch/distributions.ts";
-import { cloudOptions, cloudProblems, cloudSchema, defaultInstanceType } from "./options.ts";
+import { cloudSchema, defaultInstanceType, parseCloudOptions } from "./options.ts";
 
 /** Everything specific to `cluster-cloud`: regions, tags, instance types and so on. */
 export const cloudKind = defineBackend({
   name: "cloud",
   summary: "Create and manage test clusters on cloud instances",
-  doctorSubject: "this machine and the account",
   options: cloudSchema,
-  problems: async (given) => Promise.resolve(cloudProblems(given)),
-  creationOptions: cloudOptions,
+  parse: async (given) => Promise.resolve(parseCloudOptions(given)),
   machineId: /^i-[0-9a-f]{8,17}$/,
   hasLifetime: true,
   parts: {
     admission:
       "Let this computer's public address, or the given addresses, reach the nodes over SSH and open the web UI. Only rules of the cluster's own security group are changed. The command needs no SSH key of the cluster, so run it before `import`.",
-    listAllPlaces: "List the clusters of every region that is enabled for the account",
+    allPlaces: "List the clusters of every region that is enabled for the account",
   },
   selinuxProblem,
   open: async ({ region }, runtime, signal) => {
     const { createCloudBackend } = await import("./cloud-backend.ts");
     return createCloudBackend({ region }, runtime, signal);
   },
-  checks: async ({ region }, runtime, signal) => {
-    const { cloudChecks } = await import("./checks/checks.ts");
-    const defaults = { region, distribution: defaultDistribution, instanceType: defaultInstanceType };
-    return cloudChecks(defaults, runtime, signal);
+  doctor: {
+    subject: "this machine and the account",
+    checks: async ({ region }, runtime, signal) => {
+      const { cloudChecks } = await import("./checks/checks.ts");
+      const defaults = { region, distribution: defaultDistribution, instanceType: defaultInstanceType };
+      return cloudChecks(defaults, runtime, signal);
+    },
   },
 });

@@ -11,6 +11,7 @@ import {
   required,
   type Shape,
 } from "../../model/read-arguments.ts";
+import type { Checked } from "../../system/checked.ts";
 import { cidrProblem } from "./admin-cidrs.ts";
 import { defaultDistribution, distributions } from "./launch/distributions.ts";
 import { type CustomTag, tagNames } from "./tags.ts";
@@ -75,42 +76,26 @@ export const cloudSchema = {
   linuxDistribution: distributionOption(distributions, defaultDistribution),
 } as const;
 
-export type CloudValues = SchemaValues<typeof cloudSchema>;
-
-export function cloudOptions({
-  instanceType,
-  customTags,
-  adminCidrs,
-  subnetId,
-  image,
-  sshUser,
-}: CloudValues): CloudOptions {
-  return {
-    instanceType,
-    customTags,
-    adminCidrs,
-    ...(subnetId !== undefined && { subnetId }),
-    ...(image !== undefined && { image: { id: image, user: sshUser ?? "" } }),
-  };
-}
-
 function readTag(given: string): CustomTag {
   const colon = given.indexOf(":");
   if (colon < 1) throw new ClusterError("bad-usage", `${quoted(given)} is not of the form <TAG_KEY>:<TAG_VALUE>`);
   return { key: given.slice(0, colon), value: given.slice(colon + 1) };
 }
 
-/** Finds problems with combinations of values and with address ranges. */
-export function cloudProblems(values: Partial<CloudValues>): readonly string[] {
-  const { adminCidrs = [], customTags = [], image, sshUser } = values;
+/** Checks combinations of values and address ranges. */
+export function parseCloudOptions(values: Partial<SchemaValues<typeof cloudSchema>>): Checked<CloudOptions> {
+  const { instanceType = defaultInstanceType, adminCidrs = [], customTags = [], subnetId, image, sshUser } = values;
   const ranges = adminCidrs.flatMap((range) => cidrProblem(range) ?? []);
   const tags = customTags.flatMap(({ key, value }, index) => tagProblem(key, value, customTags.slice(0, index)) ?? []);
   const isHalf = (image === undefined) !== (sshUser === undefined);
-  return [
+  const problems = [
     ...ranges.map((problem) => `\`adminCidrs\`: ${problem}`),
     ...tags.map((problem) => `\`customTags\`: ${problem}`),
     ...(isHalf ? ["`image` and `sshUser`: pass both or neither"] : []),
   ];
+  if (problems.length > 0) return { problems };
+  const ownImage = image !== undefined && sshUser !== undefined && { image: { id: image, user: sshUser } };
+  return { value: { instanceType, customTags, adminCidrs, ...(subnetId !== undefined && { subnetId }), ...ownImage } };
 }
 
 /** EC2 allows 50 tags per resource. Some of them are ours, and `Name` is added to every resource. */
@@ -182,7 +167,6 @@ export function readCloudOptions(given: CloudBackendOptions): {
   };
   // In the library, a key may contain a colon. In text, it would look like the colon before the value.
   const customTags = Object.entries(tags).map(([key, value]) => ({ key, value }));
-  const values = readOptions(cloudSchema, texts, (read) => cloudProblems({ ...read, customTags }));
-  const { region, linuxDistribution } = values;
-  return { region, distribution: linuxDistribution, options: cloudOptions({ ...values, customTags }) };
+  const { values, options } = readOptions(cloudSchema, texts, (read) => parseCloudOptions({ ...read, customTags }));
+  return { region: values.region, distribution: values.linuxDistribution, options };
 }

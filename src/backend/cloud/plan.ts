@@ -2,7 +2,7 @@ import { countsText, nodeCount, roles } from "../../model/cluster-record.ts";
 import type { Environment } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
 import type { CreationFolder, CreationRequest, CreationSummary } from "../contract.ts";
-import { assertReadable } from "../shared/assert-readable.ts";
+import { assertReadable } from "../shared/found-texts.ts";
 import { assertCgroups1, cgroups1Advice } from "../shared/machine-errors.ts";
 import { normalizeCidr } from "./admin-cidrs.ts";
 import type { CloudApi } from "./api/api.ts";

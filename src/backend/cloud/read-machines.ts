@@ -6,22 +6,11 @@ import {
   type NodeState,
   nodeReference,
 } from "../../model/cluster-record.ts";
-import {
-  parseClusterId,
-  parseCounts,
-  parseCreationId,
-  parseDistribution,
-  parseIndex,
-  parseIpv4,
-  parseMoment,
-  parseRole,
-  parseUserName,
-  parseVariant,
-  parseWebUi,
-} from "../../model/parse-values.ts";
+import { parseIndex, parseIpv4 } from "../../model/parse-values.ts";
 import { plainLine } from "../../system/printable.ts";
-import { type ForeignResource, complete, shownId } from "../shared/foreign-resource.ts";
-import { isInstanceId } from "./instance-id.ts";
+import { type ForeignResource, shownId } from "../shared/foreign-resource.ts";
+import { readTexts } from "../shared/found-texts.ts";
+import { parseInstanceId } from "./instance-id.ts";
 import type { OwnLaunches } from "./own-launches.ts";
 import { groupName, readTags, tagNames } from "./tags.ts";
 
@@ -122,32 +111,23 @@ export const groupsOf = ({ SecurityGroups = [], NetworkInterfaces = [] }: Instan
 /** Returns a machine, or what is wrong with it. */
 function readMachine(instance: Instance): Machine | string {
   const tags = readTags(instance.Tags);
-  const required = {
-    clusterId: parseClusterId(tags.clusterId),
-    creationId: parseCreationId(tags.creationId),
-    role: parseRole(tags.role),
-    variant: parseVariant(tags.variant),
-    sshUser: parseUserName(tags.sshUser),
-  };
-  const { indexBase, ...optional } = {
-    indexBase: parseIndex(tags.indexBase),
-    counts: parseCounts(tags.counts),
-    distribution: parseDistribution(tags.distribution),
-    webUi: parseWebUi(tags.webUi),
-    expiresAt: parseMoment(tags.expiresAt),
-  };
-  const known = complete({ kind: "tag", names: tagNames, texts: tags }, required, { ...optional, indexBase });
+  const known = readTexts(
+    { kind: "tag", names: tagNames, texts: tags },
+    {
+      required: ["clusterId", "creationId", "role", "variant", "sshUser"],
+      optional: ["counts", "distribution", "webUi", "expiresAt", "indexBase"],
+    },
+  );
   if (typeof known === "string") return known;
+  const { indexBase, webUi, ...others } = known;
   const index = parseIndex((indexBase ?? 0) + (instance.AmiLaunchIndex ?? 0));
   if (index === undefined) return "its number is too high for a node";
-  const id = instance.InstanceId ?? "";
-  if (!isInstanceId(id)) return "its id is malformed";
+  const id = parseInstanceId(instance.InstanceId);
+  if (id === undefined) return "its id is malformed";
   const addresses = addressesOf(instance);
   if (addresses === undefined) return "its addresses are malformed";
-  const { webUi, ...others } = optional;
   return {
     id,
-    ...known,
     ...others,
     ...(webUi !== undefined && { webUi }),
     index,
@@ -223,12 +203,13 @@ export function readGroups(described: readonly SecurityGroup[]): GroupReading {
 /** Returns a group, or what is wrong with it. */
 function readGroup(group: SecurityGroup): Group | string {
   const tags = readTags(group.Tags);
-  const required = { clusterId: parseClusterId(tags.clusterId), creationId: parseCreationId(tags.creationId) };
-  const expiresAt = parseMoment(tags.expiresAt);
-  const known = complete({ kind: "tag", names: tagNames, texts: tags }, required, { expiresAt });
+  const known = readTexts(
+    { kind: "tag", names: tagNames, texts: tags },
+    { required: ["clusterId", "creationId"], optional: ["expiresAt"] },
+  );
   if (typeof known === "string") return known;
   const id = group.GroupId ?? "";
   if (!/^sg-[0-9a-f]{8,17}$/.test(id)) return "its id is malformed";
   if (group.GroupName !== groupName(known.clusterId)) return "its name is not the name of its cluster's group";
-  return { id, ...known, expiresAt, rules: group.IpPermissions ?? [] };
+  return { id, ...known, rules: group.IpPermissions ?? [] };
 }

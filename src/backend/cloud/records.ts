@@ -1,6 +1,12 @@
 import type { Instance } from "@aws-sdk/client-ec2";
 import { messageOf } from "../../errors.ts";
-import { type ClusterRecord, type NodeRecord, byRoleAndIndex, clusterState, webPortsOf } from "../../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  byRoleAndIndex,
+  clusterState,
+  webPortsOf,
+} from "../../model/cluster-record.ts";
 import { parseRegion } from "../../model/parse-values.ts";
 import { creationDirectory } from "../../store/creation-folder.ts";
 import type { AllPlacesList, NamedText, OtherPlaces } from "../contract.ts";

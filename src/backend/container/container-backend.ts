@@ -46,14 +46,18 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
   return {
     name: "container" as const,
     // Engines know nothing about each other's containers, just as regions don't know each other's machines.
-    place: { kind: "engine", name: engine.kind.name, option: "engine" },
+    place: {
+      kind: "engine",
+      name: engine.kind.name,
+      option: "engine",
+      findElsewhere: async (clusterId, signal) => findInOtherEngines(engine, clusterId, runtime, signal),
+    },
     nodes: { ipDetect, ipDetectPublic: undefined, nodesKeepTime: false, cgroups1Advice: hostCgroupsAdvice },
     plan: async (request, signal) => planCreation(engine, { root, request }, runtime, signal),
     find: async (clusterId, signal) => {
       const clusters = await readClusters({ clusterId }, signal);
       return pickCluster(clusters);
     },
-    findInOtherPlaces: async (clusterId, signal) => findInOtherEngines(engine, clusterId, runtime, signal),
     list: async (signal) => readClusters("all", signal),
     remove: async (cluster, signal) => removeCluster(engine, cluster, runtime, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(engine, cluster, signal),

@@ -3,7 +3,15 @@ import { join } from "node:path";
 import { type ClusterRecord, type NodeRecord, countsText, nodeCount } from "../../model/cluster-record.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
-import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName } from "../contract.ts";
+import type {
+  Creation,
+  CreationFolder,
+  CreationRemains,
+  CreationRequest,
+  CreationSummary,
+  FirstHostKey,
+  NodeName,
+} from "../contract.ts";
 import { hostKeyPerNode } from "../shared/first-boot.ts";
 import { machineFailed } from "../shared/machine-errors.ts";
 import { consoleOutput } from "./console-output.ts";
@@ -33,11 +41,7 @@ export interface ContainerPlan {
 export class ContainerCreation implements Creation {
   readonly summary: CreationSummary;
   readonly nodeCount: number;
-  readonly lookEveryMs = 1_000;
-  readonly loginLimitMs = 10 * 60_000;
-  readonly loginEveryMs = 500;
-  /** Each container gets its own, from here through the engine. */
-  readonly areFirstHostKeysPrivate = true;
+  readonly pace = { lookEveryMs: 1_000, loginLimitMs: 10 * 60_000, loginEveryMs: 500 };
   readonly #plan: ContainerPlan;
   readonly #runtime: Runtime;
   readonly #hostKeys = hostKeyPerNode();
@@ -157,12 +161,10 @@ export class ContainerCreation implements Creation {
     return this.#made.name?.creationId ?? "";
   }
 
-  firstHostKeyOf(node: NodeName): string {
-    return this.#hostKeys.of(node).publicKey;
+  /** Each container gets its own, from here through the engine. */
+  firstHostKey(node: NodeName): FirstHostKey {
+    return { publicKey: this.#hostKeys.of(node).publicKey, isPrivate: true };
   }
-
-  /** A container is ready as soon as it accepts a login. */
-  async finishBoot(): Promise<void> {}
 
   async whyUnreachable(): Promise<undefined> {
     await this.#forgetRights();
@@ -181,17 +183,10 @@ export class ContainerCreation implements Creation {
     return await removeCreation(this.#plan.engine, name, this.#runtime.clock, signal);
   }
 
-  describeKept(): string {
-    return `its containers. Remove them with: ${this.#removal}`;
-  }
-
-  describeRemains(): string | undefined {
+  remains(): CreationRemains | undefined {
     if (this.#made.name === undefined) return undefined;
-    return `Containers and a network may be left. Remove them with: ${this.#removal}`;
-  }
-
-  get #removal(): string {
-    return removalCommand(this.#plan.engine, this.#plan.request.clusterId);
+    const how = `Remove them with: ${removalCommand(this.#plan.engine, this.#plan.request.clusterId)}`;
+    return { kept: `its containers. ${how}`, left: `Containers and a network may be left. ${how}` };
   }
 
   get #rightsMemory(): string {

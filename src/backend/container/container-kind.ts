@@ -1,15 +1,13 @@
 import { defineBackend } from "../contract.ts";
 import { selinuxProblem } from "./distributions.ts";
-import { containerOptions, containerSchema, volumeProblems } from "./options.ts";
+import { containerSchema, parseContainerOptions } from "./options.ts";
 
 /** Everything specific to `cluster-container`: images, volumes and container limits. */
 export const containerKind = defineBackend({
   name: "container",
   summary: "Create and manage test clusters of containers on this machine",
-  doctorSubject: "this machine and its container engine",
   options: containerSchema,
-  problems: async ({ customVolumes = [] }) => volumeProblems(customVolumes),
-  creationOptions: containerOptions,
+  parse: parseContainerOptions,
   machineId: /^[0-9a-f]{12}$/,
   hasLifetime: false,
   parts: {
@@ -21,8 +19,11 @@ export const containerKind = defineBackend({
     const { openContainerBackend } = await import("./container-backend.ts");
     return openContainerBackend({ engine }, runtime, signal);
   },
-  checks: async ({ engine }, runtime, signal) => {
-    const { containerChecks } = await import("./checks.ts");
-    return containerChecks(engine, runtime, signal);
+  doctor: {
+    subject: "this machine and its container engine",
+    checks: async ({ engine }, runtime, signal) => {
+      const { containerChecks } = await import("./checks.ts");
+      return containerChecks(engine, runtime, signal);
+    },
   },
 });

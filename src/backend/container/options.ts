@@ -1,6 +1,6 @@
-import { ClusterError } from "../../errors.ts";
 import { checked, distributionOption, oneOf, readOptions, type SchemaValues } from "../../model/option-schema.ts";
 import { anyText, listOf, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
+import { accepted, type Checked } from "../../system/checked.ts";
 import { type EngineName, engineNames } from "./engine/engine-kind.ts";
 import { defaultDistribution, defaultDistributionText, distributions } from "./distributions.ts";
 
@@ -68,9 +68,14 @@ export const containerSchema = {
   linuxDistribution: distributionOption(distributions, defaultDistribution, defaultDistributionText),
 } as const;
 
-export type ContainerValues = SchemaValues<typeof containerSchema>;
+type ContainerValues = SchemaValues<typeof containerSchema>;
 
-export function containerOptions({ customVolumes, memory, cpus, nodeImage }: ContainerValues): ContainerOptions {
+/** Requires every volume to exist on this machine. */
+export async function parseContainerOptions(values: Partial<ContainerValues>): Promise<Checked<ContainerOptions>> {
+  return checkVolumes(containerOptions(values));
+}
+
+function containerOptions({ customVolumes = [], memory, cpus, nodeImage }: Partial<ContainerValues>): ContainerOptions {
   return {
     volumes: customVolumes,
     ...(memory !== undefined && { memory }),
@@ -79,23 +84,23 @@ export function containerOptions({ customVolumes, memory, cpus, nodeImage }: Con
   };
 }
 
-/** Finds missing volumes on this machine, because the engine would create a missing folder as root. */
-export async function volumeProblems(volumes: readonly string[]): Promise<readonly string[]> {
+/** Finds missing volumes, because the engine would create a missing folder as root. */
+async function checkVolumes<Given extends Pick<ContainerOptions, "volumes">>(given: Given): Promise<Checked<Given>> {
   const { access } = await import("node:fs/promises");
-  const paths = volumes.map((volume) => volume.slice(0, volume.indexOf(":")));
-  const problems = paths.map((path) =>
+  const paths = given.volumes.map((volume) => volume.slice(0, volume.indexOf(":")));
+  const found = paths.map((path) =>
     access(path).then(
       () => [],
       () => [`\`customVolumes\`: ${path} does not exist`],
     ),
   );
-  return (await Promise.all(problems)).flat();
+  const problems = (await Promise.all(found)).flat();
+  return problems.length > 0 ? { problems } : { value: given };
 }
 
 /** For the library, which can't look at files while it reads its options. */
 export async function assertVolumesExist(volumes: readonly string[]): Promise<void> {
-  const problems = await volumeProblems(volumes);
-  if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
+  accepted(await checkVolumes({ volumes }));
 }
 
 /** Options for the clusters of the library's ContainerBackend. */
@@ -135,6 +140,7 @@ export function readContainerOptions(given: ContainerBackendOptions): {
   readonly distribution: string;
   readonly options: ContainerOptions;
 } {
-  const values = readOptions(containerSchema, { ...readArguments(given, shape) }, () => []);
-  return { engine: values.engine, distribution: values.linuxDistribution, options: containerOptions(values) };
+  const parse = (values: Partial<ContainerValues>) => ({ value: containerOptions(values) });
+  const { values, options } = readOptions(containerSchema, { ...readArguments(given, shape) }, parse);
+  return { engine: values.engine, distribution: values.linuxDistribution, options };
 }

@@ -1,8 +1,10 @@
-import { readdir, rm, stat } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type Counts, nodeReference, type Role, type Variant, type WebUi } from "../../model/cluster-record.ts";
 import {
+  parseClusterId,
   parseCountsObject,
+  parseCreationId,
   parseDistribution,
   parseIndex,
   parseIpv4,
@@ -12,15 +14,15 @@ import {
   parseVariant,
   parseWebUi,
 } from "../../model/parse-values.ts";
-import { creationOfDirectory, isOwnFolder } from "../../store/creation-folder.ts";
-import { isMapping } from "../../system/checked.ts";
+import * as read from "../../model/reader.ts";
+import { abandonedCreations, creationOfDirectory, isOwnFolder } from "../../store/creation-folder.ts";
 import { plainLine } from "../../system/printable.ts";
-import { writePrivateFile } from "../../system/files/private-file.ts";
+import { isAccessible, writePrivateFile } from "../../system/files/private-file.ts";
 import { clusterExists } from "../shared/machine-errors.ts";
 import type { ForeignResource } from "../shared/foreign-resource.ts";
 import { machinesFolder } from "./machines/machine-process.ts";
 import { type Accelerator, accelerators } from "./options.ts";
-import { readOwnText } from "../../system/files/read-text.ts";
+import { readOwnJson } from "../../system/files/read-text.ts";
 import { parseJson } from "../../system/parse-json.ts";
 
 const schemaVersion = 1;
@@ -125,99 +127,74 @@ async function readRemains(directory: string): Promise<StoredCluster | undefined
 }
 
 /** Throws `cluster-exists` if anything with this cluster id exists; `leaving` are creations that are about to be removed. */
-export function assertIdIsFree(
-  clusters: readonly StoredCluster[],
-  clusterId: string,
-  leaving: readonly string[],
-): void {
+export async function assertIdIsFree(root: string, clusterId: string, leaving: readonly string[]): Promise<void> {
+  const clusters = await readClusters(root);
   const isTaken = clusters.some(({ facts }) => facts.clusterId === clusterId && !leaving.includes(facts.creationId));
   if (isTaken) throw clusterExists(clusterId, { removal: removalCommand(clusterId) });
 }
 
+/** Throws `cluster-exists`, unless only a create that was killed on this machine has left the id: that is removed before the claim. */
+export async function assertIdCanBeClaimed(root: string, clusterId: string): Promise<void> {
+  const abandoned = await abandonedCreations(root, clusterId);
+  const leaving = abandoned.map(({ creation }) => creation.creationId);
+  await assertIdIsFree(root, clusterId, leaving);
+}
+
 /** If the folder is a link to another place, its contents aren't ours to remove. */
 async function hasMachines(directory: string): Promise<boolean> {
-  if (!(await isOwnFolder(directory))) return false;
-  return stat(machinesFolder(directory)).then(
-    () => true,
-    () => false,
-  );
+  return (await isOwnFolder(directory)) && (await isAccessible(machinesFolder(directory)));
 }
 
 /** Returns `undefined` if the cluster's facts can't be read. */
 export async function readCluster(directory: string): Promise<StoredCluster | undefined> {
-  try {
-    if (!(await isOwnFolder(directory))) return undefined;
-    const facts = parseClusterFacts(parseJson(await readOwnText(factsPath(directory))), directory);
-    return facts === undefined ? undefined : { directory, facts };
-  } catch {
-    return undefined;
-  }
+  if (!(await isOwnFolder(directory).catch(() => false))) return undefined;
+  const facts = await readOwnJson(factsPath(directory), (found) => parseClusterFacts(found, directory));
+  return facts === undefined ? undefined : { directory, facts };
 }
 
 /** Parses the JSON of `cluster.json`; returns `undefined` if it has another shape or belongs to a different creation than its folder. */
 export function parseClusterFacts(found: unknown, directory: string): ClusterFacts | undefined {
   const name = creationOfDirectory(directory);
-  if (!isMapping(found) || name === undefined || found["schemaVersion"] !== schemaVersion) return undefined;
-  if (found["clusterId"] !== name.clusterId || found["creationId"] !== name.creationId) return undefined;
-  const required = {
-    variant: parseVariant(found["variant"]),
-    distribution: parseDistribution(found["distribution"]),
-    counts: parseCountsObject(found["counts"]),
-    createdBy: plainLine(found["createdBy"]) || undefined,
-    nodes: parseNodes(found["nodes"]),
-  };
-  const optional = {
-    webUi: parseWebUi(found["webUi"]),
-    createdAt: parseMoment(found["createdAt"])?.toISOString(),
-    bootId: plainLine(found["bootId"]) || undefined,
-    machines: parseMachineSettings(found["machines"]),
-  };
-  const isWrong = Object.entries(optional).some(([key, value]) => value === undefined && found[key] !== undefined);
-  if (isWrong || !isComplete(required)) return undefined;
-  return { schemaVersion, ...name, ...required, ...optional };
+  const facts = readFacts(found);
+  if (name === undefined || facts?.clusterId !== name.clusterId) return undefined;
+  return facts.creationId === name.creationId ? facts : undefined;
 }
 
-export function parseMachineSettings(found: unknown): MachineSettings | undefined {
-  if (!isMapping(found)) return undefined;
-  const { isSandboxed, memoryMegabytes, cpus } = found;
-  const accelerator = accelerators.find((each) => each === found["accelerator"]);
-  if (accelerator === undefined || typeof isSandboxed !== "boolean") return undefined;
-  if (!isCount(memoryMegabytes) || !isCount(cpus)) return undefined;
-  return { accelerator, isSandboxed, memoryMegabytes, cpus };
-}
+export const parseMachineSettings: read.Reader<MachineSettings> = read.object({
+  accelerator: read.oneOf(...accelerators),
+  isSandboxed: read.boolean,
+  memoryMegabytes: read.positiveInteger,
+  cpus: read.positiveInteger,
+});
 
-const isCount = (found: unknown): found is number =>
-  typeof found === "number" && Number.isSafeInteger(found) && found > 0;
+const line: read.Reader<string> = (found) => plainLine(found) || undefined;
 
-function parseNodes(found: unknown): readonly NodeFacts[] | undefined {
-  if (!Array.isArray(found)) return undefined;
-  const nodes = found.map(parseNode).filter((node) => node !== undefined);
-  const names = new Set(nodes.map(nodeReference));
-  return nodes.length === found.length && names.size === nodes.length ? nodes : undefined;
-}
+const parseNodes = read.list(
+  read.object({
+    id: read.matching(/^vm-[0-9a-f]{8}-[0-9]{1,3}$/),
+    role: parseRole,
+    index: parseIndex,
+    privateAddress: parseIpv4,
+    ports: read.object({ ssh: parsePort, http: parsePort, https: parsePort }),
+  }),
+);
 
-function parseNode(found: unknown): NodeFacts | undefined {
-  if (!isMapping(found)) return undefined;
-  const { id } = found;
-  const ports: Readonly<Record<string, unknown>> = isMapping(found["ports"]) ? found["ports"] : {};
-  const numbers = {
-    ssh: parsePort(ports["ssh"]),
-    http: parsePort(ports["http"]),
-    https: parsePort(ports["https"]),
-  };
-  const known = {
-    role: parseRole(found["role"]),
-    index: parseIndex(found["index"]),
-    privateAddress: parseIpv4(found["privateAddress"]),
-  };
-  if (typeof id !== "string" || !/^vm-[0-9a-f]{8}-[0-9]{1,3}$/.test(id)) return undefined;
-  return isComplete(known) && isComplete(numbers) ? { id, ...known, ports: numbers } : undefined;
-}
-
-const isComplete = <Some extends object>(
-  values: Some,
-): values is { readonly [Key in keyof Some]: NonNullable<Some[Key]> } & Some =>
-  !Object.values(values).includes(undefined);
+const readFacts = read.object({
+  schemaVersion: read.oneOf(schemaVersion),
+  clusterId: parseClusterId,
+  creationId: parseCreationId,
+  variant: parseVariant,
+  distribution: parseDistribution,
+  counts: parseCountsObject,
+  webUi: read.optional(parseWebUi),
+  createdAt: read.optional(read.refined(parseMoment, (moment) => moment.toISOString())),
+  createdBy: line,
+  bootId: read.optional(line),
+  machines: read.optional(parseMachineSettings),
+  nodes: read.refined(parseNodes, (nodes) =>
+    new Set(nodes.map(nodeReference)).size === nodes.length ? nodes : undefined,
+  ),
+});
 
 /** Returns the command, for people, that removes a cluster. */
 export const removalCommand = (clusterId: string): string => `cluster-vm destroy --cluster-id ${clusterId}`;

@@ -1,6 +1,7 @@
 import { ClusterError } from "../../errors.ts";
 import { checked, distributionOption, oneOf, readOptions, type SchemaValues } from "../../model/option-schema.ts";
 import { anyText, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
+import { type Checked, problem } from "../../system/checked.ts";
 import { defaultDistribution, defaultDistributionText, distributions } from "./images/images.ts";
 
 /** From the fastest to the slowest: Linux's, macOS's, and QEMU's own translation, which works everywhere. */
@@ -109,34 +110,42 @@ export const vmSchema = {
   linuxDistribution: distributionOption(distributions, defaultDistribution, defaultDistributionText),
 } as const;
 
-export type VmValues = SchemaValues<typeof vmSchema>;
+type VmValues = SchemaValues<typeof vmSchema>;
 
-/** Finds problems with combinations of values. */
-export function vmProblems({ image, imageSha256 }: Partial<VmValues>): readonly string[] {
-  const problem = imageProblem(image, imageSha256);
-  return problem === undefined ? [] : [problem];
-}
-
-export function vmOptions({ memory, cpus, diskSize, accelerator, image, imageSha256 }: VmValues): VmOptions {
-  return {
-    memoryMegabytes: memory,
-    cpus,
-    diskMegabytes: diskSize,
-    ...(accelerator !== undefined && { accelerator }),
-    ...(image !== undefined && {
-      image: { source: image, ...(imageSha256 !== undefined && { sha256: imageSha256 }) },
-    }),
-  };
-}
-
-/** Finds problems with an image file on this machine. */
-export async function imageFileProblems(image: string | undefined): Promise<readonly string[]> {
-  if (image === undefined || isUrl(image)) return [];
+/** Also requires an image file to exist on this machine. */
+export async function parseVmOptions(values: Partial<VmValues>): Promise<Checked<VmOptions>> {
+  const { image } = values;
+  const parsed = combineValues(values);
+  if (parsed.problems !== undefined || image === undefined || isUrl(image)) return parsed;
   const { access } = await import("node:fs/promises");
   return access(image).then(
-    () => [],
-    () => [`\`image\`: ${image} does not exist`],
+    () => parsed,
+    () => problem(`\`image\`: ${image} does not exist`),
   );
+}
+
+/** Checks combinations of values. */
+function combineValues({
+  memory = defaults.memoryMegabytes,
+  cpus = defaults.cpus,
+  diskSize = defaults.diskMegabytes,
+  accelerator,
+  image,
+  imageSha256,
+}: Partial<VmValues>): Checked<VmOptions> {
+  const found = imageProblem(image, imageSha256);
+  if (found !== undefined) return problem(found);
+  return {
+    value: {
+      memoryMegabytes: memory,
+      cpus,
+      diskMegabytes: diskSize,
+      ...(accelerator !== undefined && { accelerator }),
+      ...(image !== undefined && {
+        image: { source: image, ...(imageSha256 !== undefined && { sha256: imageSha256 }) },
+      }),
+    },
+  };
 }
 
 /** Resolves the path, because the machines' disks name the image by its absolute path. */
@@ -181,6 +190,6 @@ export function readVmOptions(given: VmBackendOptions): {
   readonly distribution: string;
   readonly options: VmOptions;
 } {
-  const values = readOptions(vmSchema, { ...readArguments(given, shape) }, vmProblems);
-  return { distribution: values.linuxDistribution, options: vmOptions(values) };
+  const { values, options } = readOptions(vmSchema, { ...readArguments(given, shape) }, combineValues);
+  return { distribution: values.linuxDistribution, options };
 }

@@ -44,19 +44,9 @@ export async function describeCreation({
 }): Promise<ClusterRecord> {
   const stored = await readCluster(directory);
   if (stored !== undefined) return observeCluster(stored);
-  return {
-    id: facts.clusterId,
-    creationId: facts.creationId,
-    backend: "vm",
-    region: undefined,
-    variant: facts.variant,
-    distribution: facts.distribution,
-    state: "incomplete",
-    createdAt: undefined,
-    expiresAt: undefined,
-    nodes: [],
-    directory,
-  };
+  const unknown = { schemaVersion: 1, createdAt: undefined, webUi: undefined, nodes: [] } as const;
+  const fate = { isRestarted: false, isAbandoned: false };
+  return toCluster({ directory, facts: { ...facts, ...unknown } }, [], fate);
 }
 
 /** What happened to the creation. */

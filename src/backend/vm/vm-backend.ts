@@ -1,15 +1,12 @@
 import { join } from "node:path";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import { abandonedCreations } from "../../store/creation-folder.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type { Backend } from "../contract.ts";
 import { foreignResourceText } from "../shared/foreign-resource.ts";
 import { cgroups1Advice } from "../shared/machine-errors.ts";
-import { assertIdIsFree, foreignFolders, readClusters } from "./cluster-facts.ts";
+import { assertIdCanBeClaimed, foreignFolders, readClusters } from "./cluster-facts.ts";
 import { clusterConsoleOutput } from "./console-output.ts";
-import { resolveCopy } from "./copies/resolve-copy.ts";
-import { VmCopy } from "./copies/vm-copy.ts";
 import { cgroups1Distributions, chooseDistribution } from "./images/images.ts";
 import { ipDetect } from "./ip-detect.ts";
 import type { VmOptions } from "./options.ts";
@@ -27,7 +24,6 @@ export function createVmBackend(runtime: Runtime) {
   const root = join(stateFolder(environment), "vm");
   return {
     name: "vm" as const,
-    place: undefined,
     nodes: {
       ipDetect,
       ipDetectPublic: undefined,
@@ -36,32 +32,18 @@ export function createVmBackend(runtime: Runtime) {
     },
     plan: async (asked, signal) => {
       const request = { ...asked, distribution: chooseDistribution(asked.distribution, asked.needsCgroups1) };
-      const [resolved, clusters, abandoned] = await Promise.all([
-        resolveCreation(qemu, request, environment, signal),
-        readClusters(root),
-        abandonedCreations(root, request.clusterId),
-      ]);
-      const leaving = abandoned.map(({ creation }) => creation.creationId);
-      assertIdIsFree(clusters, request.clusterId, leaving);
+      const resolved = await resolveCreation(qemu, request, environment, signal);
+      await assertIdCanBeClaimed(root, request.clusterId);
       return new VmCreation({ qemu, root, request, resolved }, runtime);
-    },
-    planCopy: async (request, signal) => {
-      const { clusterId } = request;
-      const [clusters, abandoned] = await Promise.all([readClusters(root), abandonedCreations(root, clusterId)]);
-      const leaving = abandoned.map(({ creation }) => creation.creationId);
-      assertIdIsFree(clusters, clusterId, leaving);
-      const resolved = await resolveCopy(qemu, request, { root, runtime }, signal);
-      return new VmCopy({ qemu, root, request, resolved }, runtime);
     },
     find: async (clusterId, _signal) => {
       const stored = (await readClusters(root)).find(({ facts }) => facts.clusterId === clusterId);
       return stored === undefined ? undefined : observeCluster(stored);
     },
-    findInOtherPlaces: async (_clusterId, _signal) => Promise.resolve({ places: [], unreachable: [] }),
     list: async (_signal) => listClusters(root, runtime),
     remove: async ({ directory }, signal) => removeCreation(directory, runtime, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(cluster, signal),
-    snapshots: new VmSnapshots(qemu, runtime),
+    snapshots: new VmSnapshots({ qemu, root }, runtime),
   } satisfies Backend<VmOptions>;
 }
 

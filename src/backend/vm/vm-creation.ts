@@ -1,27 +1,29 @@
-import { join } from "node:path";
 import { ClusterError } from "../../errors.ts";
-import { type ClusterRecord, type NodeRecord, nodeCount, nodeReference, roles } from "../../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type Counts,
+  type NodeRecord,
+  nodeCount,
+  nodeReference,
+  roles,
+} from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { freeSpaceProblem, systemTemporaryFolder } from "../../system/files/private-file.ts";
-import { readBootId } from "../../system/processes/process-identity.ts";
-import { acquireProcessLock } from "../../system/processes/process-lock.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import { version } from "../../version.ts";
-import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName, NodeShell } from "../contract.ts";
-import { awaitFirstBoot, hostKeyPerNode, usualFirstBootLimitMs } from "../shared/first-boot.ts";
+import type {
+  Creation,
+  CreationFolder,
+  CreationPace,
+  CreationRequest,
+  CreationSummary,
+  NodeShell,
+} from "../contract.ts";
+import { awaitFirstBoot, usualFirstBootLimitMs } from "../shared/first-boot.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
-import { type NodeFacts, assertIdIsFree, readClusters, removalCommand, writeClusterFacts } from "./cluster-facts.ts";
+import { assertIdIsFree, writeClusterFacts } from "./cluster-facts.ts";
 import { type ImageFacts, assertDiskIsLargeEnough, obtainImage, readImageFacts } from "./images/image-store.ts";
 import { privateAddress } from "./ip-detect.ts";
-import {
-  type LaunchPlan,
-  findFreePorts,
-  hostname,
-  launchMachines,
-  lookAtMachines,
-  readOwnCluster,
-  toPorts,
-} from "./machines/launch.ts";
+import { type LaunchPlan, hostname, launchMachines, lookAtMachines, readOwnCluster } from "./machines/launch.ts";
 import { recordSockets, removeSockets } from "./machines/private-network.ts";
 import type { Accelerator, VmOptions } from "./options.ts";
 import { type ResolvedCreation, describePlan } from "./plan.ts";
@@ -29,14 +31,14 @@ import { whyTranslated } from "./qemu/accelerator.ts";
 import { forgetBrokenAccelerator } from "./qemu/broken-accelerator.ts";
 import { brokenFailure, fallBackNote, findBrokenAccelerator, prepareTranslation } from "./qemu/fall-back.ts";
 import type { Qemu } from "./qemu/qemu.ts";
-import { describeCreation, removeCreation, sshUser, stopCreation } from "./records.ts";
+import { sshUser } from "./records.ts";
+import { type ClaimedMachines, VmMachines, vmPace } from "./vm-machines.ts";
 
 /**
  * Translated code boots ten times slower, and all machines share this computer. The limits cover the time until the
  * first login and the time from then on.
  */
 const slowLimitMs = 40 * 60_000;
-const usualLoginLimitMs = 10 * 60_000;
 /** The minimum that a node writes to its disk. */
 const bytesPerNode = 1e9;
 
@@ -48,86 +50,68 @@ export interface VmPlan {
   readonly resolved: ResolvedCreation;
 }
 
-interface ClaimedCreation {
-  readonly directory: string;
+interface ClaimedCreation extends ClaimedMachines {
   readonly image: ImageFacts;
-  facts: LaunchPlan["facts"];
+  facts: ClaimedMachines["facts"];
   accelerator: Accelerator;
   /** The folder of the machines' sockets, once it exists. */
   sockets: string | undefined;
 }
 
 /** See Creation. */
-export class VmCreation implements Creation {
+export class VmCreation extends VmMachines<ClaimedCreation> implements Creation {
   readonly summary: CreationSummary;
   readonly nodeCount: number;
-  /** Half a second, so that a broken machine is reported within a second. */
-  readonly lookEveryMs = 500;
-  readonly loginEveryMs = 1_500;
-  readonly areFirstHostKeysPrivate = false;
   readonly #plan: VmPlan;
-  readonly #runtime: Runtime;
-  readonly #hostKeys = hostKeyPerNode();
   readonly #booted = new Set<string>();
-  readonly #state: { made?: ClaimedCreation } = {};
 
   constructor(plan: VmPlan, runtime: Runtime) {
+    super(plan, runtime);
     this.#plan = plan;
-    this.#runtime = runtime;
     this.nodeCount = nodeCount(plan.request.counts);
     this.summary = describePlan(plan.request, plan.resolved);
   }
 
-  get loginLimitMs(): number {
-    return this.#isSlow ? slowLimitMs : usualLoginLimitMs;
+  get pace(): CreationPace {
+    return { ...vmPace, ...(this.#isSlow && { loginLimitMs: slowLimitMs }) };
   }
 
   get #isSlow(): boolean {
-    return (this.#state.made ?? this.#plan.resolved).accelerator === "tcg";
+    return (this.state.claimed ?? this.#plan.resolved).accelerator === "tcg";
   }
 
-  /** Saves what will be created, while no other creation on this machine can do so. */
   async claim({ creationId, directory }: CreationFolder, signal: AbortSignal): Promise<void> {
     const { root, request } = this.#plan;
     const { clusterId, options, counts, variant, webUi } = request;
-    const { clock } = this.#runtime;
-    assertIdIsFree(await readClusters(root), clusterId, []);
+    await assertIdIsFree(root, clusterId, []);
     const image = await this.#prepareImage(signal);
     const facts = {
-      clusterId,
-      creationId,
+      ...(await this.newFacts(creationId, nodesOf(counts))),
       variant,
       distribution: options.image === undefined ? request.distribution : "own image",
       counts,
       webUi,
-      createdAt: new Date(clock.now()).toISOString(),
-      createdBy: version,
-      bootId: await readBootId(),
-      nodes: await planNodes(request.counts, creationId),
     };
-    await using _ = await acquireProcessLock(join(root, ".lock"), { clock, onWait: () => {} }, signal);
-    assertIdIsFree(await readClusters(root), clusterId, []);
     const { accelerator } = this.#plan.resolved;
-    this.#state.made = { directory, image, facts, accelerator, sockets: undefined };
-    await writeClusterFacts(directory, facts);
+    await this.claimId({ directory, image, facts, accelerator, sockets: undefined }, signal);
   }
 
   async #prepareImage(signal: AbortSignal): Promise<ImageFacts> {
     const { qemu, root, request, resolved } = this.#plan;
-    const image = await readImageFacts(qemu, await obtainImage(resolved.image, this.#runtime, signal), signal);
+    const image = await readImageFacts(qemu, await obtainImage(resolved.image, this.runtime, signal), signal);
     assertDiskIsLargeEnough(image, request.options.diskMegabytes);
     await assertSpace(root, nodeCount(request.counts));
     if (this.#isSlow) {
       const why = whyTranslated(resolved.choice);
-      this.#runtime.progress.note(`The machines run under tcg, so booting takes minutes: ${why}.`);
+      this.runtime.progress.note(`The machines run under tcg, so booting takes minutes: ${why}.`);
     }
     return image;
   }
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
-    const made = this.#claimed();
-    using step = this.#runtime.progress.start("Start virtual machines");
-    await using _ = await lockMachines(made.directory, this.#runtime, signal);
+    const made = this.claimed;
+    using step = this.runtime.progress.start("Start virtual machines");
+    await using _ = await lockMachines(made.directory, this.runtime, signal);
     await readOwnCluster(made.directory);
     made.sockets ??= await makeSocketFolder(made.directory);
     const plan = this.#launchPlan(made, { sockets: made.sockets, publicKey });
@@ -153,44 +137,36 @@ export class VmCreation implements Creation {
       firmware: resolved.firmware,
       image,
       boot: { user: sshUser, publicKey, deadline: undefined, hosts, lingers: true },
-      firstHostKeys: this.#hostKeys,
+      firstHostKeys: this.hostKeys,
       sockets: { folder: sockets, count: facts.nodes.length },
-      clock: this.#runtime.clock,
+      clock: this.runtime.clock,
     };
   }
 
   /** If the hardware accelerator breaks before the first machine has booted, starts all machines again under tcg. */
   async recover(failure: unknown, signal: AbortSignal): Promise<boolean> {
-    const made = this.#claimed();
+    const made = this.claimed;
     const { forced } = this.#plan.resolved.choice;
-    const broken = await findBrokenAccelerator(made, this.#runtime);
+    const broken = await findBrokenAccelerator(made, this.runtime);
     if (broken === undefined) return false;
     if (forced !== undefined || this.#booted.size > 0) throw brokenFailure(failure, broken, forced !== undefined);
-    this.#runtime.progress.note(fallBackNote(broken));
-    made.facts = await prepareTranslation(made.directory, this.#runtime, signal);
+    this.runtime.progress.note(fallBackNote(broken));
+    made.facts = await prepareTranslation(made.directory, this.runtime, signal);
     made.accelerator = "tcg";
     return true;
   }
 
   async look(): Promise<ClusterRecord> {
-    return lookAtMachines(this.#claimed().directory, this.#plan.qemu.architecture);
-  }
-
-  async describe(): Promise<ClusterRecord> {
-    return describeCreation(this.#claimed());
-  }
-
-  firstHostKeyOf(node: NodeName): string {
-    return this.#hostKeys.of(node).publicKey;
+    return lookAtMachines(this.claimed.directory, this.#plan.qemu.architecture);
   }
 
   async finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {
-    const { directory, facts } = this.#claimed();
+    const { directory, facts } = this.claimed;
     const name = nodeReference(node);
     const machine = { name, hasDeadline: false, limitMs: this.#isSlow ? slowLimitMs : usualFirstBootLimitMs };
     const complaints = await awaitFirstBoot(shell, machine, signal);
     if (complaints !== undefined) {
-      this.#runtime.progress.detail(1, `${name}: cloud-init reported:\n${outside(complaints)}`);
+      this.runtime.progress.detail(1, `${name}: cloud-init reported:\n${outside(complaints)}`);
     }
     this.#booted.add(node.id);
     if (this.#booted.size === facts.nodes.length) await this.#finish(directory);
@@ -199,35 +175,8 @@ export class VmCreation implements Creation {
   /** Called when all machines run and are connected. */
   async #finish(directory: string): Promise<void> {
     const { forced } = this.#plan.resolved.choice;
-    if (forced !== undefined && forced !== "tcg") await forgetBrokenAccelerator(this.#runtime.environment);
+    if (forced !== undefined && forced !== "tcg") await forgetBrokenAccelerator(this.runtime.environment);
     await removeSockets(directory);
-  }
-
-  async whyUnreachable(): Promise<undefined> {}
-
-  async stop(signal: AbortSignal): Promise<void> {
-    const { made } = this.#state;
-    if (made !== undefined) await stopCreation(made.directory, this.#runtime.clock, signal);
-  }
-
-  async remove(signal: AbortSignal): Promise<undefined> {
-    const { made } = this.#state;
-    if (made !== undefined) await removeCreation(made.directory, this.#runtime, signal);
-  }
-
-  describeKept(): string {
-    return `its machines. Remove them with: ${removalCommand(this.#plan.request.clusterId)}`;
-  }
-
-  describeRemains(): string | undefined {
-    if (this.#state.made === undefined) return undefined;
-    return `Running virtual machines may be left. Remove them with: ${removalCommand(this.#plan.request.clusterId)}`;
-  }
-
-  #claimed(): ClaimedCreation {
-    const { made } = this.#state;
-    if (made === undefined) throw new TypeError("The id has not been claimed");
-    return made;
   }
 }
 
@@ -254,17 +203,7 @@ async function assertSpace(folder: string, count: number): Promise<void> {
   });
 }
 
-async function planNodes(
-  counts: CreationRequest<VmOptions>["counts"],
-  creationId: string,
-): Promise<readonly NodeFacts[]> {
-  const names = roles.flatMap((role) => Array.from({ length: counts[role] }, (_, index) => ({ role, index })));
-  const ports = await findFreePorts(names.length * 3);
-  return names.map(({ role, index }, place) => ({
-    id: `vm-${creationId.slice(0, 8)}-${place}`,
-    role,
-    index,
-    privateAddress: privateAddress(place),
-    ports: toPorts(ports.slice(place * 3)),
-  }));
-}
+const nodesOf = (counts: Counts) =>
+  roles
+    .flatMap((role) => Array.from({ length: counts[role] }, (_, index) => ({ role, index })))
+    .map((name, place) => ({ ...name, privateAddress: privateAddress(place) }));

@@ -1,21 +1,19 @@
 import { defineBackend } from "../contract.ts";
 import { selinuxProblem } from "./images/images.ts";
-import { imageFileProblems, vmOptions, vmProblems, vmSchema } from "./options.ts";
+import { parseVmOptions, vmSchema } from "./options.ts";
 
 /** Everything specific to `cluster-vm`: disk images and machine sizes. */
 export const vmKind = defineBackend({
   name: "vm",
   summary: "Create and manage test clusters of virtual machines on this machine",
-  doctorSubject: "this machine and QEMU",
   options: vmSchema,
-  problems: async (given) => [...vmProblems(given), ...(await imageFileProblems(given.image))],
-  creationOptions: vmOptions,
+  parse: parseVmOptions,
   machineId: /^vm-[0-9a-f]{8}-[0-9]+$/,
   hasLifetime: false,
   parts: {
     snapshots:
       "`create` saves memory and disks of all machines at one moment. `restore` lets them continue from there: processes keep running, nothing boots, and the clocks are corrected. Both work while jobs run; `restore` also restarts stopped machines, and works after a restart of this computer.",
-    planCopy:
+    copies:
       "Create the cluster from a snapshot instead of an artifact: it continues where the snapshot was made, with the same nodes and platform",
   },
   selinuxProblem,
@@ -23,8 +21,11 @@ export const vmKind = defineBackend({
     const { createVmBackend } = await import("./vm-backend.ts");
     return createVmBackend(runtime);
   },
-  checks: async (_, runtime) => {
-    const { vmChecks } = await import("./checks.ts");
-    return vmChecks(runtime);
+  doctor: {
+    subject: "this machine and QEMU",
+    checks: async (_, runtime) => {
+      const { vmChecks } = await import("./checks.ts");
+      return vmChecks(runtime);
+    },
   },
 });

@@ -12,10 +12,7 @@ export interface FirstLogins {
   /** The creation's folder on this machine. */
   readonly directory: string;
   readonly connections: ConnectionPool;
-  readonly creation: Pick<
-    Creation,
-    "firstHostKeyOf" | "areFirstHostKeysPrivate" | "finishBoot" | "whyUnreachable" | "loginLimitMs" | "loginEveryMs"
-  >;
+  readonly creation: Pick<Creation, "firstHostKey" | "finishBoot" | "whyUnreachable" | "pace">;
   /** Clock time at which the creation gives up. */
   readonly deadlineMs: number;
 }
@@ -35,22 +32,25 @@ export async function firstLogin(
   return async (node, signal) => {
     const name = nodeReference(node);
     using step = progress.start("Boot", name);
-    const deadlineMs = Math.min(logins.deadlineMs, clock.now() + creation.loginLimitMs);
-    const contact = { destination: node, privateKey, firstHostKey: creation.firstHostKeyOf(node), knownHosts };
+    const { loginLimitMs, loginEveryMs } = creation.pace;
+    const { publicKey: firstHostKey, isPrivate } = creation.firstHostKey(node);
     try {
       const connection = await makeFirstContact(
         {
-          ...contact,
-          hostKeyLocation: creation.areFirstHostKeysPrivate ? undefined : systemHostKeyLocation,
-          everyMs: creation.loginEveryMs,
+          destination: node,
+          privateKey,
+          firstHostKey,
+          knownHosts,
+          hostKeyLocation: isPrivate ? undefined : systemHostKeyLocation,
+          everyMs: loginEveryMs,
           clock,
-          deadlineMs,
+          deadlineMs: Math.min(logins.deadlineMs, clock.now() + loginLimitMs),
           progress,
         },
         signal,
       );
       connections.adopt(node, connection);
-      await creation.finishBoot(node, connection, signal);
+      await creation.finishBoot?.(node, connection, signal);
     } catch (error) {
       signal.throwIfAborted();
       throw await explained(error, { name, logins }, runtime, signal);
@@ -68,7 +68,7 @@ async function explained(
 ): Promise<unknown> {
   if (!(error instanceof ClusterError) || error.id !== "connection-failed") return error;
   const { facts } = error;
-  const cause = await logins.creation.whyUnreachable(signal);
+  const cause = await logins.creation.whyUnreachable?.(signal);
   if (cause !== undefined) {
     return new ClusterError(error.id, `${messageOf(error)} ${cause.reason}`, { hint: cause.hint, facts, cause: error });
   }

@@ -1,7 +1,6 @@
 import type { Backend, Creation, CreationRequest, CreationSummary } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
 import { type WebScheme, type WebUi, webUiText } from "../../model/cluster-record.ts";
-import { outside } from "../../outside-text.ts";
 import { webSchemeOf } from "../../platform/configuration/configuration.ts";
 import { imagePreparation } from "../../platform/layouts/image-preparation.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
@@ -28,7 +27,7 @@ export async function summarizeCreation<Options>(
   if (platform === undefined) return summary;
   const { name, version } = platform;
   return {
-    lines: [["Platform", `${outside(name)} ${outside(version)}`], ...summary.lines],
+    lines: [["Platform", `${name} ${version}`], ...summary.lines],
     facts: { platform: { name, version }, ...summary.facts },
   };
 }
@@ -72,11 +71,12 @@ async function planCopy(
   { clusterId, from }: SnapshotCopy & Pick<CreateRequest<never>, "clusterId">,
   signal: AbortSignal,
 ): Promise<Creation> {
-  if (backend.planCopy === undefined) {
+  const { snapshots } = backend;
+  if (snapshots?.planCopy === undefined) {
     throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) cannot be created from a snapshot.`, {
       hint: "Restore the snapshot in its own cluster.",
     });
   }
   const source = await findCluster(backend, from.clusterId, signal);
-  return backend.planCopy({ clusterId, source, snapshot: from.name }, signal);
+  return snapshots.planCopy({ clusterId, source, snapshot: from.name }, signal);
 }

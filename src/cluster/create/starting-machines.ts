@@ -10,7 +10,7 @@ const firstPauseMs = 200;
 const loginsAtOnce = 256;
 
 export interface MachinesToStart {
-  readonly creation: Pick<Creation, "launch" | "look" | "lookEveryMs" | "nodeCount">;
+  readonly creation: Pick<Creation, "launch" | "look" | "pace" | "nodeCount">;
   /** The key that opens all nodes, as an `authorized_keys` line. */
   readonly publicKey: string;
   /** Resolves when the node, which has its address, accepts logins and has booted. */
@@ -53,7 +53,7 @@ export class StartingMachines {
     const { creation } = this.#machines;
     const { clock } = this.#runtime;
     const look = async (inner: AbortSignal): Promise<undefined> => void (await creation.look(inner));
-    const pauseMs = (): number => creation.lookEveryMs;
+    const pauseMs = (): number => creation.pace.lookEveryMs;
     await clock.sleep(pauseMs(), signal);
     // The installation itself shows whether any other trouble matters. Only minutes later, it would notice an ended machine as a lost connection.
     const tolerates = (error: unknown): boolean => error instanceof ClusterError && error.id !== "machine-failed";
@@ -96,7 +96,7 @@ export class StartingMachines {
   /** Looks until all nodes accept logins. Shows meanwhile what it is waiting for. */
   async #watchArrivals(signal: AbortSignal): Promise<ClusterRecord> {
     const { clock, progress } = this.#runtime;
-    const { lookEveryMs } = this.#machines.creation;
+    const { lookEveryMs } = this.#machines.creation.pace;
     const looks = { quick: 0 };
     const look = async (inner: AbortSignal): Promise<ClusterRecord | undefined> => {
       // The last login doesn't change what the machines look like.

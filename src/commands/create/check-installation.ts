@@ -26,5 +26,5 @@ export async function checkInstallation(
     const login = superuserLogin(given.variant ?? "none", given.extraConfig ?? {}, given.superuserPassword);
     for (const problem of login.problems ?? []) problems.add(problem);
   }
-  for (const problem of await kind.problems(given)) problems.add(problem);
+  for (const problem of (await kind.parse(given)).problems ?? []) problems.add(problem);
 }

@@ -76,7 +76,7 @@ const from = (kind: BackendKind, help: string) =>
 
 /** The type has the option for every program, so that its value is `undefined` where it isn't declared. */
 function copyOptions(kind: BackendKind) {
-  const { planCopy: help } = kind.parts;
+  const { copies: help } = kind.parts;
   return (help === undefined ? {} : { from: from(kind, help) }) as { readonly from: ReturnType<typeof from> };
 }
 

@@ -40,6 +40,10 @@ export const createCommand = (kind: BackendKind) => {
         summary: "Create a larger cluster from a local artifact",
       },
       {
+        words: "create --wait ./etcd",
+        summary: "Create a cluster with a platform of your own, from its folder",
+      },
+      {
         words: "create --variant enterprise --license-key license.txt --dry-run ./generate_config.ee.sh",
         summary: "Show what would be created",
       },
@@ -179,7 +183,7 @@ async function newMachines(
     variant: install?.variant ?? "none",
     distribution: input.linuxDistribution,
     counts: accepted(chooseCounts(askedCounts(input), install?.platform)),
-    options: kind.creationOptions(input),
+    options: accepted(await kind.parse(input)),
   };
 }
 

@@ -12,7 +12,7 @@ const limitMs = 40_000;
 export const doctorCommand = (kind: BackendKind) =>
   defineCommand({
     name: "doctor",
-    summary: `Check ${kind.doctorSubject} for common problems`,
+    summary: `Check ${kind.doctor.subject} for common problems`,
     description:
       "Run all checks at the same time and print how to fix each problem. The checks change nothing. The exit code is 1 if a check fails.",
     positionals: {},
@@ -28,7 +28,7 @@ export const doctorCommand = (kind: BackendKind) =>
       const ended = new AbortController();
       const shared = AbortSignal.any([context.signal, ended.signal]);
       try {
-        const checks = machineChecks(context, await kind.checks(input, context, shared));
+        const checks = machineChecks(context, await kind.doctor.checks(input, context, shared));
         const found = await runChecks(checks, { ...context, limitMs }, context.signal);
         const results = found.map((result) => withFlags(result, context));
         const isColourful = context.isTerminal.stdout && isColoured(context.environment);

@@ -61,10 +61,14 @@ export async function readArtifactHead(
 export function assertVariant(found: Variant | undefined, asked: Variant, shown: string): void {
   if (found === undefined || found === asked) return;
   if (found === "none") {
-    throw new ClusterError("variant-mismatch", `The platform in ${shown} has no variants, but \`variant\` is ${asked}.`, {
-      hint: "Leave `variant` out.",
-      facts: { artifact: shown, artifactVariant: found, variant: asked },
-    });
+    throw new ClusterError(
+      "variant-mismatch",
+      `The platform in ${shown} has no variants, but \`variant\` is ${asked}.`,
+      {
+        hint: "Leave `variant` out.",
+        facts: { artifact: shown, artifactVariant: found, variant: asked },
+      },
+    );
   }
   const isUnasked = asked === "none";
   throw new ClusterError(

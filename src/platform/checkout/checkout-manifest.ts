@@ -1,5 +1,5 @@
 import type { Variant } from "../../model/cluster-record.ts";
-import { isMapping } from "../../system/checked.ts";
+import { isMapping } from "../../model/reader.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import type { FileSums } from "../../system/files/byte-source.ts";
 import { parseJson } from "../../system/parse-json.ts";

@@ -1,6 +1,7 @@
 import type * as Yaml from "yaml";
 import { outside } from "../../outside-text.ts";
-import { type Checked, isMapping, problem } from "../../system/checked.ts";
+import { isMapping } from "../../model/reader.ts";
+import { type Checked, problem } from "../../system/checked.ts";
 import { errorCode } from "../../system/files/private-file.ts";
 import { readBytes } from "../../system/files/read-text.ts";
 import type { Configuration } from "./configuration.ts";

@@ -1,5 +1,5 @@
 import type { NodeRecord, Role, Variant, WebScheme } from "../../model/cluster-record.ts";
-import { isMapping } from "../../system/checked.ts";
+import { isMapping } from "../../model/reader.ts";
 
 /** `config.yaml` as a mapping. It may hold the license and password hashes, so it goes to the node but never into output, logs or facts. */
 export type Configuration = Readonly<Record<string, unknown>>;

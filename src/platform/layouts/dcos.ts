@@ -1,5 +1,5 @@
 import type { Variant } from "../../model/cluster-record.ts";
-import { isMapping } from "../../system/checked.ts";
+import * as read from "../../model/reader.ts";
 import { compareReleases, releaseNumbers } from "../artifact/artifact-version.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import type { Layout } from "./layout.ts";
@@ -70,7 +70,7 @@ export const dcosLayout: Layout = {
       agent === 0 || publicAgent === 0 ? { WAIT_FOR_HOSTS: "false" } : {},
     agentsRegistered: {
       path: "/mesos/master/slaves",
-      count: (body) => (isMapping(body) && Array.isArray(body["slaves"]) ? body["slaves"].length : 0),
+      count: (body) => read.field("slaves", read.list(read.anything))(body)?.length ?? 0,
       // An open source cluster has no login that works without a person.
       variants: ["enterprise"],
     },

@@ -10,7 +10,7 @@ import prepareImage from "./prepare-image.sh" with { type: "text" };
  * node has to install them. Undefined if the layout needs nothing that such an image lacks.
  */
 export function imagePreparation(layout: Layout): { readonly name: string; readonly script: string } | undefined {
-  const hasPackages = Object.values(layout.packages).some((names) => names.length > 0);
+  const hasPackages = layout.packages.apt.length > 0 || layout.packages.dnf.length > 0;
   if (!layoutNeeds(layout, "docker") && !hasPackages) return undefined;
   const words = ["e2e-packages", ...neededPrograms(layout, "enterprise")];
   const body = shellText(prepareImage) + packageScript(layout) + layout.imageSetup;

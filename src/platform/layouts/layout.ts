@@ -95,7 +95,7 @@ export interface ReleaseParts {
 }
 
 /** Files on nodes from which other processes learn what a platform that is a folder says about itself. */
-export interface FactFiles {
+interface FactFiles {
   /** One line of JSON: PlatformFacts. */
   readonly facts: string;
   /** Lines of paths on the first master: files whose text is masked. */

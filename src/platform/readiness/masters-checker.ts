@@ -4,6 +4,7 @@ import { type NodeRecord, type Variant, nodeReference } from "../../model/cluste
 import { outside } from "../../outside-text.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
+import * as read from "../../model/reader.ts";
 import { parseJson } from "../../system/parse-json.ts";
 import type { Clock } from "../../system/runtime.ts";
 import type { Layout, ReleaseParts } from "../layouts/layout.ts";
@@ -88,8 +89,15 @@ async function readAuthority(
 
 const mostAuthorityBytes = 256 * 1024;
 
-const authorityRequest = (path: string): readonly [string, ...string[]] =>
-  ["curl", "-fksS", "--noproxy", "*", "--max-time", "10", `https://127.0.0.1${path}`];
+const authorityRequest = (path: string): readonly [string, ...string[]] => [
+  "curl",
+  "-fksS",
+  "--noproxy",
+  "*",
+  "--max-time",
+  "10",
+  `https://127.0.0.1${path}`,
+];
 
 /** A web server that has just started may send a page, or a part of the file. */
 function areCertificates(text: string): boolean {
@@ -131,7 +139,9 @@ async function checkAsSuperuser(
   const asksAgents = release.agentsRegistered.variants.includes(variant);
   const question = { method: "GET", path: release.agentsRegistered.path } as const;
   if (login === undefined)
-    return asksAgents ? agentWaits(master, { ...request, release }, await askWeb(master, access, question, signal)) : [];
+    return asksAgents
+      ? agentWaits(master, { ...request, release }, await askWeb(master, access, question, signal))
+      : [];
   const body = JSON.stringify({ uid: login.username, password: login.password });
   const answers = access.isTlsEnabled
     ? await askOverTls(master, { release, loginBody: body }, access, signal)
@@ -144,7 +154,8 @@ async function checkAsSuperuser(
 function agentWaits(
   master: NodeRecord,
   { release, agentCount }: Pick<MastersCheck, "agentCount"> & { readonly release: ReleaseParts },
-  answer: WebAnswer): readonly Wait[] {
+  answer: WebAnswer,
+): readonly Wait[] {
   if (answer.problem !== undefined || answer.status !== 200)
     return [waitFor(master, `it does not list the agents: ${answer.problem ?? `status ${answer.status}`}`)];
   const count = release.agentsRegistered.count(parseJson(answer.body));
@@ -208,7 +219,4 @@ async function askOverTls(
   return { login, agents: await askWeb(master, access, question, signal) };
 }
 
-const tokenIn = (body: unknown): string | undefined =>
-  typeof body === "object" && body !== null && "token" in body && typeof body.token === "string"
-    ? body.token
-    : undefined;
+const tokenIn = read.field("token", read.string);

@@ -1,4 +1,6 @@
 import { constants, type FileHandle, open } from "node:fs/promises";
+import type { Reader } from "../../model/reader.ts";
+import { parseJson } from "../parse-json.ts";
 import { orAborted } from "../time-limit.ts";
 
 /** Larger files are none that this program or its users write for it. */
@@ -43,6 +45,12 @@ export async function readOwnText(path: string): Promise<string> {
     throw Object.assign(new Error(`${code}: ${path} is not a regular file`), { code });
   }
   return (await readAtMost(file, mostOwnBytes, new AbortController().signal)).toString("utf8");
+}
+
+/** Reads the JSON in such a file. Undefined if the file is missing or unreadable, or if its value has another shape. */
+export async function readOwnJson<Value>(path: string, reader: Reader<Value>): Promise<Value | undefined> {
+  const text = await readOwnText(path).catch(() => undefined);
+  return text === undefined ? undefined : reader(parseJson(text));
 }
 
 async function readAtMost(file: FileHandle, mostBytes: number, signal: AbortSignal): Promise<Buffer> {

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { promisify } from "node:util";
-import { isMapping } from "../checked.ts";
+import * as read from "../../model/reader.ts";
 import { readOwnText } from "../files/read-text.ts";
 import { systemEnvironment } from "./run-program.ts";
 
@@ -15,12 +15,11 @@ export interface ProcessIdentity {
 }
 
 /** Parses the identity in a lock or a creation's file; undefined if it has another shape. */
-export function parseProcessIdentity(found: unknown): ProcessIdentity | undefined {
-  if (!isMapping(found)) return undefined;
-  const { host, pid, startedAt } = found;
-  if (typeof host !== "string" || typeof startedAt !== "string" || !Number.isSafeInteger(pid)) return undefined;
-  return Number(pid) > 0 ? { host, pid: Number(pid), startedAt } : undefined;
-}
+export const parseProcessIdentity: read.Reader<ProcessIdentity> = read.object({
+  host: read.string,
+  pid: read.positiveInteger,
+  startedAt: read.string,
+});
 
 /** The process that this program runs in. `undefined` if the system doesn't report it. */
 export async function identifyThisProcess(): Promise<ProcessIdentity | undefined> {

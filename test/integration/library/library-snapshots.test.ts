@@ -44,7 +44,7 @@ async function openFixture(): Promise<Fixture> {
     delete: async () => {},
     holdsMemory: false,
   };
-  const backend = { name: "vm", place: undefined, nodes: exampleTraits, find: async () => found(), snapshots };
+  const backend = { name: "vm", nodes: exampleTraits, find: async () => found(), snapshots };
   const runtime = libraryRuntime({ environment: { XDG_STATE_HOME: scratch.path } }, {});
   const cluster = await Cluster.find(
     {

@@ -27,14 +27,7 @@ test("from the wait on, the superuser's password is masked in everything that th
     runtime.progress.note(`the password may be ${outside("hush7777")}`);
     return state.isThere ? cluster : undefined;
   };
-  const findInOtherPlaces = async () => ({ places: [], unreachable: [] });
-  const backend = {
-    name: "container",
-    place: undefined,
-    nodes: exampleTraits,
-    find,
-    findInOtherPlaces,
-  } as unknown as Backend<undefined>;
+  const backend = { name: "container", nodes: exampleTraits, find } as unknown as Backend<undefined>;
   const settings = () => ({ runtime, options: undefined });
   const clusters = { distribution: "debian-12", settings, open: async () => backend };
   const found = await Cluster.find(clusters, "example");

@@ -1,10 +1,23 @@
 import { expect, test } from "bun:test";
-import { installationProblems } from "../../../src/cluster/plan-installation.ts";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { installationProblems, planInstallation } from "../../../src/cluster/plan-installation.ts";
+import { platformHead } from "../../../src/platform/folder/platform-file.ts";
+import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { examplePlan } from "../../support/install-example.ts";
+import { leastFacts } from "../../support/platform-facts.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
 
+const folder = { kind: "folder", platform: { facts: leastFacts, files: [] }, shown: "/meter" } as const;
 const { signal } = new AbortController();
 
 const missing = "/nowhere/license.txt";
 const unreadable = (source: string): string => `${source}: cannot read the license file ${missing} (ENOENT).`;
+
+function releaseOnly(name: string): string {
+  return `\`${name}\`: only releases of the platform have it, but not /meter`;
+}
 
 test.each([
   [{ variant: "oss", securityMode: "strict" }, ["`securityMode`: only the enterprise variant has security modes"]],
@@ -17,6 +30,48 @@ test.each([
     ["`extraConfig`: license_key_contents must be text."],
   ],
   [{ securityMode: "strict", licenseKey: missing }, []],
+  [{ artifact: folder }, []],
+  [{ artifact: folder, licenseKey: missing, extraConfig: { a: 1 } }, [releaseOnly("licenseKey")]],
+  [
+    { artifact: folder, variant: "oss", securityMode: "strict", artifactSha256: "ab", superuserPassword: "x" },
+    ["variant", "artifactSha256", "securityMode", "superuserPassword"].map(releaseOnly),
+  ],
 ] as const)("the installation options %j have the problems %j", async (given, problems) => {
   expect(await installationProblems(given, { CLUSTER_LICENSE_KEY_PATH: missing }, signal)).toEqual([...problems]);
+});
+
+const packed = `#!/bin/bash\n# variant: none\n# platform: ${platformHead(leastFacts)}\n`;
+const required = "`variant`: required (oss, enterprise)";
+
+test("the variant is required for a local artifact that has variants, or of which nothing is known", async () => {
+  await using scratch = await scratchFolder();
+  const path = join(scratch.path, "artifact.sh");
+  const problems = async (text: string, given: object = {}): Promise<readonly string[]> => {
+    await writeFile(path, text);
+    return installationProblems({ artifact: { kind: "file", path, shown: path }, ...given }, {}, signal);
+  };
+  expect(await problems("#!/bin/bash\n# variant: oss\n")).toEqual([required]);
+  expect(await problems("#!/bin/bash\n# variant: oss\n", { variant: "oss" })).toEqual([]);
+  expect(await problems("#!/bin/bash\n# variant: oss\n", { hasWrongVariant: true })).toEqual([]);
+  expect(await problems("not a script")).toEqual([required]);
+  expect(await problems(packed)).toEqual([]);
+});
+
+test("a packed folder has no variant, and nothing that depends on one", async () => {
+  await using scratch = await scratchFolder();
+  const path = join(scratch.path, "artifact.sh");
+  await writeFile(path, packed);
+  const runtime = { environment: { CLUSTER_LICENSE_KEY_PATH: missing }, clock: systemClock, progress: silentProgress };
+  const given = { kind: "added", values: {}, securityMode: undefined, licenseFile: undefined } as const;
+  const plan = async (changes: object, configuration = given) =>
+    planInstallation({ ...examplePlan(path, changes), configuration }, runtime, signal);
+  const found = await plan({ variant: undefined });
+  expect(found).toMatchObject({ variant: "none", platform: leastFacts, layout: { name: "folder" } });
+  const failure = await failureOf(plan({ variant: "oss" }, { ...given, securityMode: "strict" } as never));
+  expect(failure).toMatchObject({ id: "bad-usage" });
+  expect(failure.message).toBe(
+    ["variant", "securityMode"].map((name) => releaseOnly(name).replace("/meter", path)).join("; "),
+  );
+  await writeFile(path, "#!/bin/bash\n# variant: oss\n");
+  expect((await failureOf(plan({ variant: undefined }))).message).toBe(required);
 });

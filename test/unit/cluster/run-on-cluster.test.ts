@@ -7,7 +7,7 @@ test("an interrupt ends the wait for the backend", async () => {
   const stop = new AbortController();
   const asked = Promise.withResolvers<void>();
   const work = {
-    backend: { name: "cloud" as const, place: undefined },
+    backend: { name: "cloud" as const },
     clusterId: "demo",
     find: (inner: AbortSignal): Promise<never> => {
       asked.resolve();

@@ -22,10 +22,17 @@ test.each([
   ["enterprise", undefined, "https://192.0.2.1/"],
   ["enterprise", "http", "http://192.0.2.1/"],
   ["oss", "https", "https://192.0.2.1/"],
-] as const)("the web UI of a cluster of variant %s with the scheme %s is expected at %s", (variant, webUi, url) => {
-  const cluster = exampleCluster([node({})], variant);
-  expect(expectedWebUrl({ ...cluster, ...(webUi !== undefined && { webUi }) })).toBe(url);
-});
+  ["none", "http:8080/ui/", "http://192.0.2.1/ui/"],
+  ["none", "https:9443/", "https://192.0.2.1/"],
+  ["none", "none", undefined],
+  ["none", undefined, undefined],
+] as const)(
+  "the web UI of a cluster of variant %s that was created with %s is expected at %s",
+  (variant, webUi, url) => {
+    const cluster = exampleCluster([node({})], variant);
+    expect(expectedWebUrl({ ...cluster, ...(webUi !== undefined && { webUi }) })).toBe(url);
+  },
+);
 
 test("the first running master with an address is taken, with its own ports", () => {
   const other = { host: "127.0.0.1", httpPort: 8080, httpsPort: 8443 };

@@ -28,18 +28,19 @@ test("SELinux may be enforced where the distribution has it", async () => {
   expect(failure.message).not.toContain("--enable-selinux-enforcing");
 });
 
+const summarizeCopy = async ({ clusterId, source, snapshot }: CopyRequest) => ({
+  summary: { lines: [["Cluster", clusterId]], facts: { cluster: clusterId, from: `${source.id}:${snapshot}` } },
+});
+
 /** Runs `create --from` with the cluster `default`, of which a copy can only be planned. */
-async function copy(words: string, backend: object = {}) {
+async function copy(words: string, snapshots: object = { planCopy: summarizeCopy }) {
   await using folder = await scratchFolder();
   return await runCommandLine(`create --from default:installed -c second ${words}`, {
     kind: vmKind,
     backend: {
       name: "vm",
       find: async (id: string) => ({ ...exampleCluster([], "oss"), id }),
-      planCopy: async ({ clusterId, source, snapshot }: CopyRequest) => ({
-        summary: { lines: [["Cluster", clusterId]], facts: { cluster: clusterId, from: `${source.id}:${snapshot}` } },
-      }),
-      ...backend,
+      snapshots,
     } as unknown as Backend<unknown>,
     nowMs: 0,
     environment: { XDG_STATE_HOME: folder.path },
@@ -73,6 +74,6 @@ test("a copy may take as long as --timeout says", async () => {
 });
 
 test("a copy fails where there are none, and before anything is created", async () => {
-  const failure = await failureOf(copy("--dry-run", { planCopy: undefined }));
+  const failure = await failureOf(copy("--dry-run", {}));
   expect(failure).toMatchObject({ id: "bad-usage", hint: "Restore the snapshot in its own cluster." });
 });

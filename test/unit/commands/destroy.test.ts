@@ -20,7 +20,6 @@ async function openClusters(ids: readonly string[], snapshots: readonly string[]
     }),
     list: async () => [...standing].map(record),
     find: async (id: string) => (standing.has(id) ? record(id) : undefined),
-    findInOtherPlaces: async () => ({ places: [], unreachable: [] }),
     remove: async ({ id }: { readonly id: string }) => {
       standing.delete(id);
       return undefined;

@@ -28,7 +28,6 @@ test.each([
   ["creation id", parseCreationId, 16],
   ["role", parseRole, 12],
   ["variant", parseVariant, 10],
-  ["web UI", parseWebUi, 5],
   ["user name", parseUserName, 32],
   ["IPv4 address", parseIpv4, 15],
   ["region", parseRegion, 80],

@@ -19,6 +19,11 @@ test("a configuration's secrets are known by their keys, a key file's by all of 
   });
 });
 
+test("files that only the platform names are secrets too, but no more of them than it may name", async () => {
+  const stdout = [0, 19, 20].map((number) => frame(`listed-${number}`, `secret ${number}`)).join("");
+  expect((await secretsIn(stdout)).values).toEqual(["secret 0", "secret 19"]);
+});
+
 test("a mapping without secrets has none", async () => {
   const { values } = await secretsIn(frame("secret-0", "security: strict\n"));
   expect(values).toEqual([]);

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { NodeRecord, NodeState, Role } from "../../../src/model/cluster-record.ts";
 import { clusterLayout } from "../../../src/platform/layouts/cluster.ts";
+import { folderLayout } from "../../../src/platform/layouts/folder.ts";
 import { dcosLayout } from "../../../src/platform/layouts/dcos.ts";
 import { loginVariables, testEnvironment } from "../../../src/platform/test-environment.ts";
 
@@ -80,4 +81,15 @@ test.each([
   [{ name: undefined, password: "" }, { CLUSTER_LOGIN_PW: "" }],
 ])("of the login %j only what was given is set", (login, variables) => {
   expect(loginVariables(login, clusterLayout)).toEqual(variables);
+});
+
+test("a platform that is a folder has its own environment file, and a folder to work in that exists", () => {
+  const input = { cluster, target, layout: folderLayout(), login: { name: "me", password: undefined } };
+  const environment = {
+    variables: { CLUSTER_LOGIN_UNAME: "me" },
+    workingDirectory: "/opt/cluster-platform/folder/tests",
+    environmentFile: "/opt/cluster-platform/environment",
+  };
+  expect(testEnvironment(input)).toEqual(environment);
+  expect(testEnvironment({ ...input, folder: "/x" })).toEqual({ ...environment, workingDirectory: "/x" });
 });

@@ -3,12 +3,11 @@ import { join } from "node:path";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
 import { parseMoment } from "../../../model/parse-values.ts";
 import { creationOfDirectory } from "../../../store/creation-folder.ts";
-import { isMapping } from "../../../system/checked.ts";
+import * as read from "../../../model/reader.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
-import { isInstanceId } from "../instance-id.ts";
+import { parseInstanceId } from "../instance-id.ts";
 import { readTags } from "../tags.ts";
-import { readOwnText } from "../../../system/files/read-text.ts";
-import { parseJson } from "../../../system/parse-json.ts";
+import { readOwnJson } from "../../../system/files/read-text.ts";
 
 /**
  * A launch as it was requested, and what is known about its outcome. Keeps the whole request, not only its token,
@@ -39,15 +38,17 @@ interface SavedLaunches {
 /** Reads what an interrupted creation had requested. */
 export async function readLaunches(directory: string): Promise<SavedLaunches> {
   const folder = folderOf(directory);
-  const names = (await namesIn(folder))
+  const names = (await readdir(folder).catch(() => []))
     .map((name) => /^(.+)\.json$/.exec(name)?.[1])
     .filter((name) => name !== undefined);
-  const read = await Promise.all(
-    names.map(async (name) => parseLaunch(await readJson(join(folder, `${name}.json`)), { name, directory })),
+  const launches = await Promise.all(
+    names.map(async (name) =>
+      readOwnJson(join(folder, `${name}.json`), (found) => parseLaunch(found, { name, directory })),
+    ),
   );
   return {
-    launches: read.filter((launch) => launch !== undefined),
-    unreadable: names.filter((_, index) => read[index] === undefined),
+    launches: launches.filter((launch) => launch !== undefined),
+    unreadable: names.filter((_, index) => launches[index] === undefined),
   };
 }
 
@@ -59,54 +60,37 @@ export function parseLaunch(
   found: unknown,
   { name, directory }: { readonly name: string; readonly directory: string },
 ): SavedLaunch | undefined {
-  if (!/^[a-z_]+-[0-9]{1,3}$/.test(name) || !isMapping(found) || found["schemaVersion"] !== 1) return undefined;
-  const { request, machineIds } = found;
-  if (found["name"] !== name || !isMapping(request) || !isLaunchRequest(request)) return undefined;
-  const tags = readTags(request.TagSpecifications?.[0]?.Tags);
+  const launch = readLaunch(found);
+  const tags = readTags(launch?.request.TagSpecifications?.[0]?.Tags);
   const owner = creationOfDirectory(directory);
   if (owner === undefined || tags.clusterId !== owner.clusterId || tags.creationId !== owner.creationId)
     return undefined;
-  if (parseMoment(tags.expiresAt) === undefined) return undefined;
-  if (machineIds === undefined) return { name, request, machineIds };
-  if (!Array.isArray(machineIds) || !machineIds.every(isInstanceId)) return undefined;
+  if (parseMoment(tags.expiresAt) === undefined || launch?.name !== name) return undefined;
+  const { request, machineIds } = launch;
   return { name, request, machineIds };
 }
 
-/** Checks only what our own code reads; the API judges the rest. */
-function isLaunchRequest(
-  request: Readonly<Record<string, unknown>>,
-): request is SavedLaunch["request"] & typeof request {
-  const { ClientToken, ImageId, MinCount, MaxCount, TagSpecifications } = request;
-  const specification: unknown = Array.isArray(TagSpecifications) ? TagSpecifications[0] : undefined;
-  const tags: unknown = isMapping(specification) ? specification["Tags"] : undefined;
-  return (
-    typeof ClientToken === "string" &&
-    /^[0-9a-f-]{36}$/.test(ClientToken) &&
-    typeof ImageId === "string" &&
-    /^ami-[0-9a-f]{8,17}$/.test(ImageId) &&
-    Number.isSafeInteger(MinCount) &&
-    Number.isSafeInteger(MaxCount) &&
-    Array.isArray(tags) &&
-    tags.every((tag) => isMapping(tag) && typeof tag["Key"] === "string" && typeof tag["Value"] === "string")
-  );
-}
+/** The request stays whole. Checks only what our own code reads; the API judges the rest. */
+const readRequest: read.Reader<RunInstancesCommandInput> = (found) =>
+  readOwnFields(found) === undefined ? undefined : (found as RunInstancesCommandInput);
 
-async function readJson(path: string): Promise<unknown> {
-  try {
-    return parseJson(await readOwnText(path));
-  } catch {
-    return undefined;
-  }
-}
+const readTagSpecification = read.object({ Tags: read.list(read.object({ Key: read.string, Value: read.string })) });
+
+const readOwnFields = read.object({
+  ClientToken: read.matching(/^[0-9a-f-]{36}$/),
+  ImageId: read.matching(/^ami-[0-9a-f]{8,17}$/),
+  MinCount: read.integer,
+  MaxCount: read.integer,
+  TagSpecifications: read.refined(read.list(read.anything), ([first]) => readTagSpecification(first)),
+});
+
+const readLaunch = read.object({
+  schemaVersion: read.oneOf(1),
+  name: read.matching(/^[a-z_]+-[0-9]{1,3}$/),
+  request: readRequest,
+  machineIds: read.optional(read.list(parseInstanceId)),
+});
 
 function folderOf(directory: string): string {
   return join(directory, "launches");
-}
-
-async function namesIn(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder);
-  } catch {
-    return [];
-  }
 }

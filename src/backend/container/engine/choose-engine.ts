@@ -3,10 +3,9 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { homeFolder } from "../../../store/state-folder.ts";
-import { isMapping } from "../../../system/checked.ts";
-import { readOwnText } from "../../../system/files/read-text.ts";
+import * as read from "../../../model/reader.ts";
+import { readOwnJson } from "../../../system/files/read-text.ts";
 import { parseUrl } from "../../../system/mask-url.ts";
-import { parseJson } from "../../../system/parse-json.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { isPresent } from "./engine-errors.ts";
 import { type EngineFacts, type EngineKind, type EngineName, type Reach, engineNames } from "./engine-kind.ts";
@@ -59,14 +58,8 @@ async function chosenBy(name: EngineName, environment: Environment): Promise<str
   const variable = choosingVariables[name].find((candidate) => (environment[candidate] ?? "") !== "");
   if (variable !== undefined || name === "podman") return variable;
   const folder = environment["DOCKER_CONFIG"] ?? join(homeFolder(environment), ".docker");
-  const { currentContext } = parsed(await readOwnText(join(folder, "config.json")).catch(() => ""));
-  const isOther = typeof currentContext === "string" && !["", "default"].includes(currentContext);
-  return isOther ? "docker context use" : undefined;
-}
-
-function parsed(text: string): Readonly<Record<string, unknown>> {
-  const found = parseJson(text);
-  return isMapping(found) ? found : {};
+  const context = await readOwnJson(join(folder, "config.json"), read.field("currentContext", read.string));
+  return ["", "default"].includes(context ?? "") ? undefined : "docker context use";
 }
 
 function chosenFailure(error: ClusterError, { title, name }: EngineKind, choice: string): ClusterError {

@@ -1,6 +1,6 @@
 import { hostname, platform, release } from "node:os";
 import type { EngineKind, EngineLocation, EngineName } from "./engine-kind.ts";
-import { isMapping } from "../../../system/checked.ts";
+import { isMapping } from "../../../model/reader.ts";
 
 /** Docker's command line from version 20 to 28. */
 const docker: EngineKind = {

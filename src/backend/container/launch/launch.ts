@@ -110,7 +110,7 @@ function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly stri
 
 function publishedPorts({ labels }: LaunchPlan): readonly number[] {
   const { http, https } = webPortsOf(parseWebUi(labels.webUi));
-  return [22, http, https];
+  return [...new Set([22, http, https])];
 }
 
 /** Keys that a node gets before it starts, so that host key checking is strict from the very first connection. */

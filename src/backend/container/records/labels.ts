@@ -1,7 +1,7 @@
 import { type NodeRecord, nodeReference } from "../../../model/cluster-record.ts";
-import { isMapping } from "../../../system/checked.ts";
+import * as read from "../../../model/reader.ts";
 import { parseJson } from "../../../system/parse-json.ts";
-import { assertReadable } from "../../shared/assert-readable.ts";
+import { assertReadable } from "../../shared/found-texts.ts";
 import { type ContainerOptions, cpusProblem, memoryProblem, volumeProblem } from "../options.ts";
 
 /**
@@ -47,7 +47,7 @@ export function labelArguments(values: LabelValues): readonly string[] {
  * whose value isn't text.
  */
 export function readLabels(labels: unknown): LabelValues {
-  if (!isMapping(labels)) return {};
+  if (!read.isMapping(labels)) return {};
   const found = Object.entries(labelNames).map(([key, name]) => [key, labels[name]] as const);
   return Object.fromEntries(found.filter(([, value]) => typeof value === "string" && value !== "")) as LabelValues;
 }
@@ -92,14 +92,17 @@ export const settingsText = ({ volumes, memory, cpus }: ContainerOptions): strin
 
 /** Returns `undefined` for a text of another shape: these values become options of the engine's command line. */
 export function parseNodeSettings(text: string | undefined): NodeSettings | undefined {
-  const found = parseJson(text ?? "");
-  if (!isMapping(found)) return undefined;
+  const found = readSettings(parseJson(text ?? ""));
+  if (found === undefined) return undefined;
   const { volumes, memory, cpus } = found;
-  if (!Array.isArray(volumes) || !volumes.every((volume) => isFree(volume, volumeProblem))) return undefined;
-  if (memory !== undefined && !isFree(memory, memoryProblem)) return undefined;
-  if (cpus !== undefined && !isFree(cpus, cpusProblem)) return undefined;
   return { volumes, ...(memory !== undefined && { memory }), ...(cpus !== undefined && { cpus }) };
 }
 
-const isFree = (found: unknown, problemOf: (text: string) => string | undefined): found is string =>
-  typeof found === "string" && problemOf(found) === undefined;
+const free = (problemOf: (text: string) => string | undefined): read.Reader<string> =>
+  read.refined(read.string, (text) => (problemOf(text) === undefined ? text : undefined));
+
+const readSettings = read.object({
+  volumes: read.list(free(volumeProblem)),
+  memory: read.optional(free(memoryProblem)),
+  cpus: read.optional(free(cpusProblem)),
+});

@@ -1,20 +1,9 @@
 import type { Counts, NodeRecord, Variant, WebUi } from "../../../model/cluster-record.ts";
-import {
-  parseClusterId,
-  parseCounts,
-  parseCreationId,
-  parseDistribution,
-  parseIndex,
-  parseIpv4,
-  parseMoment,
-  parsePort,
-  parseRole,
-  parseVariant,
-  parseWebUi,
-} from "../../../model/parse-values.ts";
-import { isMapping } from "../../../system/checked.ts";
+import { parseIpv4, parseMoment, parsePort } from "../../../model/parse-values.ts";
+import * as read from "../../../model/reader.ts";
 import { plainLine } from "../../../system/printable.ts";
-import { type ForeignResource, complete, shownId } from "../../shared/foreign-resource.ts";
+import { type ForeignResource, shownId } from "../../shared/foreign-resource.ts";
+import { readTexts } from "../../shared/found-texts.ts";
 import { means } from "../engine/engine-errors.ts";
 import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
 import { type Engine, askJson } from "../engine/engine.ts";
@@ -120,93 +109,92 @@ function readEach<Found, Read extends object>(
 const nameOf = (name: unknown): string | undefined => (typeof name === "string" ? name.replace(/^\//, "") : undefined);
 
 function shownName(found: unknown): string {
-  if (!isMapping(found)) return "without a name";
+  if (!read.isMapping(found)) return "without a name";
   return shownId(nameOf(found["Name"] ?? found["name"]) ?? found["Id"] ?? found["id"]);
 }
 
+const parseId = read.matching(/^[0-9a-f]{64}$/);
+
 /** Returns a network, or what is wrong with it. */
-function readNetwork({ id, name, labels }: DescribedNetwork): ClusterNetwork | string {
-  const texts = readLabels(labels);
-  const required = { clusterId: parseClusterId(texts.clusterId), creationId: parseCreationId(texts.creationId) };
-  const optional = {
-    counts: parseCounts(texts.counts),
-    variant: parseVariant(texts.variant),
-    distribution: parseDistribution(texts.distribution),
-    webUi: parseWebUi(texts.webUi),
-  };
-  const known = complete({ kind: "label", names: labelNames, texts }, required, optional);
+function readNetwork(description: DescribedNetwork): ClusterNetwork | string {
+  const texts = readLabels(description.labels);
+  const known = readTexts(
+    { kind: "label", names: labelNames, texts },
+    { required: ["clusterId", "creationId"], optional: ["counts", "variant", "distribution", "webUi"] },
+  );
   if (typeof known === "string") return known;
-  if (typeof id !== "string" || !/^[0-9a-f]{64}$/.test(id)) return "its id is malformed";
-  if (name !== networkName(known)) return "its name is not the name of its cluster's network";
-  return { id, ...known, ...optional };
+  const id = parseId(description.id);
+  if (id === undefined) return "its id is malformed";
+  if (description.name !== networkName(known)) return "its name is not the name of its cluster's network";
+  return { id, ...known };
 }
 
 /** Returns a container, or what is wrong with it. */
 function readContainer(found: unknown, networkNames: ReadonlySet<string>): NodeContainer | string {
-  if (!isMapping(found)) return "the engine does not describe it";
-  const { Id: id, Name: name, Created: created, Config: config, NetworkSettings: settings } = found;
-  const texts = readLabels(isMapping(config) ? config["Labels"] : undefined);
-  const required = {
-    clusterId: parseClusterId(texts.clusterId),
-    creationId: parseCreationId(texts.creationId),
-    role: parseRole(texts.role),
-    index: parseIndex(texts.index),
-  };
-  const reach = (["direct", "published"] as const).find((one) => one === texts.reach);
-  const known = complete({ kind: "label", names: labelNames, texts }, required, { reach });
+  if (!read.isMapping(found)) return "the engine does not describe it";
+  const texts = readLabels(labelsOf(found));
+  const known = readTexts(
+    { kind: "label", names: labelNames, texts },
+    { required: ["clusterId", "creationId", "role", "index"], optional: ["reach"] },
+  );
   if (typeof known === "string") return known;
-  if (typeof id !== "string" || !/^[0-9a-f]{64}$/.test(id)) return "its id is malformed";
-  if (nameOf(name) !== containerName(known.clusterId, known)) return "its name does not match the node in its labels";
+  const id = parseId(found["Id"]);
+  if (id === undefined) return "its id is malformed";
+  if (nameOf(found["Name"]) !== containerName(known.clusterId, known))
+    return "its name does not match the node in its labels";
   const network = networkName(known);
-  const connected = mappingAt(mappingAt(settings, "Networks"), network);
+  const settings = found["NetworkSettings"];
+  const connected = read.field("Networks", read.field(network, read.anyMapping))(settings);
   if (connected === undefined || !networkNames.has(network))
     return "it is not in the network of the cluster in its labels";
   return {
     id,
     ...known,
-    reach: reach ?? "direct",
-    imageId: typeof found["Image"] === "string" ? found["Image"] : "",
-    volumes: readVolumes(found["Mounts"]),
-    createdAt: parseMoment(created),
+    reach: known.reach ?? "direct",
+    imageId: read.string(found["Image"]) ?? "",
+    volumes: anyList(found["Mounts"])
+      .map(readVolume)
+      .filter((volume) => volume !== undefined),
+    createdAt: parseMoment(found["Created"]),
     ...readState(found["State"]),
     address: parseIpv4(connected["IPAddress"]),
-    ports: readPorts(mappingAt(settings, "Ports")),
+    ports: readPorts(read.field("Ports", read.anyMapping)(settings)),
   };
 }
 
-function readState(state: unknown): Pick<NodeContainer, "status" | "exitCode" | "wasKilledForMemory" | "error"> {
-  const { Status, ExitCode, OOMKilled, Error: error } = isMapping(state) ? state : {};
+/** The labels in the engine's description of a container or an image. */
+export const labelsOf = read.field("Config", read.field("Labels", read.anything));
+
+const anyList = read.withDefault(read.list(read.anything), []);
+
+function readState(found: unknown): Pick<NodeContainer, "status" | "exitCode" | "wasKilledForMemory" | "error"> {
+  const state = read.anyMapping(found) ?? {};
   return {
-    status: typeof Status === "string" ? Status : "",
-    exitCode: typeof ExitCode === "number" ? ExitCode : 0,
-    wasKilledForMemory: OOMKilled === true,
-    error: plainLine(error) || undefined,
+    status: read.string(state["Status"]) ?? "",
+    exitCode: read.number(state["ExitCode"]) ?? 0,
+    wasKilledForMemory: state["OOMKilled"] === true,
+    error: plainLine(state["Error"]) || undefined,
   };
 }
 
-/** Only plain names and absolute paths, because they become words of a command. */
-function readVolumes(mounts: unknown): readonly NodeVolume[] {
-  const own = (Array.isArray(mounts) ? mounts : []).filter((mount) => isMapping(mount) && mount["Type"] === "volume");
-  return own.flatMap(({ Name: name, Destination: path }) => {
-    if (typeof name !== "string" || !/^[a-zA-Z0-9][\w.-]*$/.test(name)) return [];
-    return typeof path === "string" && /^\/[^:]+$/.test(path) ? [{ name, path }] : [];
-  });
-}
+/** Only a plain name and an absolute path, because they become words of a command. */
+const readVolume = read.refined(
+  read.object({
+    Type: read.oneOf("volume"),
+    Name: read.matching(/^[a-zA-Z0-9][\w.-]*$/),
+    Destination: read.matching(/^\/[^:]+$/),
+  }),
+  ({ Name: name, Destination: path }): NodeVolume => ({ name, path }),
+);
 
 /** Reads ports such as `{ "22/tcp": [{ "HostPort": "32768" }] }`. */
-function readPorts(ports: Readonly<Record<string, unknown>> | undefined): ReadonlyMap<number, number> {
-  const pairs = Object.entries(ports ?? {}).flatMap(([name, bindings]): [number, number][] => {
+function readPorts(ports: Readonly<Record<string, unknown>> = {}): ReadonlyMap<number, number> {
+  const pairs = Object.entries(ports).flatMap(([name, bindings]): [number, number][] => {
     const inside = parsePort(/^(\d+)\/tcp$/.exec(name)?.[1]);
-    const binding: unknown = Array.isArray(bindings) ? bindings[0] : undefined;
-    const outside = isMapping(binding) ? parsePort(binding["HostPort"]) : undefined;
+    const outside = read.field("HostPort", parsePort)(anyList(bindings)[0]);
     return inside === undefined || outside === undefined ? [] : [[inside, outside]];
   });
   return new Map(pairs);
-}
-
-function mappingAt(found: unknown, key: string): Readonly<Record<string, unknown>> | undefined {
-  const value = isMapping(found) && Object.hasOwn(found, key) ? found[key] : undefined;
-  return isMapping(value) ? value : undefined;
 }
 
 /** Selects everything of ours, or the things of one cluster id or of one creation. */
@@ -275,7 +263,7 @@ async function inspect(
   // Something that was removed meanwhile is missing from the answer.
   const accepts = (stderr: string): boolean => means(stderr, "gone");
   const answer = await askJson(engine, { words: [kind, "inspect", ...names], accepts }, signal);
-  return Array.isArray(answer) ? (answer as readonly unknown[]) : [];
+  return anyList(answer);
 }
 
 export function filterWord(selection: Selection): string {

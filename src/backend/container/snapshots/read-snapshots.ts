@@ -1,16 +1,8 @@
 import { type Counts, nodeCount, nodeReference } from "../../../model/cluster-record.ts";
-import {
-  parseClusterId,
-  parseCounts,
-  parseCreationId,
-  parseIndex,
-  parseIpv4,
-  parseMoment,
-  parseRole,
-  parseSnapshotName,
-} from "../../../model/parse-values.ts";
-import { isMapping } from "../../../system/checked.ts";
+import { parseCounts, parseIpv4, parseMoment, parseSnapshotName } from "../../../model/parse-values.ts";
+import * as read from "../../../model/reader.ts";
 import type { NodeName } from "../../contract.ts";
+import { textParsers } from "../../shared/found-texts.ts";
 import type { Reach } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
 import {
@@ -24,7 +16,7 @@ import {
   snapshotImage,
   snapshotVolume,
 } from "../records/labels.ts";
-import { type Selection, describeEach, filterWord } from "../records/read-containers.ts";
+import { type Selection, describeEach, filterWord, labelsOf } from "../records/read-containers.ts";
 
 /** Everything that the engine has of one snapshot. */
 export interface SavedSnapshot extends CreationName {
@@ -122,11 +114,10 @@ function completeNodes({ images, volumes }: Pick<SavedSnapshot, "images" | "volu
 }
 
 function readImage(found: unknown): SavedImage | undefined {
-  if (!isMapping(found)) return undefined;
-  const config = found["Config"];
-  const labels = readLabels(isMapping(config) ? config["Labels"] : undefined);
+  if (!read.isMapping(found)) return undefined;
+  const labels = readLabels(labelsOf(found));
   const part = readPart(labels);
-  const tags: readonly unknown[] = Array.isArray(found["RepoTags"]) ? found["RepoTags"] : [];
+  const tags = read.list(read.anything)(found["RepoTags"]) ?? [];
   if (part === undefined) return undefined;
   const image = snapshotImage(part.creationId, part.snapshot, part);
   const names = [image, draftImage(part.creationId, part.snapshot, part)].filter((name) => tags.includes(name));
@@ -147,20 +138,11 @@ function readImage(found: unknown): SavedImage | undefined {
 }
 
 function readVolume(found: unknown): SavedVolume | undefined {
-  if (!isMapping(found)) return undefined;
+  if (!read.isMapping(found)) return undefined;
   const part = readPart(readLabels(found["Labels"]));
   const volume = part === undefined ? "" : snapshotVolume(part.creationId, part.snapshot, part);
   return part === undefined || found["Name"] !== volume ? undefined : { ...part, volume };
 }
 
-function readPart(labels: LabelValues): Part | undefined {
-  const [clusterId, creationId] = [parseClusterId(labels.clusterId), parseCreationId(labels.creationId)];
-  const [role, index, snapshot] = [
-    parseRole(labels.role),
-    parseIndex(labels.index),
-    parseSnapshotName(labels.snapshot),
-  ];
-  if (clusterId === undefined || creationId === undefined) return undefined;
-  if (role === undefined || index === undefined || snapshot === undefined) return undefined;
-  return { clusterId, creationId, role, index, snapshot };
-}
+const { clusterId, creationId, role, index } = textParsers;
+const readPart: read.Reader<Part> = read.object({ clusterId, creationId, role, index, snapshot: parseSnapshotName });

@@ -6,10 +6,9 @@ import { nodeReference } from "../../../model/cluster-record.ts";
 import type { KeyPair } from "../../../ssh/keys.ts";
 import { createKnownHosts } from "../../../ssh/known-hosts.ts";
 import { creationFiles } from "../../../store/creation-folder.ts";
-import { isMapping } from "../../../system/checked.ts";
+import * as read from "../../../model/reader.ts";
 import { errorCode, freeSpaceProblem } from "../../../system/files/private-file.ts";
-import { readOwnText } from "../../../system/files/read-text.ts";
-import { parseJson } from "../../../system/parse-json.ts";
+import { readOwnJson, readOwnText } from "../../../system/files/read-text.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest } from "../../contract.ts";
 import type { MachineSettings, NodeFacts, StoredCluster } from "../cluster-facts.ts";
@@ -24,6 +23,7 @@ import {
   type StoredSnapshot,
   checkSnapshot,
   findSnapshot,
+  copyFailure,
   savedFiles,
 } from "../snapshots/snapshot-files.ts";
 
@@ -178,11 +178,7 @@ export async function copyMachine(origin: Origin, copy: MachineCopy): Promise<vo
       boot: { user: sshUser, publicKey, hostKey: firstHostKey, deadline: undefined, hosts, lingers: true },
     });
   } catch (error) {
-    if (errorCode(error) !== "ENOSPC") throw error;
-    throw new ClusterError("capacity-lacking", `The disk is full: ${nodeReference(node)} cannot be copied.`, {
-      hint: "Make room, or delete a snapshot.",
-      cause: error,
-    });
+    throw copyFailure(error, node, "copied");
   }
 }
 
@@ -194,12 +190,5 @@ async function copyIfPresent(from: string, to: string): Promise<void> {
 }
 
 /** With another instance id, cloud-init would set the machine up again when it boots, and give it the first host key. */
-async function readInstanceId(seed: string): Promise<string | undefined> {
-  try {
-    const found: unknown = parseJson(await readOwnText(join(seed, "meta-data")));
-    const id = isMapping(found) ? found["instance-id"] : undefined;
-    return typeof id === "string" && /^[\w-]{1,64}$/.test(id) ? id : undefined;
-  } catch {
-    return undefined;
-  }
-}
+const readInstanceId = async (seed: string): Promise<string | undefined> =>
+  readOwnJson(join(seed, "meta-data"), read.field("instance-id", read.matching(/^[\w-]{1,64}$/)));

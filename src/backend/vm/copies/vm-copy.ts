@@ -1,33 +1,20 @@
-import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { type ClusterRecord, nodeCount, nodeReference, roles } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
-import { readBootId } from "../../../system/processes/process-identity.ts";
-import { acquireProcessLock } from "../../../system/processes/process-lock.ts";
 import type { Runtime } from "../../../system/runtime.ts";
-import { version } from "../../../version.ts";
-import type { CopyRequest, Creation, CreationFolder, CreationSummary, NodeName } from "../../contract.ts";
-import { hostKeyPerNode } from "../../shared/first-boot.ts";
+import type { CopyRequest, Creation, CreationFolder, CreationSummary } from "../../contract.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
-import {
-  type NodeFacts,
-  type StoredCluster,
-  assertIdIsFree,
-  readClusters,
-  removalCommand,
-  writeClusterFacts,
-} from "../cluster-facts.ts";
-import { findFreePorts, lookAtMachines, readOwnCluster, toPorts } from "../machines/launch.ts";
+import type { NodeFacts, StoredCluster } from "../cluster-facts.ts";
+import { lookAtMachines, readOwnCluster } from "../machines/launch.ts";
 import type { Qemu } from "../qemu/qemu.ts";
-import { describeCreation, removeCreation, stopCreation } from "../records.ts";
 import { continueMachines } from "../snapshots/restore-machines.ts";
 import { factsText, readSnapshotFacts } from "../snapshots/snapshot-files.ts";
+import { type ClaimedMachines, VmMachines, vmPace } from "../vm-machines.ts";
 import { replaceKeys, systemKeyLocation } from "./replace-keys.ts";
 import { type ResolvedCopy, copyMachine } from "./resolve-copy.ts";
 
 const copiesAtOnce = 4;
 const loginsAtOnce = 20;
-const loginLimitMs = 10 * 60_000;
 
 export interface CopyPlan {
   readonly qemu: Qemu;
@@ -41,55 +28,35 @@ export interface CopyPlan {
  * A cluster that continues from another one's snapshot. Its machines have the same names, hardware addresses and private addresses as the source's,
  * which harms nobody, since each cluster's network is its own. See Creation.
  */
-export class VmCopy implements Creation {
+export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
   readonly summary: CreationSummary;
   readonly nodeCount: number;
-  readonly lookEveryMs = 500;
-  readonly loginLimitMs = loginLimitMs;
-  readonly loginEveryMs = 1_500;
-  readonly areFirstHostKeysPrivate = false;
+  readonly pace = vmPace;
   readonly #plan: CopyPlan;
-  readonly #runtime: Runtime;
-  readonly #hostKeys = hostKeyPerNode();
   /** The ids of the machines that no longer have the source's keys. */
   readonly #own = new Set<string>();
-  readonly #state: { made?: Made } = {};
 
   constructor(plan: CopyPlan, runtime: Runtime) {
+    super(plan, runtime);
     this.#plan = plan;
-    this.#runtime = runtime;
     this.nodeCount = plan.resolved.source.facts.nodes.length;
     this.summary = describeCopy(plan.request, plan.resolved);
   }
 
   async claim({ creationId, directory }: CreationFolder, signal: AbortSignal): Promise<void> {
-    const { root, request, resolved } = this.#plan;
-    const { clusterId } = request;
-    const { clock } = this.#runtime;
-    const { source, saved } = resolved;
-    const facts = {
-      ...source.facts,
-      clusterId,
-      creationId,
-      createdAt: new Date(clock.now()).toISOString(),
-      createdBy: version,
-      bootId: await readBootId(),
-      machines: saved.machines,
-      nodes: await planNodes(source.facts.nodes, creationId),
-    };
-    await using _ = await acquireProcessLock(join(root, ".lock"), { clock, onWait: () => {} }, signal);
-    assertIdIsFree(await readClusters(root), clusterId, []);
-    this.#state.made = { directory, facts };
-    await writeClusterFacts(directory, facts);
+    const { source, saved } = this.#plan.resolved;
+    const { nodes } = source.facts;
+    const facts = { ...source.facts, ...(await this.newFacts(creationId, nodes)), machines: saved.machines };
+    await this.claimId({ directory, facts }, signal);
   }
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
-    const { clock, progress } = this.#runtime;
-    const { directory } = this.#claimed();
+    const { clock, progress } = this.runtime;
+    const { directory } = this.claimed;
     {
       // Nobody may delete the snapshot meanwhile.
-      await using _source = await lockMachines(this.#plan.request.source.directory, this.#runtime, signal);
-      await using _own = await lockMachines(directory, this.#runtime, signal);
+      await using _source = await lockMachines(this.#plan.request.source.directory, this.runtime, signal);
+      await using _own = await lockMachines(directory, this.runtime, signal);
       await this.#assertUnchanged();
       using step = progress.start("Continue virtual machines");
       const cluster = await readOwnCluster(directory);
@@ -108,7 +75,7 @@ export class VmCopy implements Creation {
     const hosts = facts.nodes;
     const copy = async (node: NodeFacts, place: number): Promise<void> => {
       const origin = { directory: source.directory, node, snapshot: snapshot.folder };
-      const firstHostKey = this.#hostKeys.of(node);
+      const firstHostKey = this.hostKeys.of(node);
       await copyMachine(origin, { directory, node, place, hosts, publicKey, firstHostKey });
     };
     await mapConcurrently(facts.nodes, copiesAtOnce, copy, signal);
@@ -116,8 +83,8 @@ export class VmCopy implements Creation {
 
   async #replaceKeys(publicKey: string, signal: AbortSignal): Promise<void> {
     const { source, privateKey, hostKeys } = this.#plan.resolved;
-    const deadlineMs = this.#runtime.clock.now() + loginLimitMs;
-    const cluster = await lookAtMachines(this.#claimed().directory, this.#plan.qemu.architecture);
+    const deadlineMs = this.runtime.clock.now() + this.pace.loginLimitMs;
+    const cluster = await lookAtMachines(this.claimed.directory, this.#plan.qemu.architecture);
     const replace = async (node: ClusterRecord["nodes"][number]): Promise<void> => {
       const place = source.facts.nodes.findIndex((each) => nodeReference(each) === nodeReference(node));
       const hostKey = hostKeys[place];
@@ -127,12 +94,12 @@ export class VmCopy implements Creation {
           node,
           old: { privateKey, hostKey },
           publicKey,
-          firstHostKey: this.#hostKeys.of(node),
+          firstHostKey: this.hostKeys.of(node),
           location: systemKeyLocation,
           setsClock: true,
           deadlineMs,
         },
-        this.#runtime,
+        this.runtime,
         signal,
       );
       this.#own.add(node.id);
@@ -155,65 +122,12 @@ export class VmCopy implements Creation {
 
   /** A machine with the source's keys doesn't count as up, because first contact would take it for somebody else's. */
   async look(): Promise<ClusterRecord> {
-    const cluster = await lookAtMachines(this.#claimed().directory, this.#plan.qemu.architecture);
+    const cluster = await lookAtMachines(this.claimed.directory, this.#plan.qemu.architecture);
     const nodes = cluster.nodes.map((node) =>
       this.#own.has(node.id) ? node : { ...node, state: "starting" as const },
     );
     return { ...cluster, nodes };
   }
-
-  async describe(): Promise<ClusterRecord> {
-    return describeCreation(this.#claimed());
-  }
-
-  firstHostKeyOf(node: NodeName): string {
-    return this.#hostKeys.of(node).publicKey;
-  }
-
-  /** The machines booted long ago. */
-  async finishBoot(): Promise<void> {}
-
-  async whyUnreachable(): Promise<undefined> {}
-
-  async stop(signal: AbortSignal): Promise<void> {
-    const { made } = this.#state;
-    if (made !== undefined) await stopCreation(made.directory, this.#runtime.clock, signal);
-  }
-
-  async remove(signal: AbortSignal): Promise<undefined> {
-    const { made } = this.#state;
-    if (made !== undefined) await removeCreation(made.directory, this.#runtime, signal);
-  }
-
-  describeKept(): string {
-    return `its machines. Remove them with: ${removalCommand(this.#plan.request.clusterId)}`;
-  }
-
-  describeRemains(): string | undefined {
-    if (this.#state.made === undefined) return undefined;
-    return `Running virtual machines may be left. Remove them with: ${removalCommand(this.#plan.request.clusterId)}`;
-  }
-
-  #claimed(): Made {
-    const { made } = this.#state;
-    if (made === undefined) throw new TypeError("The id has not been claimed");
-    return made;
-  }
-}
-
-interface Made {
-  readonly directory: string;
-  readonly facts: Omit<StoredCluster["facts"], "schemaVersion">;
-}
-
-/** In the source's order, because a machine's hardware addresses depend on its place. */
-async function planNodes(nodes: readonly NodeFacts[], creationId: string): Promise<readonly NodeFacts[]> {
-  const ports = await findFreePorts(nodes.length * 3);
-  return nodes.map((node, place) => ({
-    ...node,
-    id: `vm-${creationId.slice(0, 8)}-${place}`,
-    ports: toPorts(ports.slice(place * 3)),
-  }));
 }
 
 /** Describes what a copy would create, for people and as data. */

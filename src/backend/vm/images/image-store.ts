@@ -2,7 +2,7 @@ import { chmod, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { cacheFolder } from "../../../store/state-folder.ts";
-import { isMapping } from "../../../system/checked.ts";
+import * as read from "../../../model/reader.ts";
 import { isAccessible, makePrivateFolder } from "../../../system/files/private-file.ts";
 import { readBody } from "../../../system/files/read-text.ts";
 import { RefusedRedirect, requestFile } from "../../../system/files/request-file.ts";
@@ -257,24 +257,17 @@ export interface ImageFacts extends LayeredImage {
 export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSignal): Promise<ImageFacts> {
   const end = await qemu.image(["info", "--output=json", path], signal);
   if (end.status !== 0) throw noImage(path, messageOf(qemuFailure("qemu-img info", end)));
-  const told: unknown = parseJson(end.stdout);
-  const { format, "virtual-size": sizeBytes } = isMapping(told) ? told : {};
+  const told = read.anyMapping(parseJson(end.stdout)) ?? {};
+  const { format, "virtual-size": sizeBytes } = told;
   if (format !== "qcow2" && format !== "raw") throw noImage(path, `its format is ${outsideLine(format)}`);
   if (typeof sizeBytes !== "number") throw noImage(path, "its size is not known");
-  if (isMapping(told) && leadsElsewhere(told))
+  // QEMU would open that file as this user, and the nodes could read it.
+  if ("backing-filename" in told || dataFileOf(told) !== undefined)
     throw noImage(path, "it refers to another file, which could be any file on this machine");
   return { path, format, sizeBytes };
 }
 
-/**
- * Whether an image names a backing file or a data file. QEMU would open that file as this user, and the nodes could
- * read it.
- */
-function leadsElsewhere(told: Readonly<Record<string, unknown>>): boolean {
-  const specific = told["format-specific"];
-  const data = isMapping(specific) ? specific["data"] : undefined;
-  return "backing-filename" in told || (isMapping(data) && "data-file" in data);
-}
+const dataFileOf = read.field("format-specific", read.field("data", read.field("data-file", read.anything)));
 
 /**
  * Creates a machine's own disk. Reads what isn't written yet from the image; beyond the image's end, the disk is empty.

@@ -3,11 +3,10 @@ import { createReadStream } from "node:fs";
 import { lstat, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { pipeline } from "node:stream/promises";
-import { isMapping } from "../../../system/checked.ts";
+import * as read from "../../../model/reader.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Sum } from "./find-sum.ts";
-import { readOwnText } from "../../../system/files/read-text.ts";
-import { parseJson } from "../../../system/parse-json.ts";
+import { readOwnJson } from "../../../system/files/read-text.ts";
 
 /** What was found when a stored image was last read as a whole. */
 export interface ImageVerification {
@@ -36,19 +35,13 @@ export async function recordVerification(path: string, verification: ImageVerifi
 
 /** Returns `undefined` if there is no record, or if others may have written it: the store may have been open to them before. */
 export async function readVerification(path: string): Promise<ImageVerification | undefined> {
-  try {
-    const { mode, uid } = await lstat(recordPath(path));
-    if ((mode & 0o022) !== 0 || uid !== userInfo().uid) return undefined;
-    return parseVerification(parseJson(await readOwnText(recordPath(path))));
-  } catch {
-    return undefined;
-  }
+  const information = await lstat(recordPath(path)).catch(() => undefined);
+  if (information === undefined || (information.mode & 0o022) !== 0) return undefined;
+  return information.uid === userInfo().uid ? readOwnJson(recordPath(path), parseVerification) : undefined;
 }
 
-function parseVerification(found: unknown): ImageVerification | undefined {
-  if (!isMapping(found) || found["schemaVersion"] !== 1 || !isMapping(found["sum"])) return undefined;
-  const { identity, sum } = found;
-  const { algorithm, hex } = sum;
-  if (algorithm !== "sha256" && algorithm !== "sha512") return undefined;
-  return typeof hex === "string" && typeof identity === "string" ? { sum: { algorithm, hex }, identity } : undefined;
-}
+const parseVerification = read.object({
+  schemaVersion: read.oneOf(1),
+  sum: read.object({ algorithm: read.oneOf("sha256", "sha512"), hex: read.string }),
+  identity: read.string,
+});

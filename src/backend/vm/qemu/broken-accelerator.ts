@@ -1,10 +1,9 @@
 import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { cacheFolder } from "../../../store/state-folder.ts";
-import { isMapping } from "../../../system/checked.ts";
+import * as read from "../../../model/reader.ts";
 import { makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
-import { readOwnText } from "../../../system/files/read-text.ts";
-import { parseJson } from "../../../system/parse-json.ts";
+import { readOwnJson } from "../../../system/files/read-text.ts";
 import { readBootId } from "../../../system/processes/process-identity.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { type Accelerator, accelerators } from "../options.ts";
@@ -37,18 +36,10 @@ export async function forgetBrokenAccelerator(environment: Environment): Promise
 
 /** Returns `undefined` if no accelerator broke since this computer started. */
 export async function readBrokenAccelerator(environment: Environment): Promise<BrokenAccelerator | undefined> {
-  const text = await readOwnText(brokenAcceleratorPath(environment)).catch(() => "");
-  const stored = parsed(text);
+  const stored = await readOwnJson(brokenAcceleratorPath(environment), parseBroken);
   if (stored === undefined || stored.bootId !== (await readBootId())) return undefined;
   const { accelerator, reason } = stored;
-  return { accelerator, reason };
+  return { accelerator, reason: reason.replaceAll(/\p{Cc}/gu, " ").slice(0, longestReason) };
 }
 
-function parsed(text: string): (BrokenAccelerator & { readonly bootId: string }) | undefined {
-  const value = parseJson(text);
-  if (!isMapping(value)) return undefined;
-  const { accelerator, reason, bootId } = value;
-  const known = accelerators.find((name) => name === accelerator);
-  if (known === undefined || typeof reason !== "string" || typeof bootId !== "string") return undefined;
-  return { accelerator: known, reason: reason.replaceAll(/\p{Cc}/gu, " ").slice(0, longestReason), bootId };
-}
+const parseBroken = read.object({ accelerator: read.oneOf(...accelerators), reason: read.string, bootId: read.string });

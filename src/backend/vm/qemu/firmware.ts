@@ -2,7 +2,7 @@ import { isAccessible } from "../../../system/files/private-file.ts";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
-import { isMapping } from "../../../system/checked.ts";
+import * as read from "../../../model/reader.ts";
 import type { Architecture } from "./architecture.ts";
 import { createDisk, type LayeredImage } from "../images/image-store.ts";
 import type { MachineFiles } from "../machines/machine-process.ts";
@@ -80,8 +80,8 @@ function imageOf(value: unknown): LayeredImage | undefined {
     : undefined;
 }
 
-const mappingOf = (value: unknown): Readonly<Record<string, unknown>> => (isMapping(value) ? value : {});
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const mappingOf = read.withDefault(read.anyMapping, {});
+const listOf = read.withDefault(read.list(read.anything), []);
 
 /** Creates a machine's own flash memory, again as layers, since the machine writes its variables. */
 export async function createFlash(

@@ -3,7 +3,7 @@ import { type Socket, connect } from "node:net";
 import { basename, join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
-import { isMapping } from "../../../system/checked.ts";
+import * as read from "../../../model/reader.ts";
 import { errorCode, systemTemporaryFolder } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/parse-json.ts";
 import { poll } from "../../../system/poll.ts";
@@ -33,16 +33,19 @@ export const monitorOptions = [
 export async function queryRunState(folder: string): Promise<string | undefined> {
   try {
     const [result] = await runOnMonitor(folder, [{ execute: "query-status" }], AbortSignal.timeout(limitMs));
-    return isMapping(result) && typeof result["status"] === "string" ? result["status"] : undefined;
+    return statusOf(result);
   } catch {
     return undefined;
   }
 }
 
+/** The state in the answers to `query-status` and `query-migrate`. */
+export const statusOf = read.field("status", read.string);
+
 /** Returns the version of the QEMU that runs the machine in this folder, such as `7.2.22`. */
 export async function queryVersion(folder: string, signal: AbortSignal): Promise<string> {
   const [result] = await runOnMonitor(folder, [{ execute: "query-version" }], signal);
-  const found = isMapping(result) && isMapping(result["qemu"]) ? result["qemu"] : {};
+  const found = read.isMapping(result) && read.isMapping(result["qemu"]) ? result["qemu"] : {};
   return [found["major"], found["minor"], found["micro"]].join(".");
 }
 
@@ -117,10 +120,10 @@ async function readAnswers(socket: Socket, commands: readonly MonitorCommand[]):
   const results: unknown[] = [];
   for await (const line of linesOf(socket)) {
     const answer: unknown = parseJson(line);
-    if (!isMapping(answer) || answer["id"] !== results.length) continue;
+    if (!read.isMapping(answer) || answer["id"] !== results.length) continue;
     const { error } = answer;
     const command = commands[results.length]?.execute ?? "";
-    if (isMapping(error)) throw monitorFailure("QEMU", command, outside(String(error["desc"])));
+    if (read.isMapping(error)) throw monitorFailure("QEMU", command, outside(String(error["desc"])));
     results.push(answer["return"]);
     if (results.length === commands.length) return results;
   }

@@ -1,6 +1,5 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { isMapping } from "../../../system/checked.ts";
 import { isAccessible, writePrivateFile } from "../../../system/files/private-file.ts";
 import { poll } from "../../../system/poll.ts";
 import { systemClock } from "../../../system/runtime.ts";
@@ -8,7 +7,7 @@ import { ruleOf, waits } from "../../../system/waits.ts";
 import { lockIdleMachines } from "../../shared/lock-machines.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { machineFiles } from "../machines/machine-process.ts";
-import { runOnMonitor } from "../qemu/monitor.ts";
+import { runOnMonitor, statusOf } from "../qemu/monitor.ts";
 
 /** https://www.qemu.org/docs/master/interop/qemu-qmp-ref.html#qapidoc-MigrationStatus */
 const busy: ReadonlySet<string> = new Set(["setup", "active", "device", "cancelling", "pre-switchover"]);
@@ -60,8 +59,7 @@ async function resume(folder: string): Promise<void> {
   await runOnMonitor(folder, [{ execute: "migrate_cancel" }], signal);
   const look = async (): Promise<true | undefined> => {
     const [result] = await runOnMonitor(folder, [{ execute: "query-migrate" }], signal);
-    const status = isMapping(result) ? result["status"] : undefined;
-    return typeof status === "string" && busy.has(status) ? undefined : true;
+    return busy.has(statusOf(result) ?? "") ? undefined : true;
   };
   await poll(look, ruleOf(waits.saveCancelled, systemClock), signal);
   await runOnMonitor(folder, [{ execute: "cont" }], signal);

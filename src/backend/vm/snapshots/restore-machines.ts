@@ -17,7 +17,7 @@ import { recordSockets, removeSockets } from "../machines/private-network.ts";
 import { queryRunState } from "../qemu/monitor.ts";
 import { type Qemu, qemuMessage } from "../qemu/qemu.ts";
 import { resumeMachines } from "./pause-machines.ts";
-import { type SnapshotFacts, savedFiles } from "./snapshot-files.ts";
+import { type SnapshotFacts, copyFailure, savedFiles } from "./snapshot-files.ts";
 
 const atOnce = 4;
 
@@ -50,11 +50,7 @@ async function copyDisks({ cluster, folder, saved }: ContinuePlan, node: NodeFac
     if (saved.files[files.variables] === undefined) return;
     await copyFile(join(folder, files.variables), draft(machine.flash.variables), constants.COPYFILE_FICLONE);
   } catch (error) {
-    if (errorCode(error) !== "ENOSPC") throw error;
-    throw new ClusterError("capacity-lacking", `The disk is full: ${nodeReference(node)} cannot be restored.`, {
-      hint: "Make room, or delete a snapshot. Nothing was stopped.",
-      cause: error,
-    });
+    throw copyFailure(error, node, "restored");
   }
 }
 

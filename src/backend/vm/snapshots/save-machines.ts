@@ -1,18 +1,17 @@
-import { access, constants, copyFile, mkdir, open, stat } from "node:fs/promises";
+import { constants, copyFile, mkdir, open, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
-import { nodeReference } from "../../../model/cluster-record.ts";
 import { quote } from "../../../ssh/shell-text.ts";
 import type { Clock } from "../../../system/runtime.ts";
-import { errorCode } from "../../../system/files/private-file.ts";
+import { isAccessible } from "../../../system/files/private-file.ts";
 import { sha256OfFile } from "../../../system/files/byte-source.ts";
-import { isMapping } from "../../../system/checked.ts";
+import * as read from "../../../model/reader.ts";
 import { poll } from "../../../system/poll.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { machineFiles } from "../machines/machine-process.ts";
-import { runOnMonitor } from "../qemu/monitor.ts";
-import { type FileFacts, savedFiles } from "./snapshot-files.ts";
+import { runOnMonitor, statusOf } from "../qemu/monitor.ts";
+import { type FileFacts, copyFailure, savedFiles } from "./snapshot-files.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 
 const atOnce = 4;
@@ -54,11 +53,11 @@ async function saveMachine(
   try {
     await saveMemory({ machine: machine.folder, path: join(folder, saved.memory), clock }, signal);
     await copyFile(machine.disk, join(folder, saved.disk), constants.COPYFILE_FICLONE);
-    if (await isThere(machine.flash.variables)) {
+    if (await isAccessible(machine.flash.variables)) {
       await copyFile(machine.flash.variables, join(folder, saved.variables), constants.COPYFILE_FICLONE);
     }
   } catch (error) {
-    throw errorCode(error) === "ENOSPC" ? diskFull(node, error) : error;
+    throw copyFailure(error, node, "saved");
   }
 }
 
@@ -76,19 +75,20 @@ async function saveMemory(
   await runOnMonitor(machine, commands, signal);
   const look = async (): Promise<true | undefined> => {
     const [result] = await runOnMonitor(machine, [{ execute: "query-migrate" }], signal);
-    const status = isMapping(result) ? result["status"] : undefined;
+    const status = statusOf(result);
     if (status === "completed") return true;
     if (status === "failed" || status === "cancelled") throw await saveFailure(path, result);
     return undefined;
   };
   if ((await poll(look, ruleOf(waits.memorySave, clock), signal)) === undefined) throw tooSlow(path);
-  const lookForEnd = async (): Promise<true | undefined> => ((await isThere(whole)) ? true : undefined);
+  const lookForEnd = async (): Promise<true | undefined> => ((await isAccessible(whole)) ? true : undefined);
   const isWhole = await poll(lookForEnd, ruleOf(waits.memoryWritten, clock), signal);
   if (isWhole === undefined) throw await saveFailure(path, undefined);
 }
 
 async function saveFailure(path: string, result: unknown): Promise<ClusterError> {
-  const said = isMapping(result) && typeof result["error-desc"] === "string" ? `: ${result["error-desc"]}` : "";
+  const reason = read.field("error-desc", read.string)(result);
+  const said = reason === undefined ? "" : `: ${reason}`;
   const room = await roomBeside(path);
   return room === 0
     ? new ClusterError("capacity-lacking", `The disk is full: the memory cannot be written to ${path}.`, {
@@ -114,12 +114,6 @@ async function roomBeside(path: string): Promise<number> {
   }
 }
 
-const diskFull = (node: NodeFacts, cause: unknown): ClusterError =>
-  new ClusterError("capacity-lacking", `The disk is full: ${nodeReference(node)} cannot be saved.`, {
-    hint: "Make room, or delete a snapshot.",
-    cause,
-  });
-
 const tooSlow = (path: string): ClusterError =>
   new ClusterError(
     "deadline-passed",
@@ -135,7 +129,7 @@ async function describeFile(
   signal: AbortSignal,
 ): Promise<readonly [string, FileFacts] | undefined> {
   const whole = join(folder, path);
-  if (!(await isThere(whole))) return undefined;
+  if (!(await isAccessible(whole))) return undefined;
   const file = await open(whole, "r+");
   try {
     await file.sync();
@@ -144,9 +138,3 @@ async function describeFile(
   }
   return [path, { bytes: (await stat(whole)).size, sha256: await sha256OfFile(whole, signal) }];
 }
-
-const isThere = async (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );

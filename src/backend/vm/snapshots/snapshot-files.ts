@@ -1,12 +1,13 @@
-import { access, readdir, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { type ClusterName, type NodeRecord, nodeReference } from "../../../model/cluster-record.ts";
 import { parseMoment, parseSnapshotName } from "../../../model/parse-values.ts";
-import { isMapping } from "../../../system/checked.ts";
+import * as read from "../../../model/reader.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { sha256OfFile } from "../../../system/files/byte-source.ts";
-import { readOwnText } from "../../../system/files/read-text.ts";
+import { errorCode, isAccessible } from "../../../system/files/private-file.ts";
+import { readOwnJson } from "../../../system/files/read-text.ts";
 import { parseJson } from "../../../system/parse-json.ts";
 import { notWhole, snapshotNotFound } from "../../shared/machine-errors.ts";
 import { type MachineSettings, type NodeFacts, parseMachineSettings } from "../cluster-facts.ts";
@@ -54,6 +55,15 @@ export const savedFiles = (node: Pick<NodeRecord, "role" | "index">) => ({
   variables: join(nodeReference(node), "firmware-variables.qcow2"),
 });
 
+/** Returns the error to throw if a node's files cannot be copied: a full disk gets an error that says so. */
+export const copyFailure = (error: unknown, node: NodeFacts, aim: "saved" | "restored" | "copied"): unknown =>
+  errorCode(error) === "ENOSPC"
+    ? new ClusterError("capacity-lacking", `The disk is full: ${nodeReference(node)} cannot be ${aim}.`, {
+        hint: `Make room, or delete a snapshot.${aim === "restored" ? " Nothing was stopped." : ""}`,
+        cause: error,
+      })
+    : error;
+
 /** Finds the cluster's snapshots, complete or not. */
 export async function readSnapshotFolders(directory: string): Promise<readonly StoredSnapshot[]> {
   const names = await readdir(snapshotsFolder(directory)).catch(() => []);
@@ -72,35 +82,19 @@ export const factsText = (facts: Omit<SnapshotFacts, "schemaVersion">): string =
   `${JSON.stringify({ schemaVersion, ...facts }, undefined, 2)}\n`;
 
 /** Returns `undefined` if the file is missing, damaged or from a newer version. */
-export async function readSnapshotFacts(folder: string): Promise<SnapshotFacts | undefined> {
-  try {
-    return parseSnapshotFacts(parseJson(await readOwnText(factsPath(folder))));
-  } catch {
-    return undefined;
-  }
-}
+export const readSnapshotFacts = async (folder: string): Promise<SnapshotFacts | undefined> =>
+  readOwnJson(factsPath(folder), parseSnapshotFacts);
 
-export function parseSnapshotFacts(found: unknown): SnapshotFacts | undefined {
-  if (!isMapping(found) || found["schemaVersion"] !== schemaVersion) return undefined;
-  const createdAt = parseMoment(found["createdAt"])?.toISOString();
-  const { qemuVersion } = found;
-  const machines = parseMachineSettings(found["machines"]);
-  const files = parseFiles(found["files"]);
-  if (typeof qemuVersion !== "string" || !/^\d+\.\d+\.\d+$/.test(qemuVersion)) return undefined;
-  if (createdAt === undefined || machines === undefined || files === undefined) return undefined;
-  return { schemaVersion, createdAt, qemuVersion, machines, files };
-}
-
-function parseFiles(found: unknown): Readonly<Record<string, FileFacts>> | undefined {
-  if (!isMapping(found)) return undefined;
-  const entries = Object.entries(found).flatMap(([path, file]): [string, FileFacts][] => {
-    const { bytes, sha256 } = isMapping(file) ? file : {};
-    if (!/^[a-z]+(?:_[a-z]+)?_\d{1,3}\/[a-z0-9.-]+$/.test(path)) return [];
-    if (typeof bytes !== "number" || typeof sha256 !== "string") return [];
-    return [[path, { bytes, sha256 }]];
-  });
-  return entries.length === Object.keys(found).length ? Object.fromEntries(entries) : undefined;
-}
+export const parseSnapshotFacts: read.Reader<SnapshotFacts> = read.object({
+  schemaVersion: read.oneOf(schemaVersion),
+  createdAt: read.refined(parseMoment, (moment) => moment.toISOString()),
+  qemuVersion: read.matching(/^\d+\.\d+\.\d+$/),
+  machines: parseMachineSettings,
+  files: read.mapping(
+    read.matching(/^[a-z]+(?:_[a-z]+)?_\d{1,3}\/[a-z0-9.-]+$/),
+    read.object({ bytes: read.number, sha256: read.string }),
+  ),
+});
 
 /** The space that a snapshot's files take on the disk. */
 export async function usedBytes(folder: string): Promise<number> {
@@ -200,13 +194,8 @@ async function missingImage(
   const [first] = nodes;
   if (first === undefined) return undefined;
   const end = await qemu.image(["info", "--output=json", join(snapshot.folder, savedFiles(first).disk)], signal);
-  const told: unknown = end.status === 0 ? parseJson(end.stdout) : undefined;
-  const image = isMapping(told) ? told["full-backing-filename"] : undefined;
-  if (typeof image !== "string") return undefined;
-  return access(image).then(
-    () => undefined,
-    () => image,
-  );
+  const image = end.status === 0 ? read.field("full-backing-filename", read.string)(parseJson(end.stdout)) : undefined;
+  return image === undefined || (await isAccessible(image)) ? undefined : image;
 }
 
 /** Finds a complete snapshot. Throws `snapshot-not-found`, or `snapshot-unusable` if only a part of it is there. */

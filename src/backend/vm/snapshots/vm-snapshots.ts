@@ -4,10 +4,12 @@ import { type ClusterName, type ClusterRecord, nodeReference } from "../../../mo
 import { outside } from "../../../outside-text.ts";
 import { freeSpaceProblem, makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Runtime } from "../../../system/runtime.ts";
-import type { SnapshotRecord, Snapshots } from "../../contract.ts";
+import type { CopyRequest, SnapshotRecord, Snapshots } from "../../contract.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import { assertIncomplete } from "../../shared/machine-errors.ts";
-import type { StoredCluster } from "../cluster-facts.ts";
+import { type StoredCluster, assertIdCanBeClaimed } from "../cluster-facts.ts";
+import { resolveCopy } from "../copies/resolve-copy.ts";
+import { VmCopy } from "../copies/vm-copy.ts";
 import { readOwnCluster } from "../machines/launch.ts";
 import { type MachineFiles, isRunning, machineFiles } from "../machines/machine-process.ts";
 import { queryRunState, queryVersion } from "../qemu/monitor.ts";
@@ -33,10 +35,13 @@ import {
 export class VmSnapshots implements Snapshots {
   readonly holdsMemory = true;
   readonly #qemu: Qemu;
+  /** The folder of this machine's creations. */
+  readonly #root: string;
   readonly #runtime: Runtime;
 
-  constructor(qemu: Qemu, runtime: Runtime) {
+  constructor({ qemu, root }: { readonly qemu: Qemu; readonly root: string }, runtime: Runtime) {
     this.#qemu = qemu;
+    this.#root = root;
     this.#runtime = runtime;
   }
 
@@ -121,6 +126,13 @@ export class VmSnapshots implements Snapshots {
       await rename(snapshot.folder, draft);
     }
     await rm(draft, { recursive: true, force: true });
+  }
+
+  async planCopy(request: CopyRequest, signal: AbortSignal): Promise<VmCopy> {
+    const [qemu, root, runtime] = [this.#qemu, this.#root, this.#runtime];
+    await assertIdCanBeClaimed(root, request.clusterId);
+    const resolved = await resolveCopy(qemu, request, { root, runtime }, signal);
+    return new VmCopy({ qemu, root, request, resolved }, runtime);
   }
 }
 

@@ -87,6 +87,7 @@ load_modules() {
       modprobe "$module" || fail "the platform needs the kernel module $module, which cannot be loaded"
     fi
   done
+  # shellcheck disable=SC2086 # one word each
   in_container || printf '%s\n' $KERNEL_MODULES >"$MODULES_FILE"
 }
 

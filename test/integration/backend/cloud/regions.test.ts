@@ -15,8 +15,8 @@ test("a cluster in another region is found only for the error message", async ()
   fixture.cloud.requests.clear();
   expect(await elsewhere.find("default", neverAborted)).toBeUndefined();
   expect(fixture.cloud.requests.counts()).toEqual({ DescribeInstances: 1 });
-  expect(await elsewhere.findInOtherPlaces("default", neverAborted)).toEqual({ places: [region], unreachable: [] });
-  expect(await here.findInOtherPlaces("default", neverAborted)).toEqual({ places: [], unreachable: [] });
+  expect(await elsewhere.place!.findElsewhere("default", neverAborted)).toEqual({ places: [region], unreachable: [] });
+  expect(await here.place!.findElsewhere("default", neverAborted)).toEqual({ places: [], unreachable: [] });
 });
 
 test("lists the clusters of all enabled regions, and names a region that rejects the request with its reason", async () => {
@@ -30,7 +30,7 @@ test("lists the clusters of all enabled regions, and names a region that rejects
   const refusal = { when: "before", times: "always", code: "UnauthorizedOperation" } as const;
   fixture.cloud.faults.add({ ...refusal, action: "DescribeInstances", region: "us-east-1" });
   const backend = await fixture.open(region);
-  const { clusters, unreachable } = await backend.listAllPlaces!(neverAborted);
+  const { clusters, unreachable } = await backend.place!.listAll!(neverAborted);
   expect(clusters.map(({ id, region: place }) => [id, place])).toEqual([
     ["middle", "eu-central-1"],
     ["west", region],

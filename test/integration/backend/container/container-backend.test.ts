@@ -93,14 +93,14 @@ checks(`a creation makes what it describes, is found, and removes everything (${
   const creation = await plan();
   expect(creation.nodeCount).toBe(2);
   expect(creation.summary.lines).toContainEqual(["Containers", "2: 1 master, 1 agent, 0 public_agent"]);
-  expect(creation.describeRemains()).toBeUndefined();
+  expect(creation.remains()).toBeUndefined();
   expect([statuses(machine), steps]).toEqual([[], []]);
 
   await creation.claim({ creationId, directory }, neverAborted);
   expect(statuses(machine)).toEqual(["created"]);
   expect(told).toContainEqual(expect.stringMatching(/^Nodes run .*, the default under cgroups 2\.$/));
   expect(existsSync(rights)).toBeTrue();
-  expect(creation.describeRemains()).toContain("destroy --cluster-id own");
+  expect(creation.remains()?.left).toContain("destroy --cluster-id own");
 
   await creation.launch(publicKey, neverAborted);
   const { nodes } = await creation.look(neverAborted);

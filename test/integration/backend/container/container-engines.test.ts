@@ -139,8 +139,8 @@ test.each([
   expect(others.places).toEqual([]);
   expect(others.unreachable).toMatchObject([{ place: "docker" }]);
   expect(unmarked(others.unreachable[0]!.reason)).toContain(reason);
-  const place = { kind: "engine", name: "podman", option: "--engine" };
-  const backend = { place, find: async () => undefined, findInOtherPlaces: async () => others };
+  const place = { kind: "engine", name: "podman", option: "--engine", findElsewhere: async () => others };
+  const backend = { place, find: async () => undefined };
   const error = await failureOf(findCluster(backend, "a", neverAborted));
   expect(error.id).toBe("cluster-not-found");
   expect(error.hint).toContain("It may be in docker, whose clusters cannot be listed:");

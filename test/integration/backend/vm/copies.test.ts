@@ -187,7 +187,7 @@ checks("unknown clusters, unknown snapshots and a taken id are refused", async (
     id: "cluster-not-found",
   });
   expect(await refusal("counting")).toMatchObject({ id: "cluster-exists" });
-  const { planCopy: _, ...without } = backend();
+  const { snapshots: _, ...without } = backend();
   expect(
     await failureOf(summarizeCreation(request("copy", 60_000), { backend: without, install: undefined }, neverAborted)),
   ).toMatchObject({

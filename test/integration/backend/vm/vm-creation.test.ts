@@ -147,9 +147,9 @@ test("machines that crash under kvm are restarted under tcg, once", async () => 
   await using started = await startCreation("kvm");
   const { creation, notes } = started;
   expect((await failureOf(creation.look())).id).toBe("machine-failed");
-  const usualLimitMs = creation.loginLimitMs;
+  const usualLimitMs = creation.pace.loginLimitMs;
   expect(await creation.recover(loginFailed, neverAborted)).toBe(true);
-  expect(creation.loginLimitMs).toBeGreaterThan(usualLimitMs);
+  expect(creation.pace.loginLimitMs).toBeGreaterThan(usualLimitMs);
   expect(notes).toEqual([expect.stringContaining("kvm cannot run these machines (KVM internal error. Suberror: 1)")]);
   await creation.launch("ssh-ed25519 AAAA", neverAborted);
   expect((await creation.look()).nodes.map(({ state }) => state)).toEqual(["running", "running"]);
@@ -244,9 +244,9 @@ test.each([
 
 test("before the id is claimed, nothing can be left; after that, the command that removes it is known", async () => {
   await using opened = await openCreation(system("none"));
-  expect(opened.creation.describeRemains()).toBeUndefined();
+  expect(opened.creation.remains()).toBeUndefined();
   await opened.claim();
-  expect(opened.creation.describeRemains()).toBe(
+  expect(opened.creation.remains()?.left).toBe(
     "Running virtual machines may be left. Remove them with: cluster-vm destroy --cluster-id one",
   );
 });

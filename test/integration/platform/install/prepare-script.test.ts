@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { dcosLayout } from "../../../../src/platform/layouts/dcos.ts";
+import { folderLayout } from "../../../../src/platform/layouts/folder.ts";
 import { neededPrograms } from "../../../../src/platform/install/prepare/prepare-node.ts";
+import { leastFacts } from "../../../support/platform-facts.ts";
 import { prepare, runShell } from "../../../support/prepare-machine.ts";
 import type { Family } from "../../../support/prepare-machine.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -70,6 +72,9 @@ const families: readonly Family[] = [
     ],
   },
 ];
+
+/** Every service is active, also one that keeps the time. */
+const keepsTime = 'case $* in --version) echo "systemd 219" ;; esac';
 
 const familyOf = (name: string): Family => families.find((family) => family.name === name)!;
 
@@ -182,7 +187,7 @@ esac`,
     const timedatectl = "echo x >>@/asked; [ $(wc -l <@/asked) -lt 3 ] || echo 'System clock synchronized: yes'";
     const { status, files, stdout } = await prepare(nothing, [], {
       conditions: "clock-synchronized",
-      programs: { timedatectl },
+      programs: { timedatectl, systemctl: keepsTime },
       reads: ["asked"],
     });
     expect(status).toBe(0);
@@ -191,7 +196,8 @@ esac`,
   });
 
   test("a clock that is never synchronized is an error", async () => {
-    const request = { conditions: "clock-synchronized", programs: { timedatectl: "echo 'NTP synchronized: no'" } };
+    const programs = { timedatectl: "echo 'NTP synchronized: no'", systemctl: keepsTime };
+    const request = { conditions: "clock-synchronized", programs };
     const { status, stderr } = await prepare(nothing, [], request);
     expect(status).toBe(1);
     expect(stderr).toContain("the clock was not synchronized within 3 minutes");
@@ -260,4 +266,55 @@ esac`;
       expect(calls.includes("restart docker")).toBe(restarts);
     },
   );
+});
+
+describe("a platform that is a folder", () => {
+  const layout = folderLayout({
+    ...leastFacts,
+    packages: { apt: ["etcd-server", "etcd-client"], dnf: ["etcd"] },
+    kernelModules: ["ip_vs", "dm-crypt"],
+  });
+  const modprobe = 'echo "modprobe $*" >>@/calls';
+  const install =
+    "apt-get -q -y --no-install-recommends -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold install";
+
+  test("gets those of its packages that are missing, and its kernel modules, now and at the next boot", async () => {
+    const { status, calls, files, stderr } = await prepare(familyOf("Debian 12"), [], {
+      layout,
+      programs: { modprobe, "dpkg-query": 'case $* in *etcd-client) echo "install ok installed" ;; *) exit 1 ;; esac' },
+      files: { "etc/modules-load.d/.keep": "" },
+      reads: ["etc/modules-load.d/cluster-e2e.conf"],
+    });
+    expect({ status, stderr }).toMatchObject({ status: 0 });
+    expect(calls).toEqual(["modprobe ip_vs", "modprobe dm-crypt", "apt-get -q update", `${install} etcd-server`]);
+    expect(files).toEqual({ "etc/modules-load.d/cluster-e2e.conf": "ip_vs\ndm-crypt\n" });
+  });
+
+  test("gets the packages of the other package manager there", async () => {
+    const programs = { modprobe: "", rpm: "exit 1" };
+    const request = { layout, programs, files: { "etc/modules-load.d/.keep": "" } };
+    const { calls } = await prepare(familyOf("RHEL 9"), [], request);
+    expect(calls).toEqual(["dnf -q -y install etcd"]);
+  });
+
+  test("that needs a synchronized clock gets a service that keeps it, also without Docker", async () => {
+    const request = {
+      conditions: "clock-synchronized",
+      programs: { timedatectl: "echo 'System clock synchronized: yes'" },
+    };
+    const { status, calls } = await prepare(familyOf("Debian 12"), [], request);
+    expect({ status, calls }).toEqual({ status: 0, calls: ["apt-get -q update", `${install} chrony`] });
+  });
+
+  test("in a container, the computer below must have loaded the modules", async () => {
+    const request = { layout, isContainer: true, files: { "sys/module/ip_vs/x": "" }, programs: { uname: "echo 6.1" } };
+    const lacking = await prepare(nothing, [], request);
+    expect(lacking.status).toBe(1);
+    expect(lacking.stderr).toContain(
+      "the platform needs the kernel module dm-crypt, which the computer that runs this",
+    );
+    const files = { ...request.files, "lib/modules/6.1/modules.builtin": "kernel/drivers/md/dm-crypt.ko\n" };
+    const programs = { ...request.programs, "dpkg-query": 'echo "install ok installed"', "apt-get": "exit 1" };
+    expect(await prepare(nothing, [], { ...request, files, programs })).toMatchObject({ status: 0, calls: [] });
+  });
 });

@@ -45,11 +45,7 @@ test("before anything is requested, there is nothing to remove or to name", asyn
   await using opened = await openCreation();
   const { creation } = opened;
   await creation.stop(neverAborted);
-  expect([await creation.remove(neverAborted), creation.describeRemains(), opened.calls]).toEqual([
-    undefined,
-    undefined,
-    [],
-  ]);
+  expect([await creation.remove(neverAborted), creation.remains(), opened.calls]).toEqual([undefined, undefined, []]);
 });
 
 test.each(["UnauthorizedOperation", "InvalidGroup.Duplicate"])(
@@ -59,7 +55,7 @@ test.each(["UnauthorizedOperation", "InvalidGroup.Duplicate"])(
     opened.failures.set("CreateSecurityGroup", refusal(code));
     await failureOf(opened.claim());
     opened.failures.clear();
-    expect([await opened.creation.remove(neverAborted), opened.creation.describeRemains()]).toEqual([
+    expect([await opened.creation.remove(neverAborted), opened.creation.remains()?.left]).toEqual([
       undefined,
       undefined,
     ]);
@@ -85,7 +81,7 @@ async function openUnanswered() {
 
 test("a security group whose answer was lost is requested again, so that it can be removed", async () => {
   await using opened = await openUnanswered();
-  expect(opened.creation.describeRemains()).toBe(
+  expect(opened.creation.remains()?.left).toBe(
     `Machines of this creation may be left in region us-west-2: they terminate automatically at ${end}; the next create there removes its security group.`,
   );
   expect(await opened.creation.remove(neverAborted)).toBeUndefined();
@@ -109,8 +105,8 @@ test("if the second request for the group fails too, the removal does", async ()
 test("a claimed creation names its group, and says that it has no machines", async () => {
   await using opened = await openCreation();
   await opened.claim();
-  expect(opened.creation.describeKept()).toBe(`no machines. They terminate automatically at ${end}.`);
-  expect(opened.creation.describeRemains()).toContain("the next create there removes security group sg-00000001.");
+  expect(opened.creation.remains()?.kept).toBe(`no machines. They terminate automatically at ${end}.`);
+  expect(opened.creation.remains()?.left).toContain("the next create there removes security group sg-00000001.");
   expect((await opened.creation.look(neverAborted)).nodes).toEqual([]);
 });
 
@@ -128,7 +124,7 @@ test("the machines of each wanted role are launched in one network, and its port
   const permissions = rules?.["IpPermissions"] as readonly { readonly FromPort?: number }[] | undefined;
   const ports = permissions?.map(({ FromPort }) => FromPort);
   expect(ports).toEqual([undefined, 22, 80, 443]);
-  const named = [opened.creation.describeKept(), opened.creation.describeRemains() ?? ""];
+  const named = Object.values(opened.creation.remains() ?? {});
   expect(named).toEqual([
     expect.stringMatching(/^machines i-\d+, i-\d+, i-\d+\. They terminate automatically at 2026-01-01T02/),
     expect.stringMatching(/^Machines i-\d+, i-\d+, i-\d+ may be left in region us-west-2: /),

@@ -81,6 +81,13 @@ test("reads a cluster back from its tags", () => {
   });
 });
 
+test("a web UI on a port of its own is reached there", () => {
+  const one = instance({});
+  const tags = one.Tags!.map((tag) => (tag.Key === "cluster-e2e:web-ui" ? { ...tag, Value: "https:9443/ui" } : tag));
+  const [cluster] = toClusters([{ ...one, Tags: tags }], place);
+  expect(cluster?.nodes[0]?.web).toEqual({ host: "192.0.2.1", httpPort: 80, httpsPort: 9443 });
+});
+
 const all = { counts: "master=1 agent=1 public_agent=0" };
 
 test.each([

@@ -79,12 +79,12 @@ test.each([
 test("after an interrupt, neither a network nor a container is created", async () => {
   await using opened = await openCreation({});
   expect((await failureOf(opened.claim(AbortSignal.abort(new Error("interrupted"))))).message).toBe("interrupted");
-  expect([opened.changes, opened.creation.describeRemains()]).toEqual([[], undefined]);
+  expect([opened.changes, opened.creation.remains()?.left]).toEqual([[], undefined]);
   const interrupted = new AbortController();
   await using late = await openCreation({ onChange: () => interrupted.abort(new Error("interrupted")) });
   expect((await failureOf(late.claim(interrupted.signal))).message).toBe("interrupted");
   expect(late.changes).not.toContain("create");
-  expect(late.creation.describeRemains()).toContain("Containers and a network may be left.");
+  expect(late.creation.remains()?.left).toContain("Containers and a network may be left.");
 });
 
 test("a claim that fails doesn't end before its last request has", async () => {

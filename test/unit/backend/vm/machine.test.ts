@@ -7,6 +7,7 @@ import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts"
 import { parseDescription } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { qemuMessage } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { toCluster } from "../../../../src/backend/vm/records.ts";
+import type { WebUi } from "../../../../src/model/cluster-record.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
 
 const directory = "/state/vm/a,b-c1";
@@ -19,7 +20,12 @@ const node = (place: number): NodeFacts => ({
   ports: { ssh: 4000 + place, http: 5000 + place, https: 6000 + place },
 });
 
-function words(place: number, count: number, accelerator: "kvm" | "tcg" = "tcg", name = "x64"): string {
+function words(
+  place: number,
+  count: number,
+  accelerator: "kvm" | "tcg" = "tcg",
+  { name = "x64", webUi }: { readonly name?: string; readonly webUi?: WebUi } = {},
+): string {
   const architecture = architectureOf(name);
   const options = { memoryMegabytes: 2048, cpus: 3, diskMegabytes: 20_480 };
   const files = machineFiles(directory, node(place));
@@ -31,6 +37,7 @@ function words(place: number, count: number, accelerator: "kvm" | "tcg" = "tcg",
     options,
     files,
     node: node(place),
+    webUi,
     place,
     sockets: { folder: "/tmp/a,b", count },
   }).join(" ");
@@ -44,6 +51,13 @@ test("a machine is reached at ports of loopback, and boots from its own disk", (
   expect(line).toContain(`"filename":"${directory}/machines/master_0/disk.qcow2"`);
   expect(line).toContain('"discard":"unmap","cache":{"no-flush":true}');
   expect(line).toContain("-m 2048 -smp 3");
+});
+
+test("a web UI on a port of its own is reached in place of the usual one", () => {
+  expect(words(0, 1, "tcg", { webUi: "http:8080/ui" })).toContain(
+    "hostfwd=tcp:127.0.0.1:5000-:8080,hostfwd=tcp:127.0.0.1:6000-:443",
+  );
+  expect(words(0, 1, "tcg", { webUi: "https:9443/" })).toContain("127.0.0.1:5000-:80,hostfwd=tcp:127.0.0.1:6000-:9443");
 });
 
 test("a comma in a folder's name stays one", () => {
@@ -61,13 +75,13 @@ test("a machine has a monitor, tells of a panic, and is sandboxed where that wor
     "-chardev socket,id=monitor,path=monitor.sock,server=on,wait=off -mon chardev=monitor,mode=control",
   );
   expect(line).toContain("-device pvpanic -action panic=pause");
-  expect(words(0, 1, "tcg", "arm64")).toContain("-device pvpanic-pci -action panic=pause");
+  expect(words(0, 1, "tcg", { name: "arm64" })).toContain("-device pvpanic-pci -action panic=pause");
   expect(line).toContain("-sandbox on,");
   expect(words(0, 1, "kvm")).not.toContain("-sandbox");
 });
 
 test("an ARM machine has flash memory of its own, with firmware that it can't write to", () => {
-  const line = words(0, 1, "tcg", "arm64");
+  const line = words(0, 1, "tcg", { name: "arm64" });
   expect(line).toContain("-machine virt,pflash0=program,pflash1=variables");
   expect(line).toContain("-accel tcg -cpu neoverse-n1");
   const folder = `${directory}/machines/master_0`;

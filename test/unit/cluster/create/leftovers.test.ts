@@ -35,7 +35,6 @@ async function create(state: string, remove: Backend<never>["remove"], stop = ne
   const order: string[] = [];
   const backend: Partial<Backend<never>> = {
     name: "container",
-    place: undefined,
     remove: async (name, signal) => {
       await remove(name, signal);
       order.push("removed");
@@ -47,7 +46,7 @@ async function create(state: string, remove: Backend<never>["remove"], stop = ne
       order.push("claim");
       throw claimed;
     },
-    describeRemains: () => undefined,
+    remains: () => undefined,
   } as unknown as Creation;
   const limited = { ...request, deadlineMs: systemClock.now() + 60_000 };
   const place = {

@@ -41,8 +41,7 @@ async function undo(given: Given, reason: Parameters<typeof undoCreation>[1]) {
       await given.onStop?.(directory);
     },
     remove: call("remove"),
-    describeKept: () => "one machine.",
-    describeRemains: () => "Machines may be left.",
+    remains: () => ({ kept: "one machine.", left: "Machines may be left." }),
     ...given.creation,
   } as unknown as Creation;
   const { progress, steps, told } = recordingProgress();
@@ -88,7 +87,7 @@ test.each([false, true])("what was made for an id that is taken leaves nothing; 
 });
 
 test("a creation that requested nothing leaves nothing, and shows no step", async () => {
-  const { calls, steps, hasFolder } = await undo({ creation: { describeRemains: () => undefined } }, failure);
+  const { calls, steps, hasFolder } = await undo({ creation: { remains: () => undefined } }, failure);
   expect({ calls, steps, hasFolder }).toEqual({ calls: [], steps: [], hasFolder: false });
 });
 

@@ -68,11 +68,16 @@ async function runDoctor(words: string, outcome: Awaited<ReturnType<Check["run"]
   const environment = { PATH: folder.path, HOME: folder.path, TMPDIR: folder.path, DISPLAY: ":0", ...variables };
   const check: Check = { name: "engine", limitMs: 5_000, run: async () => outcome };
   const signals: AbortSignal[] = [];
-  const waiting: BackendKind["checks"] = async (_input, _context, signal) => {
+  const waiting: BackendKind["doctor"]["checks"] = async (_input, _context, signal) => {
     signals.push(signal);
     return [check];
   };
-  const setting = { kind: { ...containerKind, checks: waiting }, backend: {}, clock: systemClock, nowMs: 0 };
+  const setting = {
+    kind: { ...containerKind, doctor: { ...containerKind.doctor, checks: waiting } },
+    backend: {},
+    clock: systemClock,
+    nowMs: 0,
+  };
   const ran = await runCommandLine(`doctor${words}`, { ...setting, environment });
   const { checks } = ran.data as { readonly checks: readonly CheckResult[] };
   const hasEnded = signals[0]?.aborted;

@@ -20,7 +20,7 @@ async function run(words: string, ranges: Awaited<ReturnType<Admission["list"]>>
     },
   };
   const cluster = exampleCluster([], "oss");
-  const backend = { name: "cloud", place: undefined, find: async () => cluster, admission } as const;
+  const backend = { name: "cloud", find: async () => cluster, admission } as const;
   const ran = await runCommandLine(`admit ${words}-c example`, { kind: cloudKind, backend, nowMs: 0 });
   return { ...ran, calls };
 }

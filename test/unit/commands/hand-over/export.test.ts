@@ -18,7 +18,6 @@ async function openCluster(age?: string) {
   if (age !== undefined) await writeFile(join(folder.path, "age"), `#!/bin/sh\n${age}\n`, { mode: 0o755 });
   const backend = {
     name: "cloud",
-    place: undefined,
     find: async () => cluster,
     admission: {},
   } as unknown as Backend<unknown>;

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import type { Variant } from "../../../../src/model/cluster-record.ts";
 import { ClusterError } from "../../../../src/errors.ts";
+import { platformHead } from "../../../../src/platform/folder/platform-file.ts";
+import { leastFacts } from "../../../support/platform-facts.ts";
 import { assertVariant, parseHead } from "../../../../src/platform/artifact/artifact-head.ts";
 
 function head(text: string) {
@@ -49,4 +51,33 @@ test("a mismatch of variants names both", () => {
 
 test.each([undefined, "oss"] as const)("an artifact that says %p passes for oss", (found) => {
   expect(() => assertVariant(found, "oss", "a.sh")).not.toThrow();
+});
+
+test("the third line of a packed folder has its facts", () => {
+  const facts = {
+    ...leastFacts,
+    ports: [2379],
+    web: { port: 80, path: "/", scheme: "http", certificate: undefined },
+  } as const;
+  const text = `#!/bin/bash\n# variant: none\n# platform: ${platformHead(facts)}\n`;
+  const found = parseHead({ bytes: new TextEncoder().encode(text), sizeBytes: 9 }, "a.sh");
+  expect(found).toMatchObject({ variant: "none", platform: facts, sizeBytes: 9, layout: { name: "folder" } });
+  expect(found.layout!.publicPorts).toEqual([80, 2379]);
+});
+
+test.each([
+  ["", "its third line is missing"],
+  ["# platform: {\n", "it is not JSON"],
+  ['# platform: {"name": "meter"}\n', "version"],
+])("a packed folder with the third line %j is no artifact", (line, reason) => {
+  const failure = { id: "artifact-invalid", message: expect.stringContaining(reason) };
+  expect(() => head(`#!/bin/bash\n# variant: none\n${line}`)).toThrow(expect.objectContaining(failure));
+});
+
+test("a platform without variants takes none, and a release's variant must be chosen", () => {
+  expect(() => assertVariant("none", "oss", "a.sh")).toThrow(
+    "The platform in a.sh has no variants, but `variant` is oss.",
+  );
+  expect(() => assertVariant("oss", "none", "a.sh")).toThrow("is the oss variant, but `variant` was not chosen.");
+  expect(() => assertVariant("none", "none", "a.sh")).not.toThrow();
 });

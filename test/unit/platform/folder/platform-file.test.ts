@@ -6,7 +6,7 @@ import {
   parsePlatformHead,
   platformHead,
 } from "../../../../src/platform/folder/platform-file.ts";
-import { isMapping } from "../../../../src/system/checked.ts";
+import { isMapping } from "../../../../src/model/reader.ts";
 import { parseConfiguration } from "../../../../src/platform/configuration/configuration-file.ts";
 
 const parse = (text: string) => parsePlatformFile(text, "etcd/platform.yaml");

@@ -28,7 +28,9 @@ test.each(["cluster", "dcos"] as const)("the install script names the layout %s"
 test("an artifact that wrote no install script is not complete", async () => {
   const failure = await failureOf(generateWith(0, "\n"));
   expect(failure.id).toBe("artifact-invalid");
-  expect(failure.message).toContain("created none of cluster_install.sh, dcos_install.sh, platform_install.sh in genconf/serve.");
+  expect(failure.message).toContain(
+    "created none of cluster_install.sh, dcos_install.sh, platform_install.sh in genconf/serve.",
+  );
 });
 
 test("a full disk is reported as such, with the last lines", async () => {

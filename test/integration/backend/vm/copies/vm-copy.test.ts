@@ -72,9 +72,9 @@ test("a copy has its source's nodes in the same order, with ids and ports of its
 
 test("before the id is claimed, nothing can be left; after that, the command that removes it is known", async () => {
   await using opened = await openCopy();
-  expect(opened.copy.describeRemains()).toBeUndefined();
+  expect(opened.copy.remains()).toBeUndefined();
   await opened.claim();
-  expect(opened.copy.describeRemains()).toBe(
+  expect(opened.copy.remains()?.left).toBe(
     "Running virtual machines may be left. Remove them with: cluster-vm destroy --cluster-id copy",
   );
 });

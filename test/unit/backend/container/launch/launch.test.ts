@@ -53,6 +53,11 @@ test.each<[string, Partial<LaunchPlan>, readonly string[]]>([
     ["--publish=127.0.0.1::22", "--publish=127.0.0.1::80", "--publish=127.0.0.1::443"],
   ],
   [
+    "with a web UI on a port of its own",
+    { reach: "published", labels: { ...plan.labels, webUi: "http:8080/ui" } },
+    ["--publish=127.0.0.1::22", "--publish=127.0.0.1::8080", "--publish=127.0.0.1::443"],
+  ],
+  [
     "with limits and volumes",
     { options: { volumes: ["/a:/b"], memory: "2g", cpus: "1.5" } },
     ["--volume=/a:/b", "--memory=2g", "--cpus=1.5"],

@@ -89,6 +89,19 @@ test("reads a cluster back from labels, its nodes in order, at their own address
   });
 });
 
+test("a web UI on a port of its own is known by its label, and reached there", () => {
+  const readIt = (one: object) => {
+    const known = { ...network(first), labels: { ...shared(first), [labelNames.webUi]: "http:8080/ui" } };
+    return toClusters({ ...readContainers({ containers: [one], networks: [known] }), abandoned: new Set() }, "/state");
+  };
+  const [cluster] = readIt(container({}));
+  expect(cluster).toMatchObject({ webUi: "http:8080/ui" });
+  expect(cluster!.nodes[0]!.web).toMatchObject({ httpPort: 8080, httpsPort: 443 });
+  const ports = { "22/tcp": [{ HostPort: "32768" }], "8080/tcp": [{ HostPort: "32769" }] };
+  const [published] = readIt(container({ ports, labels: { [labelNames.reach]: "published" } }));
+  expect(published!.nodes[0]!.web).toMatchObject({ host: "127.0.0.1", httpPort: 32769, httpsPort: 0 });
+});
+
 test("where ports are published, they are the way in, and the node has no public address", () => {
   const ports = {
     "22/tcp": [{ HostPort: "32768" }],

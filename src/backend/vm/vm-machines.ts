@@ -1,0 +1,102 @@
+import { join } from "node:path";
+import { readBootId } from "../../system/processes/process-identity.ts";
+import { acquireProcessLock } from "../../system/processes/process-lock.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { version } from "../../version.ts";
+import type { CreationPace, CreationRemains, FirstHostKey, NodeName } from "../contract.ts";
+import { hostKeyPerNode } from "../shared/first-boot.ts";
+import {
+  type NodeFacts,
+  type StoredCluster,
+  assertIdIsFree,
+  removalCommand,
+  writeClusterFacts,
+} from "./cluster-facts.ts";
+import { findFreePorts, toPorts } from "./machines/launch.ts";
+import { describeCreation, removeCreation, stopCreation } from "./records.ts";
+
+/** Half a second between looks, so that a broken machine is reported within a second. */
+export const vmPace: CreationPace = { lookEveryMs: 500, loginLimitMs: 10 * 60_000, loginEveryMs: 1_500 };
+
+/** What is on the disk of a creation once it has claimed its id. */
+export interface ClaimedMachines {
+  readonly directory: string;
+  readonly facts: Omit<StoredCluster["facts"], "schemaVersion">;
+}
+
+interface MachinesPlan {
+  /** The folder of this machine's creations. */
+  readonly root: string;
+  readonly request: { readonly clusterId: string };
+}
+
+/** The part of a creation that is the same whether its machines boot from an image or continue from a snapshot. See Creation. */
+export abstract class VmMachines<Claimed extends ClaimedMachines> {
+  protected readonly runtime: Runtime;
+  protected readonly hostKeys = hostKeyPerNode();
+  protected readonly state: { claimed?: Claimed } = {};
+  readonly #plan: MachinesPlan;
+
+  constructor(plan: MachinesPlan, runtime: Runtime) {
+    this.#plan = plan;
+    this.runtime = runtime;
+  }
+
+  /** The order of the nodes stays, because a machine's addresses depend on its place. */
+  protected async newFacts(creationId: string, nodes: readonly Omit<NodeFacts, "id" | "ports">[]) {
+    const ports = await findFreePorts(nodes.length * 3);
+    return {
+      clusterId: this.#plan.request.clusterId,
+      creationId,
+      createdAt: new Date(this.runtime.clock.now()).toISOString(),
+      createdBy: version,
+      bootId: await readBootId(),
+      nodes: nodes.map((node, place) => ({
+        ...node,
+        id: `vm-${creationId.slice(0, 8)}-${place}`,
+        ports: toPorts(ports.slice(place * 3)),
+      })),
+    };
+  }
+
+  /** Saves what will be created, while no other creation on this machine can do so. */
+  protected async claimId(claimed: Claimed, signal: AbortSignal): Promise<void> {
+    const { root, request } = this.#plan;
+    const { clock } = this.runtime;
+    await using _ = await acquireProcessLock(join(root, ".lock"), { clock, onWait: () => {} }, signal);
+    await assertIdIsFree(root, request.clusterId, []);
+    this.state.claimed = claimed;
+    await writeClusterFacts(claimed.directory, claimed.facts);
+  }
+
+  protected get claimed(): Claimed {
+    const { claimed } = this.state;
+    if (claimed === undefined) throw new TypeError("The id has not been claimed");
+    return claimed;
+  }
+
+  async describe(): Promise<ClusterRecord> {
+    return describeCreation(this.claimed);
+  }
+
+  firstHostKey(node: NodeName): FirstHostKey {
+    return { publicKey: this.hostKeys.of(node).publicKey, isPrivate: false };
+  }
+
+  async stop(signal: AbortSignal): Promise<void> {
+    const { claimed } = this.state;
+    if (claimed !== undefined) await stopCreation(claimed.directory, this.runtime.clock, signal);
+  }
+
+  async remove(signal: AbortSignal): Promise<undefined> {
+    const { claimed } = this.state;
+    if (claimed !== undefined) await removeCreation(claimed.directory, this.runtime, signal);
+  }
+
+  remains(): CreationRemains | undefined {
+    if (this.state.claimed === undefined) return undefined;
+    const how = `Remove them with: ${removalCommand(this.#plan.request.clusterId)}`;
+    return { kept: `its machines. ${how}`, left: `Running virtual machines may be left. ${how}` };
+  }
+}

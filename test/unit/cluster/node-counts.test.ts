@@ -1,0 +1,31 @@
+import { expect, test } from "bun:test";
+import { chooseCounts } from "../../../src/cluster/node-counts.ts";
+import { leastFacts } from "../../support/platform-facts.ts";
+
+const nobody = { master: undefined, agent: undefined, public_agent: undefined };
+const limited = {
+  ...leastFacts,
+  nodes: { master: { default: 3, min: 3, max: 5 }, agent: { min: 2 }, public_agent: { max: 0 } },
+};
+
+test("a platform's own defaults and limits count, and one node of each role otherwise", () => {
+  expect(chooseCounts(nobody, undefined)).toEqual({ value: { master: 1, agent: 1, public_agent: 1 } });
+  expect(chooseCounts(nobody, leastFacts)).toEqual({ value: { master: 1, agent: 1, public_agent: 1 } });
+  expect(chooseCounts(nobody, limited)).toEqual({ value: { master: 3, agent: 2, public_agent: 0 } });
+  expect(chooseCounts({ ...nobody, master: 5, agent: 9 }, limited)).toEqual({
+    value: { master: 5, agent: 9, public_agent: 0 },
+  });
+});
+
+test("every number that the platform doesn't allow is a problem, with both numbers", () => {
+  expect(chooseCounts({ master: 7, agent: 1, public_agent: 1 }, limited)).toEqual({
+    problems: [
+      "`masters`: the platform meter allows at most 5, not 7",
+      "`agents`: the platform meter needs at least 2, not 1",
+      "`publicAgents`: the platform meter allows at most 0, not 1",
+    ],
+  });
+  expect(chooseCounts({ ...nobody, agent: 1000 }, undefined).problems).toEqual([
+    "`masters`, `agents`, `publicAgents`: 1002 nodes are too many (the maximum is 1000)",
+  ]);
+});
