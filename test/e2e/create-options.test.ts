@@ -76,7 +76,7 @@ test("one cluster with all of them, ready when create --wait returns", async () 
   expect(created.stderr).not.toContain("topsecret");
   // The nodes can't reach this loopback address: it came here once, and went from here to one node.
   expect(server.requests).toEqual([
-    { from: "127.0.0.1", range: "bytes=0-4095" },
+    { from: "127.0.0.1", range: "bytes=0-16383" },
     { from: "127.0.0.1", range: undefined },
   ]);
 }, 600_000);
