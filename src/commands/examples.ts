@@ -7,18 +7,18 @@ export const examplesCommand = defineCommand({
   name: "examples",
   summary: "List example platforms, or write one to a folder",
   description:
-    "List the platforms that this program contains, with the nodes that a cluster of each has by default. They are installed from the packages of Debian 12 or 13. With NAME and DIR, write the folder of one of them as a start for a platform of your own: `pack` and `create` accept such folders.",
+    "List the platforms that this program contains, which install packages of Debian 12 or 13. With NAME and DIR, write the folder of one to start from.",
   positionals: {
-    name: argument(choice(exampleNames), { name: "NAME", summary: "The example to write" }),
+    name: argument(choice(exampleNames), { name: "NAME", summary: "The example" }),
     folder: argument(directoryPath, {
       name: "DIR",
-      summary: "The folder to write it to, which must be new or empty",
+      summary: "The folder, new or empty",
     }),
   },
   options: { output: outputFormat(["text", "json"]), verbose },
   examples: [
     { words: "examples", summary: "List the examples" },
-    { words: "examples etcd ./my-platform", summary: "Write the folder of the example `etcd`" },
+    { words: "examples etcd ./my-platform", summary: "Write the folder of `etcd`" },
   ],
   check: ({ name, folder }, problems) => {
     if (name !== undefined && folder === undefined) problems.add("DIR: required with NAME");
@@ -31,14 +31,7 @@ export const examplesCommand = defineCommand({
       return;
     }
     const { tableText } = await import("./cluster-view.ts");
-    const examples = await listExamples();
-    const rows = examples.map(({ nodes, description, ...each }) => [
-      each.name,
-      each.version,
-      ...Object.values(nodes).map(String),
-      description,
-    ]);
-    const head = ["NAME", "VERSION", "MASTERS", "AGENTS", "PUBLIC AGENTS", "DESCRIPTION"];
-    output.result({ text: tableText([head, ...rows]), data: { examples } });
+    const { rows, examples } = await listExamples();
+    output.result({ text: tableText(rows), data: { examples } });
   },
 });

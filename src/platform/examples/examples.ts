@@ -85,7 +85,21 @@ interface ListedExample extends Pick<PlatformFacts, "name" | "version"> {
   readonly nodes: { readonly masters: number; readonly agents: number; readonly publicAgents: number };
 }
 
-export const listExamples = async (): Promise<readonly ListedExample[]> => Promise.all(exampleNames.map(listExample));
+/** The rows of a table, with a head, and the same as data. */
+export async function listExamples(): Promise<{
+  readonly rows: readonly (readonly string[])[];
+  readonly examples: readonly ListedExample[];
+}> {
+  const listed = await Promise.all(exampleNames.map(listExample));
+  const head = ["NAME", "VERSION", "MASTERS", "AGENTS", "PUBLIC AGENTS", "DESCRIPTION"];
+  const rows = listed.map(({ name, version, description, nodes }) => [
+    name,
+    version,
+    ...[nodes.masters, nodes.agents, nodes.publicAgents].map(String),
+    description,
+  ]);
+  return { rows: [head, ...rows], examples: listed };
+}
 
 async function listExample(example: ExampleName): Promise<ListedExample> {
   const platform = await platformFolderOf(example, examples[example]);
