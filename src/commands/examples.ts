@@ -7,18 +7,18 @@ export const examplesCommand = defineCommand({
   name: "examples",
   summary: "List example platforms, or write one to a folder",
   description:
-    "List the platforms that this program contains, which install packages of Debian 12 or 13. With NAME and DIR, write the folder of one to start from.",
+    "List this program's platforms, which install packages of Debian 12 or 13. With NAME and DIR, write one to a folder, to start from.",
   positionals: {
     name: argument(choice(exampleNames), { name: "NAME", summary: "The example" }),
     folder: argument(directoryPath, {
       name: "DIR",
-      summary: "The folder, new or empty",
+      summary: "A new or empty folder",
     }),
   },
   options: { output: outputFormat(["text", "json"]), verbose },
   examples: [
     { words: "examples", summary: "List the examples" },
-    { words: "examples etcd ./my-platform", summary: "Write the folder of `etcd`" },
+    { words: "examples etcd ./my-platform", summary: "Write that of `etcd`" },
   ],
   check: ({ name, folder }, problems) => {
     if (name !== undefined && folder === undefined) problems.add("DIR: required with NAME");
@@ -27,8 +27,7 @@ export const examplesCommand = defineCommand({
     const { listExamples, writeExample } = await import("../platform/examples/examples.ts");
     if (name !== undefined && folder !== undefined) {
       await writeExample(name, folder);
-      output.result({ text: folder, data: { name, folder } });
-      return;
+      return output.result({ text: folder, data: { name, folder } });
     }
     const { tableText } = await import("./cluster-view.ts");
     const { rows, examples } = await listExamples();
