@@ -1,6 +1,6 @@
 #!/bin/sh
-# Sets up a node image for DC/OS: Docker starts while the node boots, which takes less time than to start it later. A
-# function of prepare-image.sh, with dcos-confine-docker.sh; runs as root while the image is built.
+# Sets up a node image with Docker, which starts while the node boots: that takes less time than to start it later. A
+# function of prepare-image.sh, with confine-docker.sh; runs as root while the image is built.
 
 set_up_image() {
   unit=
