@@ -35,7 +35,10 @@ import type { OpenCluster } from "./open-cluster.ts";
 
 /** An installation on a cluster. Paths are on this machine; relative paths start at the current folder. */
 export interface Installation {
-  /** Path of the release artifact, an installer generator script for the cluster's variant; or of the folder of a platform of your own. */
+  /**
+   * Path of the release artifact, an installer generator script for the cluster's variant; or of the folder of a platform of your own; or `example:etcd`
+   * and the like, as the command `examples` lists them.
+   */
   readonly buildArtifact: string;
   /**
    * The artifact's complete configuration, as a mapping, so begin with `...cluster.baseConfig`. Only keys that a DC/OS release needs on these nodes
@@ -131,7 +134,7 @@ async function requestFrom(
   signal: AbortSignal,
 ): Promise<InstallationRequest> {
   const [artifact, genconfFiles, copyToMaster] = await Promise.all([
-    locateFile(resolve(given.buildArtifact), signal),
+    locateFile(given.buildArtifact, signal),
     filesForGenconf(given.genconfDir, signal),
     Promise.all((given.copyToMaster ?? []).map(async (copy) => filesForMasters(copy, signal))),
   ]);

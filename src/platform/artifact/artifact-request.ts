@@ -154,8 +154,12 @@ export async function locateArtifact(
 ): Promise<Checked<ArtifactLocation>> {
   if (text.startsWith(examplePrefix)) return locateExample(text);
   const location = parseArtifactLocation(text, cwd);
-  return location.value?.kind === "file" ? locateFile(location.value.path, signal) : location;
+  return location.value?.kind === "file" ? locatePath(location.value.path, signal) : location;
 }
+
+/** The same without URLs: a path, relative to the current folder, or an example. */
+export const locateFile = async (text: string, signal: AbortSignal): Promise<Checked<ArtifactLocation>> =>
+  text.startsWith(examplePrefix) ? locateExample(text) : locatePath(resolve(text), signal);
 
 async function locateExample(text: string): Promise<Checked<ArtifactLocation>> {
   const name = exampleNames.find((each) => text === `${examplePrefix}${each}`);
@@ -173,8 +177,7 @@ const folderLocation = (
 ): Checked<ArtifactLocation> =>
   problems === undefined ? { value: { kind: "folder", platform, shown } } : { problems };
 
-/** The same for an absolute path. */
-export async function locateFile(path: string, signal: AbortSignal): Promise<Checked<ArtifactLocation>> {
+async function locatePath(path: string, signal: AbortSignal): Promise<Checked<ArtifactLocation>> {
   if (!(await isFolder(path))) return fileLocation(path);
   return folderLocation(path, await readPlatformFolder(path, signal));
 }

@@ -221,6 +221,25 @@ test("an artifact of the other variant, or a file that isn't one, is rejected be
   expect(fixture.cloud.answers.answered).toHaveLength(commands);
 });
 
+test("an example is installed as if it were a folder, and one that doesn't exist is a problem", async () => {
+  await using fixture = await openFixture();
+  const version = '{"variant":"none","version":"1.0","name":"etcd"}\n';
+  fixture.cloud.answers.replace([
+    { pattern: "artifact\\.sh --version", stdout: version },
+    { pattern: "artifact\\.sh --genconf", stdout: "platform_install.sh\n" },
+    ...answers,
+  ]);
+  await using cluster = await Cluster.create(fixture.backend, { masters: 3, agents: 0, publicAgents: 0 });
+  const { baseConfig: clusterConfig, ipDetectPath } = cluster;
+  const install = async (buildArtifact: string): Promise<void> =>
+    cluster.installFromPath({ buildArtifact, clusterConfig, ipDetectPath });
+  const failure = await failureOf(install("example:zookeeper"));
+  expect(failure.id).toBe("bad-usage");
+  expect(failure.message).toContain("example:etcd");
+  await install("example:etcd");
+  expect(fixture.told).toContain("master_2: Start installation: done");
+}, 120_000);
+
 test("a failed installation saves the nodes' logs, with secrets masked", async () => {
   await using fixture = await openFixture();
   const license = "license-0123456789";
