@@ -25,3 +25,9 @@ interface String {
 declare namespace fetch {
   const preconnect: undefined;
 }
+
+/** A text, like the other files of example platforms. Bun's own types declare these files, but the library is compiled without them. */
+declare module "*/platform.yaml" {
+  const text: string;
+  export default text;
+}
