@@ -1,5 +1,5 @@
 import type { BackendKind } from "../backend/contract.ts";
-import type { Context } from "../cli/context.ts";
+import type { Context } from "../cli/command.ts";
 import { waitForCluster, waitTooSlow } from "../cluster/wait-for-cluster.ts";
 import { timeLimit } from "../system/time-limit.ts";
 import { clusterView, durationText } from "./cluster-view.ts";

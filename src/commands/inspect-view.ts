@@ -1,4 +1,4 @@
-import type { Context } from "../cli/context.ts";
+import type { Context } from "../cli/command.ts";
 import { clusterKey } from "../cluster/connections.ts";
 import { expectedWebUrl, hasNoWebUi } from "../cluster/web-ui.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";

@@ -6,6 +6,7 @@ import { destroyCommand } from "./destroy.ts";
 import { doctorCommand } from "./doctor/doctor.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { admitCommand } from "./hand-over/admit.ts";
+import { examplesCommand } from "./examples.ts";
 import { exportCommand } from "./hand-over/export.ts";
 import { importCommand } from "./hand-over/import.ts";
 import { inspectCommand } from "./inspect.ts";
@@ -37,6 +38,7 @@ export function programFor(kind: BackendKind): Program {
     ...(parts.snapshots === undefined ? [] : [snapshotCommand(kind)]),
     ...(kind.hasLifetime ? [] : [destroyCommand(kind)]),
     packCommand,
+    examplesCommand,
     completionCommand,
   ];
   return { name: programName(kind), summary, commands, missingCommands: missingCommands(kind), licenses: readLicenses };

@@ -23,3 +23,28 @@ declare module "*.containerfile" {
   const text: string;
   export default text;
 }
+/** The files of example platforms. */
+declare module "*/install" {
+  const text: string;
+  export default text;
+}
+declare module "*/check" {
+  const text: string;
+  export default text;
+}
+declare module "*-test" {
+  const text: string;
+  export default text;
+}
+declare module "*.conf" {
+  const text: string;
+  export default text;
+}
+declare module "*.service" {
+  const text: string;
+  export default text;
+}
+declare module "*.cib" {
+  const text: string;
+  export default text;
+}

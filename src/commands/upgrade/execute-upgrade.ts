@@ -1,5 +1,5 @@
 import type { BackendKind } from "../../backend/contract.ts";
-import type { Context } from "../../cli/context.ts";
+import type { Context } from "../../cli/command.ts";
 import { assertWorkspace } from "../../cluster/plan-installation.ts";
 import { upgradeTooSlow } from "../../cluster/upgrade/plan-upgrade.ts";
 import { upgradeCluster } from "../../cluster/upgrade/upgrade-cluster.ts";

@@ -1,12 +1,12 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ClusterError, type ErrorDetail, messageOf } from "../../errors.ts";
+import { ClusterError, type ErrorDetail, messageOf, quoted } from "../../errors.ts";
 import { type Checked, problem } from "../../system/checked.ts";
-import { RefusedRedirect, requestFile } from "../../system/files/request-file.ts";
+import { RefusedRedirect, requestFile, networkFailure } from "../../system/network.ts";
 import { isFolder } from "../../system/files/private-file.ts";
 import { maskUrl, parseUrl } from "../../system/mask-url.ts";
-import { networkFailure } from "../../system/network-failure.ts";
-import { type PlatformFolder, readPlatformFolder } from "../folder/read-folder.ts";
+import { exampleNames } from "../examples/example-names.ts";
+import { type PlatformFolder, platformFolderOf, readPlatformFolder } from "../folder/read-folder.ts";
 
 export type WebLocation = Extract<ArtifactLocation, { readonly kind: "url" }>;
 
@@ -141,23 +141,42 @@ export type ArtifactLocation =
   | { readonly kind: "file"; readonly path: string; readonly shown: string }
   | { readonly kind: "folder"; readonly platform: PlatformFolder; readonly shown: string };
 
-/** Parses ARTIFACT_URL, and reads the folder if it names one. A folder's problems are reported all at once. */
+const examplePrefix = "example:";
+
+/**
+ * Parses ARTIFACT_URL, and reads the folder if it names one, which may be an example of ours (`example:etcd`). A folder's problems are reported all at
+ * once.
+ */
 export async function locateArtifact(
   text: string,
   cwd: string,
   signal: AbortSignal,
 ): Promise<Checked<ArtifactLocation>> {
+  if (text.startsWith(examplePrefix)) return locateExample(text);
   const location = parseArtifactLocation(text, cwd);
   return location.value?.kind === "file" ? locateFile(location.value.path, signal) : location;
 }
 
+async function locateExample(text: string): Promise<Checked<ArtifactLocation>> {
+  const name = exampleNames.find((each) => text === `${examplePrefix}${each}`);
+  if (name === undefined) {
+    const known = exampleNames.map((each) => `${examplePrefix}${each}`).join(", ");
+    return problem(`${quoted(text)} is none of the examples ${known}; a path of that name is written ./${text}`);
+  }
+  const { examples } = await import("../examples/examples.ts");
+  return folderLocation(text, await platformFolderOf(text, examples[name]));
+}
+
+const folderLocation = (
+  shown: string,
+  { value: platform, problems }: Checked<PlatformFolder>,
+): Checked<ArtifactLocation> =>
+  problems === undefined ? { value: { kind: "folder", platform, shown } } : { problems };
+
 /** The same for an absolute path. */
 export async function locateFile(path: string, signal: AbortSignal): Promise<Checked<ArtifactLocation>> {
   if (!(await isFolder(path))) return fileLocation(path);
-  const platform = await readPlatformFolder(path, signal);
-  return platform.problems === undefined
-    ? { value: { kind: "folder", platform: platform.value, shown: path } }
-    : platform;
+  return folderLocation(path, await readPlatformFolder(path, signal));
 }
 
 /** Parses ARTIFACT_URL: `https://…`, `http://…`, `file:///…` or a path, relative to `cwd`. It doesn't check whether anything is there. */

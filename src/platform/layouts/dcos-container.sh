@@ -1,5 +1,6 @@
 #!/bin/sh
-# Sets up a container as a node of DC/OS. A function of prepare.sh, with dcos-confine-docker.sh; runs as root.
+# Sets up a container as a node of DC/OS: Mesos must not request control groups from systemd either, and must stay inside
+# the container's own group; see confine-docker.sh. A function of prepare.sh, with confine-docker.sh; runs as root.
 
 set_up_container() {
   own=$(sed -n 's/^[0-9]*:[^:]*memory[^:]*://p' /proc/1/cgroup | head -n 1)
@@ -14,12 +15,5 @@ set_up_container() {
   set_for_mesos MESOS_SYSTEMD_ENABLE_SUPPORT false
   root=$own/mesos
   set_for_mesos MESOS_CGROUPS_ROOT "${root#/}"
-  unit=$(systemctl cat docker.service || :)
-  case $unit in
-    '' | *--cgroup-parent*) ;;
-    *)
-      confine_docker "$(echo "$unit" | sed -n 's/^ExecStart=//p' | tail -n 1)"
-      restart_docker
-      ;;
-  esac
+  confine_present_docker
 }

@@ -3,10 +3,10 @@ import * as read from "../../model/reader.ts";
 import { compareReleases, releaseNumbers } from "../artifact/artifact-version.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import type { Layout } from "./layout.ts";
-import confineDocker from "./dcos-confine-docker.sh" with { type: "text" };
+import confineDocker from "./confine-docker.sh" with { type: "text" };
 import containerFile from "./dcos-container.sh" with { type: "text" };
 import dockerVersion from "./dcos-docker-version.sh" with { type: "text" };
-import imageFile from "./dcos-image.sh" with { type: "text" };
+import imageFile from "./docker-image.sh" with { type: "text" };
 
 /** The layout of DC/OS releases, 1.9 to 2.x. */
 export const dcosLayout: Layout = {

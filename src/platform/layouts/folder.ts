@@ -1,5 +1,9 @@
+import { shellText } from "../../ssh/shell-text.ts";
 import type { PlatformFacts } from "../folder/platform-file.ts";
 import type { Layout } from "./layout.ts";
+import confineDocker from "./confine-docker.sh" with { type: "text" };
+import containerFile from "./docker-container.sh" with { type: "text" };
+import imageFile from "./docker-image.sh" with { type: "text" };
 
 /** Everything of such a platform on a node. The files below it are written by the platform's artifact; see folder/install.sh. */
 const root = "/opt/cluster-platform";
@@ -8,6 +12,7 @@ const folder = `${root}/folder`;
 /** The layout of a platform that is a folder. Without facts, it has what all of them have in common. */
 export function folderLayout(facts?: PlatformFacts): Layout {
   const { web, conditions = [], ports = [] } = facts ?? {};
+  const hasDocker = conditions.includes("docker");
   return {
     name: "folder",
     headVariants: { none: "none" },
@@ -31,13 +36,13 @@ export function folderLayout(facts?: PlatformFacts): Layout {
     masterPorts: ports,
     publicPorts: [...new Set([...(web === undefined ? [] : [web.port]), ...ports])],
     variablePrefixes: ["CLUSTER_"],
-    needs: ["bash", "curl", "tar", "gzip", ...(conditions.includes("docker") ? ["docker"] : [])],
+    needs: ["bash", "curl", "tar", "gzip", ...(hasDocker ? ["docker"] : [])],
     packages: facts?.packages ?? { apt: [], dnf: [] },
     kernelModules: facts?.kernelModules ?? [],
     enterpriseNeeds: [],
     conditions: ({ nodesKeepTime }) => conditions.filter((each) => nodesKeepTime || each !== "clock-synchronized"),
-    imageSetup: "",
-    containerSetup: "",
+    imageSetup: hasDocker ? shellText(imageFile) + shellText(confineDocker) : "",
+    containerSetup: hasDocker ? shellText(containerFile) + shellText(confineDocker) : "",
     installShims: () => ({}),
     baseConfiguration: () => ({}),
     configurationFormat: "json",

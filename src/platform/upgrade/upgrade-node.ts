@@ -2,7 +2,7 @@ import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
 import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { outsideLine } from "../../system/printable.ts";
-import { poll } from "../../system/poll.ts";
+import { poll } from "../../system/retry.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { installPaths } from "../install-paths.ts";
 import type { Installation } from "../install/steps.ts";

@@ -1,0 +1,129 @@
+/**
+ * The example platforms, from nothing but the program and Docker: their packages are put into node images that the program
+ * builds. A base built with debootstrap has the name that its recipe uses, so no registry is needed.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { nameDebianBase } from "./support/published-debian.ts";
+import { docker, startTestContainers } from "./support/test-containers.ts";
+import type { TestContainers } from "./support/test-containers.ts";
+
+const releases = ["12", "13"] as const;
+const limitMs = 900_000;
+
+const state: { containers?: TestContainers; before: ReadonlySet<string> } = { before: new Set() };
+const containers = (): TestContainers => state.containers!;
+
+/** Names of Docker's images that these tests could make. */
+const images = async (): Promise<readonly string[]> =>
+  (await docker(["images", "--format={{.Repository}}:{{.Tag}}"]))
+    .split("\n")
+    .filter((name) => /^localhost\/cluster-e2e-node:debian-1[23]-folder-|^debian:1[23]$/.test(name));
+
+beforeAll(async () => {
+  state.containers = await startTestContainers();
+  state.before = new Set(await images());
+  await Promise.all(releases.map(nameDebianBase));
+}, limitMs);
+
+afterAll(async () => {
+  await state.containers?.[Symbol.asyncDispose]();
+  for (const name of await images()) if (!state.before.has(name)) await docker(["rmi", name]);
+}, 120_000);
+
+interface Cluster {
+  readonly id: string;
+  /** Runs words on a node, by default on the first master, and returns its output. */
+  run(words: readonly string[], node?: string): Promise<string>;
+}
+
+/** Creates a cluster of an example, which is ready, runs the steps on it and destroys it. */
+async function withExample(
+  name: string,
+  release: string,
+  words: readonly string[],
+  steps: (cluster: Cluster) => Promise<void>,
+): Promise<void> {
+  const id = containers().id(`${name}-${release}`);
+  const options = ["--linux-distribution", `debian-${release}`, "--wait", "--timeout", "10m", "-c", id];
+  await nameDebianBase(release);
+  const created = await containers().run(["create", ...options, ...words, `example:${name}`], { limitMs });
+  expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({ status: 0, stdout: `${id}\n` });
+  // They are in the image.
+  expect(created.stderr).not.toContain("installing ");
+  const run = async (command: readonly string[], node = "master_0"): Promise<string> => {
+    const ran = await containers().run(["run", "-c", id, "--node", node, ...command]);
+    expect(ran.status, ran.stdout + ran.stderr).toBe(0);
+    return ran.stdout.trim();
+  };
+  await steps({ id, run });
+  expect(await containers().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
+}
+
+test.each(releases)(
+  "slurm on Debian %s: a job runs on both agents at once, and the page lists them",
+  async (release) => {
+    await withExample("slurm", release, [], async ({ id, run }) => {
+      expect((await run(["srun", "-N2", "hostname"])).split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
+      expect(await run(["./slurm-test"])).toBe("agent-0\nagent-1");
+      const page = await fetch((await containers().inspect(id)).webUi);
+      expect(page.status).toBe(200);
+      expect(await page.text()).toMatch(/agent-0 .* idle[^]*agent-1 .* idle/);
+    });
+  },
+  limitMs,
+);
+
+test.each(releases)(
+  "etcd on Debian %s: one of three masters leads, all of them read a value, and it goes on without the leader",
+  async (release) => {
+    await withExample("etcd", release, [], async ({ id, run }) => {
+      expect(await run(["./etcd-test"])).toBe(
+        "3 of 3 members answer, and one of them is the leader\nthe value written on master_0 is read on each of them",
+      );
+      await run(["systemctl stop etcd"]);
+      expect(await run(["./etcd-test", "1"], "master_1")).toContain(
+        "2 of 3 members answer, and one of them is the leader",
+      );
+      const waited = await containers().run(["wait", "-c", id, "--timeout", "20s"]);
+      expect(waited.status).not.toBe(0);
+      expect(waited.stderr).toContain("master_0: its check says: etcd is inactive");
+      await run(["systemctl start etcd"]);
+      expect(await run(["./etcd-test"], "master_2")).toContain("3 of 3 members answer");
+    });
+  },
+  limitMs,
+);
+
+test.each(releases)(
+  "pacemaker on Debian %s: all nodes are online with a quorum, and the resource moves when its node stops",
+  async (release) => {
+    await withExample("pacemaker", release, [], async ({ run }) => {
+      const [status, place = ""] = (await run(["./pacemaker-test"])).split("\n");
+      expect(status).toBe("3 of 3 nodes are online, with a quorum; the resource runs on");
+      expect(place).toMatch(/^master-[012]$/);
+      const stopped = place.replace("-", "_");
+      const other = stopped === "master_1" ? "master_2" : "master_1";
+      await run(["systemctl stop corosync"], stopped);
+      const [left, moved] = (await run(["./pacemaker-test", "1"], other)).split("\n");
+      expect(left).toBe("2 of 3 nodes are online, with a quorum; the resource runs on");
+      expect(moved).toMatch(/^master-[012]$/);
+      expect(moved).not.toBe(place);
+    });
+  },
+  limitMs,
+);
+
+test.each(releases)(
+  "swarm on Debian %s: managers and workers have joined, and a service has a replica on every worker",
+  async (release) => {
+    await withExample("swarm", release, ["--masters", "3", "--public-agents", "1"], async ({ id, run }) => {
+      const lines = (await run(["./swarm-test"])).split("\n");
+      expect(lines.filter((line) => line.includes("is a manager"))).toHaveLength(3);
+      const workers = ["agent-0", "agent-1", "public-agent-0"];
+      expect(lines.slice(3)).toEqual(workers.map((worker) => `${worker} runs a replica`));
+      const web = await containers().run(["web", "-c", id]);
+      expect(web.stdout + web.stderr).toContain("has no web UI");
+    });
+  },
+  limitMs,
+);

@@ -1,0 +1,139 @@
+/** Downloads from a real server, which continue where the file on the disk ends. */
+import { expect, test } from "bun:test";
+import { readFile, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { resumeDownload } from "../../../src/system/network.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { scriptedClock } from "../../support/scripted-clock.ts";
+import { until } from "../../support/until.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
+
+const whole = "0123456789";
+/** `hasArrived`: whether the client has received something of this answer. */
+type Answer = (request: IncomingMessage, response: ServerResponse, hasArrived: () => boolean) => unknown;
+
+/** Sends the part that was asked for. */
+const sendRange: Answer = ({ headers }, response) => {
+  const start = Number(/^bytes=(\d+)-$/.exec(headers.range ?? "")?.[1] ?? 0);
+  if (start >= whole.length) response.writeHead(416).end();
+  else response.writeHead(start === 0 ? 200 : 206, { "content-length": whole.length - start }).end(whole.slice(start));
+};
+
+/** Promises everything, and closes the connection when four bytes have arrived. */
+const cutOff: Answer = async (_, response, hasArrived) => {
+  response.writeHead(200, { "content-length": whole.length });
+  response.write(whole.slice(0, 4));
+  await until("four bytes have arrived", hasArrived);
+  response.destroy();
+};
+
+const refuse =
+  (status: number): Answer =>
+  (_, response) =>
+    void response.writeHead(status).end();
+
+/** Downloads to a file with this content. The server gives these answers in turn; the last one stays. Pauses take no time. */
+async function download(
+  before: string,
+  answers: readonly Answer[],
+  { stallLimitMs = 10_000, signal = neverAborted } = {},
+) {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "file");
+  await writeFile(path, before);
+  const progress: (readonly (number | undefined)[])[] = [];
+  const ranges: (string | undefined)[] = [];
+  const server = createServer((request, response) => {
+    ranges.push(request.headers.range);
+    const shown = progress.length;
+    answers[Math.min(ranges.length, answers.length) - 1]!(request, response, () => progress.length > shown);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const clock = scriptedClock();
+  const request = {
+    url: `http://127.0.0.1:${port}/`,
+    path,
+    clock,
+    stallLimitMs,
+    onProgress: (received: number, total: number | undefined) => void progress.push([received, total]),
+    shown: "the file",
+    failure: { id: "artifact-unreachable", hint: "Try again." } as const,
+  };
+  const downloading = resumeDownload(request, signal);
+  const failure = await downloading.then(
+    () => undefined,
+    async () => failureOf(downloading),
+  );
+  server.closeAllConnections();
+  server.close();
+  return { content: await readFile(path, "utf8"), ranges, progress, pauses: clock.pauses, failure };
+}
+
+test("an empty file gets everything, and a part of one the rest", async () => {
+  expect(await download("", [sendRange])).toMatchObject({ content: whole, ranges: [undefined], progress: [[10, 10]] });
+  const rest = await download("0123", [sendRange]);
+  expect(rest).toMatchObject({ content: whole, ranges: ["bytes=4-"], progress: [[10, 10]], failure: undefined });
+});
+
+test("a file that is there already is complete", async () => {
+  expect(await download(whole, [sendRange])).toMatchObject({
+    content: whole,
+    ranges: ["bytes=10-"],
+    failure: undefined,
+  });
+});
+
+test("a server that sends everything again replaces the part", async () => {
+  const all: Answer = (_, response) => void response.writeHead(200).end(whole);
+  expect(await download("wrong", [all])).toMatchObject({ content: whole, failure: undefined });
+  const announced: Answer = (_, response) => void response.writeHead(200, { "content-length": 10 }).end(whole);
+  expect(await download("wrong", [announced])).toMatchObject({ content: whole, progress: [[10, 10]] });
+});
+
+test("a part of a single byte is continued", async () => {
+  expect(await download("0", [sendRange])).toMatchObject({ content: whole, ranges: ["bytes=1-"] });
+});
+
+test("a transfer in which no data arrives is tried again, and says so in the end", async () => {
+  const stall: Answer = (_, response) => void response.writeHead(200, { "content-length": 10 }).write("0");
+  const { failure, ranges } = await download("", [stall], { stallLimitMs: 100 });
+  expect(failure).toMatchObject({ id: "artifact-unreachable", message: expect.stringContaining("0.1 s") });
+  expect(ranges).toHaveLength(5);
+});
+
+test("an interrupted download ends with the reason", async () => {
+  const reason = new Error("interrupted");
+  expect((await download("", [sendRange], { signal: AbortSignal.abort(reason) })).failure).toBe(reason as never);
+});
+
+test("a transfer that is cut off continues where it ended", async () => {
+  const ended = await download("", [cutOff, sendRange]);
+  expect(ended).toMatchObject({ content: whole, ranges: [undefined, "bytes=4-"], pauses: [1000], failure: undefined });
+});
+
+test("an answer that is shorter than it should be is no success", async () => {
+  const ended = await download("0123", [(_, response) => void response.writeHead(206).end("4567"), refuse(404)]);
+  expect(ended.failure).toBeUndefined();
+  const short = await download("", [cutOff]);
+  expect(short.failure).toMatchObject({ id: "artifact-unreachable", hint: "Try again." });
+  expect(short.ranges).toHaveLength(5);
+});
+
+test.each([
+  [500, 5],
+  [503, 5],
+  [429, 5],
+  [408, 5],
+  [404, 1],
+  [403, 1],
+  [416, 1],
+])("a server that answers with %d is asked %d times", async (status, times) => {
+  const { failure, ranges, pauses } = await download("", [refuse(status)]);
+  expect(pauses).toEqual([1000, 2000, 3000, 4000].slice(0, times - 1));
+  expect(failure?.message).toBe(`Cannot download the file: the server answered with HTTP ${status}.`);
+  expect([ranges.length, pauses.length]).toEqual([times, times - 1]);
+});

@@ -1,0 +1,66 @@
+import { expect, test } from "bun:test";
+import { findNode, nodeReferenceProblem } from "../../../src/cluster/find-cluster.ts";
+import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
+
+const node = (index: number, changes: Partial<NodeRecord> = {}): NodeRecord => ({
+  id: `m${index}`,
+  role: "master",
+  index,
+  state: "running",
+  publicAddress: undefined,
+  privateAddress: `10.0.0.${index}`,
+  ssh: { host: `10.0.0.${index}`, port: 22, user: "root" },
+  web: { host: `10.0.0.${index}`, httpPort: 80, httpsPort: 443 },
+  ...changes,
+});
+
+const cluster: ClusterRecord = {
+  id: "nightly",
+  creationId: "c1",
+  backend: "container",
+  region: undefined,
+  variant: "oss",
+  distribution: "debian-12",
+  state: "running",
+  createdAt: undefined,
+  expiresAt: undefined,
+  nodes: [
+    node(0),
+    node(1, { privateAddress: undefined, ssh: { host: "", port: 22, user: "root" } }),
+    node(2, { state: "ended", stateReason: "it stopped" }),
+  ],
+  directory: "/state/nightly-c1",
+};
+
+test.each(["master_0", "m0", "10.0.0.0"])("a node is found as %s", (name) => {
+  expect(findNode(cluster, name).index).toBe(0);
+});
+
+test.each([
+  ["master_1", 'Node "master_1" of cluster "nightly" has no address.'],
+  ["master_2", 'Cluster "nightly" has no node "master_2" (it has terminated: it stopped).'],
+  ["master_3", 'Cluster "nightly" has no node "master_3".'],
+])("%s cannot be reached, and it says why", (name, message) => {
+  expect(() => findNode(cluster, name)).toThrow(expect.objectContaining({ id: "node-not-found", message }));
+});
+
+test.each([
+  ["all that have not ended", cluster.nodes, "The cluster's nodes are master_0, master_1.", ["master_0", "master_1"]],
+  ["the only one", [node(0)], "The cluster's nodes are master_0.", ["master_0"]],
+  ["none", [node(2, { state: "ended" })], "The cluster has no nodes.", []],
+])("for an unknown node, it names the nodes that exist: %s", (_, nodes, hint, names) => {
+  const facts = { cluster: "nightly", node: "agent_9", nodes: names };
+  expect(() => findNode({ ...cluster, nodes }, "agent_9")).toThrow(expect.objectContaining({ hint, facts }));
+});
+
+const machineId = /^i-[0-9a-f]+$/;
+
+test.each(["master_0", "public_agent_12", "192.0.2.1", "i-0abc"])("%s may be a node", (text) => {
+  expect(nodeReferenceProblem(text, machineId)).toBeUndefined();
+});
+
+test.each(["master", "master_01", "agent_12345", "::1", "192.0.2", "0abc", ""])("%j is no node", (text) => {
+  expect(nodeReferenceProblem(text, machineId)).toBe(
+    `"${text}" is not a node: use an IPv4 address, a machine id, or a name such as master_0, agent_0 or public_agent_0`,
+  );
+});

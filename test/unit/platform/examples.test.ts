@@ -1,0 +1,51 @@
+import { expect, test } from "bun:test";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { exampleNames } from "../../../src/platform/examples/example-names.ts";
+import { examples } from "../../../src/platform/examples/examples.ts";
+import { platformFolderOf } from "../../../src/platform/folder/read-folder.ts";
+
+const root = join(import.meta.dir, "../../../src/platform/examples");
+
+test("the names are those of the folders", async () => {
+  const entries = await readdir(root, { withFileTypes: true });
+  const folders = entries.filter((each) => each.isDirectory()).map(({ name }) => name);
+  expect(folders.toSorted()).toEqual([...exampleNames]);
+});
+
+test.each(exampleNames)("%s: every file of the folder is in the program, with its mode", async (name) => {
+  const entries = await readdir(join(root, name), { recursive: true, withFileTypes: true });
+  const onDisk = await Promise.all(
+    entries
+      .filter((each) => each.isFile())
+      .map(async (each) => {
+        const file = join(each.parentPath, each.name);
+        const isProgram = ((await stat(file)).mode & 0o100) !== 0;
+        const text = await readFile(file, "utf8");
+        return { path: file.slice(join(root, name).length + 1), mode: isProgram ? 0o755 : 0o644, text };
+      }),
+  );
+  const byPath = (one: { readonly path: string }, other: { readonly path: string }) => (one.path < other.path ? -1 : 1);
+  expect(examples[name].toSorted(byPath)).toEqual(onDisk.toSorted(byPath));
+});
+
+test.each(exampleNames)("%s: is a platform of that name with default numbers of nodes and a test", async (name) => {
+  const platform = await platformFolderOf(name, examples[name]);
+  expect(platform.problems).toBeUndefined();
+  const { facts, files } = platform.value!;
+  expect(facts.name).toBe(name);
+  expect(facts.description).toBeString();
+  for (const limits of Object.values(facts.nodes)) expect(limits.default).toBeNumber();
+  expect(files.find(({ path }) => path === `tests/${name}-test`)?.mode).toBe(0o755);
+});
+
+test.each(exampleNames)("%s: install and check are short, and begin with who runs them", (name) => {
+  for (const script of ["install", "check"]) {
+    const lines = examples[name]
+      .find(({ path }) => path === script)!
+      .text.trimEnd()
+      .split("\n");
+    expect(lines.length).toBeLessThanOrEqual(60);
+    expect(lines.slice(1, 4).join(" ").replaceAll(" # ", " ")).toMatch(/root on every node/);
+  }
+});
