@@ -5,7 +5,15 @@ import { timeLimit } from "../system/time-limit.ts";
 import { clusterView, durationText } from "./cluster-view.ts";
 import { renderCluster } from "./summary/render-summary.ts";
 import { appendSummary } from "./summary/step-summary.ts";
-import type { WaitInput } from "./wait.ts";
+
+type WaitInput = Readonly<Record<string, unknown>> & {
+  readonly clusterId: string;
+  readonly superuserUsername: string;
+  readonly superuserPassword: string;
+  readonly timeout: number;
+  readonly skipHttpChecks: boolean;
+  readonly summary: boolean;
+};
 
 /** Waits, and prints the result. */
 export async function executeWait(kind: BackendKind, input: WaitInput, context: Context): Promise<void> {

@@ -1,5 +1,5 @@
 import { defineCommand } from "../cli/command.ts";
-import { option, type ValuesOf } from "../cli/options/option.ts";
+import { option } from "../cli/options/option.ts";
 import { outputFormat, text, verbose } from "../cli/options/value-types.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { placeOptions } from "./backend-options.ts";
@@ -27,8 +27,6 @@ const waitOptions = (kind: BackendKind) => ({
   output: outputFormat(["text", "json"]),
   verbose,
 });
-
-export type WaitInput = ValuesOf<ReturnType<typeof waitOptions>>;
 
 export const waitCommand = (kind: BackendKind) =>
   defineCommand({

@@ -2,7 +2,7 @@
  * An upgrade from beginning to end: its steps, their order, and what runs side by side. The order is stated nowhere else.
  */
 import type { Backend } from "../../backend/contract.ts";
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, type ErrorId } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { installPaths, upgradeWork } from "../../platform/install-paths.ts";
@@ -219,8 +219,12 @@ async function rollOut(
     await upgradeNode(installation, { ...observer, node, layout, source, runsScript }, signal);
     ledger.end(node);
   };
-  for (const round of roundsOf(work, parallel))
-    await whileWaitingFor(waits.text, async () => mapConcurrently(round.nodes, round.atOnce, upgrade, signal), signal);
+  try {
+    for (const { nodes: each, atOnce } of roundsOf(work, parallel))
+      await whileWaitingFor(waits.text, async () => mapConcurrently(each, atOnce, upgrade, signal), signal);
+  } finally {
+    waits.clear();
+  }
 }
 
 function stateText({ ledger }: Roll): string {
@@ -234,22 +238,24 @@ function withState(error: unknown, roll: Roll): unknown {
   if (!(error instanceof ClusterError)) return error;
   const { message, hint, facts } = ClusterError.marked(error);
   return new ClusterError(error.id, `${message}\n${stateText(roll)}`, {
-    hint: [
-      hint,
-      `After a repair, run the same command again: it continues with the nodes that lack ${outside(roll.artifact.version.version)}.`,
-    ]
-      .filter((each) => each !== undefined)
-      .join(" "),
+    hint: [...(hint === undefined || ofCreations.has(error.id) ? [] : [hint]), goOn(roll)].join(" "),
     facts: { ...facts, versions: roll.ledger.versions() },
     cause: error,
   });
 }
+
+const goOn = ({ artifact: { version } }: Roll): string =>
+  `After a repair, run the same command again: it continues with the nodes that lack ${outside(version.version)}.`;
+
+/** The hints of these name options that only creations have, or advise a new cluster. */
+const ofCreations: ReadonlySet<ErrorId> = new Set(["install-failed", "remote-command-failed", "machine-failed"]);
 
 /** What each node is waited for. */
 interface Waits {
   readonly set: NodeObserver["waiting"];
   /** `agent_0: its upgrade script is running; agent_1: …` */
   readonly text: () => string;
+  readonly clear: () => void;
 }
 
 function openWaits(progress: Pick<Progress, "waiting">): Waits {
@@ -263,6 +269,10 @@ function openWaits(progress: Pick<Progress, "waiting">): Waits {
       if (text() !== before) progress.waiting(text());
     },
     text,
+    clear: () => {
+      reasons.clear();
+      progress.waiting("");
+    },
   };
 }
 

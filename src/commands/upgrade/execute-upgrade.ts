@@ -3,10 +3,19 @@ import type { Context } from "../../cli/command.ts";
 import { assertWorkspace } from "../../cluster/plan-installation.ts";
 import { upgradeTooSlow } from "../../cluster/upgrade/plan-upgrade.ts";
 import { upgradeCluster } from "../../cluster/upgrade/upgrade-cluster.ts";
+import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import { outside } from "../../outside-text.ts";
 import { timeLimit } from "../../system/time-limit.ts";
 import { numbered } from "../cluster-view.ts";
-import type { UpgradeInput } from "./upgrade.ts";
+
+type UpgradeInput = Readonly<Record<string, unknown>> & {
+  readonly clusterId: string;
+  readonly artifact: ArtifactLocation;
+  readonly artifactSha256: string | undefined;
+  readonly parallel: number;
+  readonly workspaceDir: string;
+  readonly timeout: number;
+};
 
 /** Upgrades a cluster, and prints the result. */
 export async function executeUpgrade(kind: BackendKind, input: UpgradeInput, context: Context): Promise<void> {

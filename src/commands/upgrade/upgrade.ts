@@ -1,8 +1,7 @@
 import { defineCommand } from "../../cli/command.ts";
-import { type ValuesOf, argument, option } from "../../cli/options/option.ts";
+import { argument, option } from "../../cli/options/option.ts";
 import { count, outputFormat, value, verbose } from "../../cli/options/value-types.ts";
 import { mostNodes } from "../../cluster/node-counts.ts";
-import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import { placeOptions } from "../backend-options.ts";
 import { artifactSha256, workspaceDir } from "../create/create-options.ts";
@@ -24,8 +23,6 @@ const upgradeOptions = (kind: BackendKind) => ({
   output: outputFormat(["text", "json"]),
   verbose,
 });
-
-export type UpgradeInput = ValuesOf<ReturnType<typeof upgradeOptions>> & { readonly artifact: ArtifactLocation };
 
 export const upgradeCommand = (kind: BackendKind) =>
   defineCommand({

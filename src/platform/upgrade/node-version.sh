@@ -19,6 +19,7 @@ say() { printf '%s=%s\n' "$1" "$(printf '%s' "$2" | tr -d '\n')"; }
 start_of() { head -c "$TAIL_BYTES" "$1" 2>/dev/null; }
 
 status=$(start_of "$STATUS_FILE" || :)
+# shellcheck disable=SC2153 # a value
 unit=$(systemctl show -p ActiveState "$UNIT" 2>/dev/null | sed 's/^ActiveState=//')
 # The status is written before the unit ends, so a second reading is at least as recent as the unit's state.
 [ "$unit" = active ] || status=$(start_of "$STATUS_FILE" || :)

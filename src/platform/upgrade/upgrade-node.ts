@@ -46,13 +46,10 @@ export async function upgradeNode(
 ): Promise<void> {
   const { node, source, runsScript, waiting } = request;
   using step = installation.runtime.progress.start("Upgrade", nodeReference(node));
-  try {
-    if (runsScript) await runUpgrade(installation, request, signal);
-    await untilReady(installation, request, signal);
-    step.done(`now has version ${outside(source.to)}`);
-  } finally {
-    waiting(node, "");
-  }
+  if (runsScript) await runUpgrade(installation, request, signal);
+  await untilReady(installation, request, signal);
+  waiting(node, "");
+  step.done(`now has version ${outside(source.to)}`);
 }
 
 async function runUpgrade(installation: Installation, request: UpgradeNode, signal: AbortSignal): Promise<void> {

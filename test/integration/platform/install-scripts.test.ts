@@ -33,6 +33,7 @@ const server = {
   port: 18_080,
   secret,
   nodeAddresses: ["10.0.0.1", "10.0.0.2"],
+  expectedAddresses: ["10.0.0.1", "10.0.0.2"],
   installScript: "cluster_install.sh",
   folder: installWork.serve,
   longestSeconds: 7200,
