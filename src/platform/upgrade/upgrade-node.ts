@@ -119,7 +119,7 @@ async function untilReady(
   if ((await poll(look, rule, signal)) === undefined) throw upgradeFailed(node, state.reason, []);
 }
 
-function upgradeFailed(node: NodeRecord, reason: string, log: readonly string[]): ClusterError {
+function upgradeFailed(node: Pick<NodeRecord, "role" | "index">, reason: string, log: readonly string[]): ClusterError {
   const reference = nodeReference(node);
   const tail = log.length === 0 ? [] : ["The last lines of its log:", ...log.map((line) => `  ${outsideLine(line)}`)];
   return new ClusterError("upgrade-failed", [`The upgrade failed on ${reference}: ${reason}.`, ...tail].join("\n"), {
