@@ -37,6 +37,7 @@ export const errorTable = {
   "variant-mismatch": { exitCode: 1, summary: "The artifact is of a different variant than requested" },
   "configuration-refused": { exitCode: 1, summary: "The artifact refused the cluster configuration" },
   "install-failed": { exitCode: 1, summary: "The installation failed on a node" },
+  "upgrade-failed": { exitCode: 1, summary: "The upgrade failed on a node; its check may not pass" },
   "not-installed": { exitCode: 1, summary: "The platform is not installed on the node yet" },
   "login-refused": { exitCode: 1, summary: "The superuser's name or password is wrong" },
   "connection-failed": { exitCode: 1, summary: "A node cannot be reached" },

@@ -22,6 +22,14 @@ export interface ReleaseFacts {
   readonly timeCheck: { readonly default: boolean; readonly services: readonly string[]; readonly source: Source };
   /** The port of the certificate authority that genconf leaves running on its machine, where it does. */
   readonly bootstrapCa: { readonly port: number; readonly source: Source } | undefined;
+  /** How a running node is upgraded: the generator's option, the line before the script's URL, the script's flags, and whether it checks the node. */
+  readonly upgrade: {
+    readonly option: string;
+    readonly linePrefix: string;
+    readonly flags: readonly string[];
+    readonly isChecked: boolean;
+    readonly source: Source;
+  };
   /** The Python of the release's own library. */
   readonly python: { readonly name: string; readonly source: Source };
 }
@@ -33,6 +41,8 @@ const installScript = "gen/build_deploy/bash.py";
 const generatorScript = "gen/build_deploy/bash/dcos_generate_config.sh.in";
 const versionFile = "gen/dcos-metadata.yaml";
 const defaults = "gen/calc.py";
+const commandLine = "dcos_installer/cli.py";
+const upgradeScript = "dcos_installer/upgrade.py";
 const pythonBuild = "packages/bootstrap/build";
 const timeCheckers = {
   navstar: "packages/navstar/extra/dcos-navstar.service",
@@ -70,6 +80,7 @@ export function readReleaseFacts(read: ReadFile): ReleaseFacts {
     nodeCheck: nodeCheckOf(read),
     timeCheck: { default: time.match[1] === "true", services: timeCheckersOf(read), source: time.source },
     bootstrapCa: authority && { port: Number(authority.match[1]), source: authority.source },
+    upgrade: upgradeOf(read),
     python: { name: python.match[1] ?? "", source: python.source },
   };
 }
@@ -130,6 +141,20 @@ function nodeCheckOf(read: ReadFile): ReleaseFacts["nodeCheck"] {
     if (read(source) !== undefined) return { command: check.command, source: `${source}:1` };
   }
   throw new Error("the release has no program that checks a node");
+}
+
+function upgradeOf(read: ReadFile): ReleaseFacts["upgrade"] {
+  const script = openFile(read, upgradeScript);
+  const option = openFile(read, commandLine).need(/^ +'(--generate-node-upgrade-script)',$/);
+  const line = script.need(/print\("(Node upgrade script URL: )" \+ bootstrap_url \+ upgrade_script_path/);
+  const flags = ["--skip-checks", "--verbose"].filter((flag) => script.lines.some((text) => text.includes(flag)));
+  return {
+    option: option.match[1] ?? "",
+    linePrefix: line.match[1] ?? "",
+    flags,
+    isChecked: script.find(/check node-poststart|check_type in "node-poststart/) !== undefined,
+    source: line.source,
+  };
 }
 
 const timeCheckersOf = (read: ReadFile): readonly string[] =>

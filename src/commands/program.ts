@@ -16,6 +16,7 @@ import { packCommand } from "./pack.ts";
 import { runCommand } from "./run.ts";
 import { snapshotCommand } from "./snapshot.ts";
 import { syncCommand } from "./sync.ts";
+import { upgradeCommand } from "./upgrade/upgrade.ts";
 import { waitCommand } from "./wait.ts";
 import { webCommand } from "./web.ts";
 
@@ -32,6 +33,7 @@ export function programFor(kind: BackendKind): Program {
     syncCommand(kind),
     webCommand(kind),
     logsCommand(kind),
+    upgradeCommand(kind),
     ...(parts.admission === undefined ? [] : [exportCommand(kind), importCommand(kind), admitCommand(kind)]),
     ...(parts.snapshots === undefined ? [] : [snapshotCommand(kind)]),
     ...(kind.hasLifetime ? [] : [destroyCommand(kind)]),

@@ -1,10 +1,9 @@
-import { defineCommand, type Context } from "../cli/command.ts";
-import { option, type ValuesOf } from "../cli/options/option.ts";
+import { defineCommand } from "../cli/command.ts";
+import { option } from "../cli/options/option.ts";
 import { outputFormat, text, verbose } from "../cli/options/value-types.ts";
-import { timeLimit } from "../system/time-limit.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { placeOptions } from "./backend-options.ts";
-import { appendSummary, checkSummary, summarizingFailure, summary } from "./summary/step-summary.ts";
+import { checkSummary, summarizingFailure, summary } from "./summary/step-summary.ts";
 import { clusterId, skipHttpChecks, timeout } from "./options.ts";
 
 const waitOptions = (kind: BackendKind) => ({
@@ -29,8 +28,6 @@ const waitOptions = (kind: BackendKind) => ({
   verbose,
 });
 
-type WaitInput = ValuesOf<ReturnType<typeof waitOptions>>;
-
 export const waitCommand = (kind: BackendKind) =>
   defineCommand({
     name: "wait",
@@ -47,33 +44,8 @@ export const waitCommand = (kind: BackendKind) =>
     check: (given, problems, context) => checkSummary(given.summary, problems, context),
     run: async (input, context) => {
       const title = `Cluster ${input.clusterId} is not ready`;
-      const task = async (): Promise<void> => wait(kind, input, context);
+      const { executeWait } = await import("./execute-wait.ts");
+      const task = async (): Promise<void> => executeWait(kind, input, context);
       await summarizingFailure(title, { isWanted: input.summary, context }, task);
     },
   });
-
-async function wait(kind: BackendKind, input: WaitInput, context: Context): Promise<void> {
-  const { waitForCluster, waitTooSlow } = await import("../cluster/wait-for-cluster.ts");
-  const given = input.superuserPassword;
-  const password = given === "-" ? await context.stdin.readSecret("Superuser password: ", context.signal) : given;
-  const startMs = context.clock.now();
-  using limit = timeLimit(input.timeout, waitTooSlow(input.clusterId));
-  const backend = await kind.open(input, context, AbortSignal.any([context.signal, limit.signal]));
-  const request = {
-    clusterId: input.clusterId,
-    login: { username: input.superuserUsername, password },
-    skipHttpChecks: input.skipHttpChecks,
-    deadlineMs: startMs + input.timeout,
-  };
-  const cluster = await waitForCluster(backend, request, context, context.signal);
-  const seconds = Math.round((context.clock.now() - startMs) / 1000);
-  context.progress.note(`Cluster "${cluster.id}" is ready after ${seconds} s.`);
-  const [{ clusterView, durationText }, { renderCluster }] = await Promise.all([
-    import("./cluster-view.ts"),
-    import("./summary/render-summary.ts"),
-  ]);
-  const view = clusterView(cluster, context.clock.now());
-  const markdown = renderCluster("Cluster ready", view, [["Waited", durationText(seconds)]]);
-  await appendSummary(input.summary, markdown, context);
-  context.output.result({ text: "", data: { cluster: { id: cluster.id }, ready: true, seconds } });
-}

@@ -1,12 +1,27 @@
+/** Where an artifact works on the first master. No path may contain a space: some artifacts don't accept one. */
+export interface WorkPaths {
+  readonly folder: string;
+  readonly artifact: string;
+  readonly genconf: string;
+  readonly serve: string;
+}
+
+const workPathsOf = (folder: string): WorkPaths => ({
+  folder,
+  artifact: `${folder}/artifact.sh`,
+  genconf: `${folder}/genconf`,
+  serve: `${folder}/genconf/serve`,
+});
+
+/** That of an upgrade is removed when all nodes have the new version. */
+export const installWork = workPathsOf("/var/lib/cluster-e2e/installer");
+export const upgradeWork = workPathsOf("/var/lib/cluster-e2e/upgrade");
+
 /** The program's own files on a node, which only root can read. Scripts take the paths from here. */
 export const installPaths = {
   folder: "/var/lib/cluster-e2e",
-  /** Holds the artifact and `genconf/`, on the first master only. No path below may contain a space: some artifacts don't accept one. */
-  workFolder: "/var/lib/cluster-e2e/installer",
-  artifact: "/var/lib/cluster-e2e/installer/artifact.sh",
-  /** Its `config.yaml` must stay: other processes read it to know what to mask (cluster-secrets.ts). */
-  genconf: "/var/lib/cluster-e2e/installer/genconf",
-  serve: "/var/lib/cluster-e2e/installer/genconf/serve",
+  /** Its `config.yaml` must stay: other processes read it to know what to mask (cluster-secrets.ts), and upgrades to configure the new version. */
+  genconf: installWork.genconf,
   bootstrapServer: "/var/lib/cluster-e2e/bootstrap-server.py",
   bootstrapSettings: "/var/lib/cluster-e2e/bootstrap.json",
   /** Holds one line with the address of each finished node, and `finished` at the end. */
@@ -20,13 +35,23 @@ export const installPaths = {
   installLog: "/var/lib/cluster-e2e/install.log",
   /** One line: `running`, or `exit <status>` once the install script has ended. */
   installStatus: "/var/lib/cluster-e2e/install.status",
+  /** The same for the last upgrade of the node. */
+  upgradeRunner: "/var/lib/cluster-e2e/upgrade.sh",
+  upgradeLog: "/var/lib/cluster-e2e/upgrade.log",
+  upgradeStatus: "/var/lib/cluster-e2e/upgrade.status",
+  /** Two lines: the version before that upgrade, and the version that it is for. */
+  upgradeVersions: "/var/lib/cluster-e2e/upgrade.versions",
   /** Names the kernel modules that the platform needs. */
   modules: "/etc/modules-load.d/cluster-e2e.conf",
   /** Holds the name of the layout that is being installed. */
   layout: "/var/lib/cluster-e2e/layout",
 } as const;
 
-export const installUnits = { install: "cluster-e2e-install", bootstrap: "cluster-e2e-bootstrap" } as const;
+export const installUnits = {
+  install: "cluster-e2e-install",
+  bootstrap: "cluster-e2e-bootstrap",
+  upgrade: "cluster-e2e-upgrade",
+} as const;
 
 /** Returns the file of a unit that starts again at boot while it is enabled. */
 export const unitFileOf = (unit: string): string => `/etc/systemd/system/${unit}.service`;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Prints all logs of a node, with frame.sh. Runs as root.
-# Values: INSTALL_LOG, INSTALL_STATUS and GENCONF_LOG, paths; UNITS, whose state matters; UNIT_LISTS and FILE_LISTS,
-# files with lines that name further units and logs, MOST_LISTED of them; TAIL_BYTES of each log, PLATFORM_BYTES of all
-# that the lists name, UNITS_BYTES and JOURNAL_LINES.
+# Values: INSTALL_LOG, INSTALL_STATUS and GENCONF_LOG, paths, and the same of UPGRADE; UNITS, whose state matters;
+# UNIT_LISTS and FILE_LISTS, files with lines that name further units and logs, MOST_LISTED of them; TAIL_BYTES of each
+# log, PLATFORM_BYTES of all that the lists name and of an upgrade's logs, STATUS_BYTES, UNITS_BYTES and JOURNAL_LINES.
 
 tail_of() { tail -c "$TAIL_BYTES" "$1" 2>/dev/null; }
 units() {
@@ -35,8 +35,11 @@ listed_files() {
 }
 
 tail_of "$INSTALL_LOG" | frame install.log
-tail_of "$INSTALL_STATUS" | frame install-status.txt
+tail -c "$STATUS_BYTES" "$INSTALL_STATUS" 2>/dev/null | frame install-status.txt
 tail_of "$GENCONF_LOG" | frame genconf.log
+tail -c "$PLATFORM_BYTES" "$UPGRADE_LOG" 2>/dev/null | frame upgrade.log
+tail -c "$STATUS_BYTES" "$UPGRADE_STATUS" 2>/dev/null | frame upgrade-status.txt
+tail -c "$PLATFORM_BYTES" "$UPGRADE_GENCONF_LOG" 2>/dev/null | frame upgrade-genconf.log
 tail_of /var/log/cloud-init.log | frame cloud-init.log
 tail_of /var/log/cloud-init-output.log | frame cloud-init-output.log
 units 2>&1 | tail -c "$UNITS_BYTES" | frame units.txt

@@ -5,7 +5,7 @@ import { shellText } from "../ssh/shell-text.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import { watchdog } from "../system/time-limit.ts";
 import frameFile from "./frame.sh" with { type: "text" };
-import { installPaths, installUnits } from "./install-paths.ts";
+import { installPaths, installUnits, installWork, upgradeWork } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";
 import logsFile from "./node-logs.sh" with { type: "text" };
 
@@ -46,13 +46,14 @@ const nodesAtOnce = 32;
 export const noLogsSuffix = ".no-logs.txt";
 /** Length of the end that is kept of each log. In base64, all logs together fit into the part of a command's output that is kept. */
 const tailBytes = 450_000;
-/** The same for the logs that a platform names: those of all its units together, and of all its files. */
+/** The same for the logs that a platform names, those of all its units together and of all its files, and for those of an upgrade. */
 const platformBytes = 150_000;
 const mostListed = 50;
 const unitsBytes = 100_000;
+const statusBytes = 1000;
 const journalLines = 5000;
 
-const setupUnits = [installUnits.install, installUnits.bootstrap, ...layouts.flatMap((layout) => layout.setupUnits)];
+const setupUnits = [...Object.values(installUnits), ...layouts.flatMap((layout) => layout.setupUnits)];
 
 const factFiles = layouts.flatMap((layout) => layout.factFiles ?? []);
 
@@ -61,6 +62,9 @@ const logNames = [
   "install.log",
   "install-status.txt",
   "genconf.log",
+  "upgrade.log",
+  "upgrade-status.txt",
+  "upgrade-genconf.log",
   "cloud-init.log",
   "cloud-init-output.log",
   "units.txt",
@@ -75,13 +79,17 @@ export const logsScript =
   shellText(logsFile, {
     INSTALL_LOG: installPaths.installLog,
     INSTALL_STATUS: installPaths.installStatus,
-    GENCONF_LOG: `${installPaths.workFolder}/genconf.log`,
+    GENCONF_LOG: `${installWork.folder}/genconf.log`,
+    UPGRADE_LOG: installPaths.upgradeLog,
+    UPGRADE_STATUS: installPaths.upgradeStatus,
+    UPGRADE_GENCONF_LOG: `${upgradeWork.folder}/genconf.log`,
     UNITS: setupUnits.join(" "),
     UNIT_LISTS: factFiles.map(({ logUnits }) => logUnits).join(" "),
     FILE_LISTS: factFiles.map(({ logFiles }) => logFiles).join(" "),
     MOST_LISTED: mostListed,
     TAIL_BYTES: tailBytes,
     PLATFORM_BYTES: platformBytes,
+    STATUS_BYTES: statusBytes,
     UNITS_BYTES: unitsBytes,
     JOURNAL_LINES: journalLines,
   });

@@ -78,6 +78,9 @@ export const waits = {
   /** A node may restart its network or sshd during the installation. */
   reconnection: { pauseMs: growing(1_000, 2, 10_000), limitMs: 120_000 },
 
+  /** A node's upgrade takes seconds to minutes. The signal limits the wait. */
+  nodeUpgrade: { pauseMs: every(1_000) },
+
   // Files
   /** A server that fails five times in a row is down. */
   download: { pauseMs: rising(1_000), mostTries: 5 },

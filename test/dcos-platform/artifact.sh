@@ -2,7 +2,7 @@
 # variant: @HEAD_WORD@
 #
 # A stand-in for a DC/OS @RELEASE@ release, for tests. It doesn't install DC/OS. Usage, as root, in a folder without spaces, with a running Docker:
-#   bash ARTIFACT --genconf | --version | --hash-password PASSWORD
+#   bash ARTIFACT --genconf | --version | --hash-password PASSWORD | --generate-node-upgrade-script INSTALLED_VERSION
 # The last line of this script is followed by a tar archive.
 set -euo pipefail
 
@@ -61,9 +61,9 @@ end_bootstrap_authority() {
 # Up to 1.13 this option is accepted, and has no effect here. From 2.0 it is unknown.
 if [ "${1:-}" = --offline ] && [ "${release%%.*}" = 1 ]; then shift; fi
 case "${1:-}" in
-  --version | --genconf | --hash-password) ;;
+  --version | --genconf | --hash-password | --generate-node-upgrade-script) ;;
   *)
-    echo "usage: bash $artifact --genconf | --version | --hash-password PASSWORD" >&2
+    echo "usage: bash $artifact --genconf | --version | --hash-password PASSWORD | --generate-node-upgrade-script VERSION" >&2
     exit 2
     ;;
 esac
@@ -76,6 +76,15 @@ case $1 in
     end_bootstrap_authority
     echo '====> EXECUTING CONFIGURATION GENERATION' >&2
     PYTHONDONTWRITEBYTECODE=1 python3 "$work/genconf.py" '@VARIANT@' "$release" "$work"
+    start_bootstrap_authority
+    ;;
+  --generate-node-upgrade-script)
+    [ -n "${2:-}" ] || {
+      echo 'Must provide the version of the cluster upgrading from'
+      exit 1
+    }
+    end_bootstrap_authority
+    PYTHONDONTWRITEBYTECODE=1 python3 "$work/genconf.py" '@VARIANT@' "$release" "$work" "$2"
     start_bootstrap_authority
     ;;
   --hash-password)

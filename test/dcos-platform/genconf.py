@@ -1,4 +1,5 @@
-"""Generates genconf/serve/ in the working folder: `python3 genconf.py VARIANT RELEASE PAYLOAD_FOLDER`, VARIANT being `ee` or empty.
+"""Generates genconf/serve/ in the working folder: `python3 genconf.py VARIANT RELEASE PAYLOAD_FOLDER [INSTALLED_RELEASE]`, VARIANT being `ee` or
+empty. With an installed release, adds the script that upgrades a node from it, and prints its URL.
 
 If the configuration is invalid, prints a line `key: message` for each problem and ends with exit code 1. A real artifact does this in its
 Docker image. This script uses the machine's own Python, because not every test machine can run a container inside a container.
@@ -126,9 +127,11 @@ def make_bootstrap_authority(raw: dict[str, Any], variant: str, facts: dict[str,
         (GENCONF / "ca").mkdir()
 
 
-def write(raw: dict[str, Any], variant: str, release: str, payload: Path) -> None:
+def write(raw: dict[str, Any], variant: str, release: str, payload: Path) -> str:
+    """Returns the name of the nodes' archive."""
     serve, node = GENCONF / "serve", payload / "node"
-    shutil.rmtree(serve, ignore_errors=True)
+    # A real release leaves all that it has written before, and so the scripts for other versions.
+    shutil.rmtree(serve / "bootstrap", ignore_errors=True)
     (serve / "bootstrap").mkdir(parents=True)
     facts = json.loads((payload / "facts.json").read_text(encoding="utf-8"))
     settled = settings(raw, variant, release, facts)
@@ -157,18 +160,39 @@ def write(raw: dict[str, Any], variant: str, release: str, payload: Path) -> Non
     for place, value in places.items():
         script = script.replace(place, value)
     (serve / "dcos_install.sh").write_text(script, encoding="utf-8")
+    return identity
 
 
-def main(variant: str, release: str, payload: Path) -> int:
-    raw = yaml.safe_load((GENCONF / "config.yaml").read_text(encoding="utf-8"))
+def write_upgrade(raw: dict[str, Any], releases: tuple[str, str], payload: Path, identity: str) -> None:
+    """`releases`: the installed one, and this one. Like a real release, checks nothing of the first."""
+    facts = json.loads((payload / "facts.json").read_text(encoding="utf-8"))["upgrade"]
+    folder = f"/upgrade/{secrets.token_hex(16)}"
+    (GENCONF / "serve" / folder[1:]).mkdir(parents=True)
+    script = (payload / "dcos_node_upgrade.sh").read_text(encoding="utf-8")
+    places = {"@BOOTSTRAP_URL@": str(raw["bootstrap_url"]), "@BOOTSTRAP_ID@": identity, "@FLAGS@": " ".join(facts["flags"])}
+    places |= {"@IS_CHECKED@": "yes" if facts["isChecked"] else "no", "@INSTALLED@": releases[0], "@RELEASE@": releases[1]}
+    for place, value in places.items():
+        script = script.replace(place, value)
+    (GENCONF / "serve" / folder[1:] / "dcos_node_upgrade.sh").write_text(script, encoding="utf-8")
+    print(f"{facts['linePrefix']}{raw['bootstrap_url']}{folder}/dcos_node_upgrade.sh")
+
+
+def main(variant: str, release: str, payload: Path, installed: str | None) -> int:
+    try:
+        raw = yaml.safe_load((GENCONF / "config.yaml").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        print(f"No config file found at {GENCONF}/config.yaml.")
+        return 1
     own = enterprise_problems(raw, release) if variant == "ee" else open_source_problems(raw, release)
     problems = common_problems(raw) + own
     if problems:
         print("\n".join(problems), file=sys.stderr)
         return 1
-    write(raw, variant, release, payload)
+    identity = write(raw, variant, release, payload)
+    if installed is not None:
+        write_upgrade(raw, (installed, release), payload, identity)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2], Path(sys.argv[3])))
+    sys.exit(main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), sys.argv[4] if len(sys.argv) > 4 else None))

@@ -1,5 +1,5 @@
 /** Errors that nodes cause, in the built executable. See errors.test.ts. */
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { answering, createWords, striking, testErrors, withFile } from "./support/error-cases.ts";
 import type { ErrorBench, ErrorCase } from "./support/error-cases.ts";
@@ -61,6 +61,32 @@ const cases: readonly ErrorCase[] = [
       "The installation failed on master_0: the install script exited with status 7",
       "  no such package",
       "/var/lib/cluster-e2e/install.log",
+    ],
+    hasLog: true,
+  },
+  {
+    id: "upgrade-failed",
+    status: 1,
+    words: ["upgrade", "-c", "base", "release.sh"],
+    prepare: async (given) => {
+      await writeFile(join(given.cloud.folder, "release.sh"), "#!/bin/bash\n# variant: ee\n");
+      const version = '{"version": "0.9"}';
+      return answering(
+        {
+          pattern: "e2e-node-version",
+          stdout: `layout=dcos\nversion=${version}\nstatus=exit 3\nunit=failed\nlog=no such package\n`,
+          readsStdin: true,
+        },
+        { pattern: "head -c .* .*config\\.yaml", stdout: "bootstrap_url: http://example.org\n" },
+        { pattern: "--generate-node-upgrade-script 0\\.9", stdout: "http://example.org/upgrade/node.sh\n" },
+      )(given);
+    },
+    says: [
+      "The upgrade failed on master_0: its upgrade script exited with status 3.",
+      "  no such package",
+      "Version 0.9: master_0.",
+      "/var/lib/cluster-e2e/upgrade.log",
+      "run the same command again: it continues with the nodes that lack 1",
     ],
     hasLog: true,
   },

@@ -5,6 +5,7 @@ import { runFault, type Verdict } from "./run-fault.ts";
 import { artifactFaults } from "./table/artifact-faults.ts";
 import { clusterFaults } from "./table/cluster-faults.ts";
 import { commandFaults } from "./table/command-faults.ts";
+import { upgradeFaults } from "./table/upgrade-faults.ts";
 import { computerFaults } from "./table/computer-faults.ts";
 import { engineFaults } from "./table/engine-faults.ts";
 import { lastingApiFaults } from "./table/lasting-api-faults.ts";
@@ -36,6 +37,7 @@ export const campaign: readonly CampaignFault[] = [
     ...passingApiFaults,
     ...lastingApiFaults,
     ...commandFaults,
+    ...upgradeFaults,
     ...clusterFaults,
     ...libraryFaults,
     ...rollBackFaults,

@@ -31,7 +31,8 @@ case \${words[0]} in
   is-active) [ "$(state)" = active ] ;;
   restart | start | stop)
     if [ \${words[0]} != start ] && [ -e $run/$unit.pid ]; then
-      kill "$(cat $run/$unit.pid)" 2>/dev/null
+      # Like systemd, with all processes of the unit: the first one leads their session.
+      kill -TERM -- "-$(cat $run/$unit.pid)" 2>/dev/null
       while kill -0 "$(cat $run/$unit.pid)" 2>/dev/null; do sleep 0.01; done
       rm -f $run/$unit.ended
     fi

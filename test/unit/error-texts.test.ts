@@ -382,8 +382,8 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   ],
 };
 
-/** Worded in test/e2e, because they need a master's web server, or a stdout that can't be written. */
-const elsewhereWorded: readonly ErrorId[] = ["login-refused", "output-lost"];
+/** Worded in test/e2e, because they need a master's web server, or a stdout that can't be written; or in test/integration/cluster/upgrade.test.ts. */
+const elsewhereWorded: readonly ErrorId[] = ["login-refused", "output-lost", "upgrade-failed"];
 
 describe.each(Object.entries(table))("%s", (id, rows) => {
   test.each(rows.map(([fails, text]) => [text, fails] as const))("%s", async (text, fails) => {
@@ -393,6 +393,6 @@ describe.each(Object.entries(table))("%s", (id, rows) => {
   });
 });
 
-test("every id is worded here or in test/e2e", () => {
+test("every id is worded here or elsewhere", () => {
   expect([...Object.keys(table), ...elsewhereWorded].toSorted()).toEqual(Object.keys(errorTable).toSorted());
 });

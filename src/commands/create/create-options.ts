@@ -28,18 +28,25 @@ const masterCount: ValueType<number> = {
 };
 const nodeCount = count({ minimum: 0, maximum: mostNodes });
 
+export const workspaceDir = option(value(workspaceFolder, "directory"), {
+  flag: "--workspace-dir",
+  summary: "Folder for up to 2 GB of temporary files",
+  defaultFrom: ({ environment }) => environment["TMPDIR"] ?? "/tmp",
+  defaultText: "the system's temporary folder",
+});
+
+export const artifactSha256 = option(value(parseSha256), {
+  flag: "--artifact-sha256",
+  summary: "Expected SHA-256 checksum of the artifact",
+});
+
 /** Options for the software on the machines and its configuration. */
 const platformOptions = {
   extraConfig: option(fromFile(extraConfiguration), {
     flag: "--extra-config",
     summary: "YAML file with settings to add to the minimal default cluster configuration",
   }),
-  workspaceDir: option(value(workspaceFolder, "directory"), {
-    flag: "--workspace-dir",
-    summary: "Folder for up to 2 GB of temporary files",
-    defaultFrom: ({ environment }) => environment["TMPDIR"] ?? "/tmp",
-    defaultText: "the system's temporary folder",
-  }),
+  workspaceDir,
   licenseKey: option(pathType, {
     flag: "--license-key",
     summary: "File with the license key; enterprise only (default: the file that CLUSTER_LICENSE_KEY_PATH names)",
@@ -93,10 +100,7 @@ export const createOptions = (kind: BackendKind) => ({
   ...creationOptions(kind),
   ...platformOptions,
   ...copyOptions(kind),
-  artifactSha256: option(value(parseSha256), {
-    flag: "--artifact-sha256",
-    summary: "Expected SHA-256 checksum of the artifact",
-  }),
+  artifactSha256,
   sshKey: option(value(ownKey, "file"), {
     flag: "--ssh-key",
     summary: "Your own private key for the nodes, instead of one generated for the cluster",

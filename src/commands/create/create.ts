@@ -201,7 +201,8 @@ const installationRequest = (input: CreateInput): InstallationRequest => ({
   workspaceFolder: input.workspaceDir,
 });
 
-async function artifactLocation(given: string, { cwd }: { readonly cwd: string }): Promise<ArtifactLocation> {
+/** Parses ARTIFACT_URL, and reads a folder completely. */
+export async function artifactLocation(given: string, { cwd }: { readonly cwd: string }): Promise<ArtifactLocation> {
   const { locateArtifact } = await import("../../platform/artifact/artifact-request.ts");
   const outcome = await locateArtifact(given, cwd, whileOptionsAreRead());
   if (outcome.problems === undefined) return outcome.value;

@@ -9,7 +9,8 @@ import { retry } from "../../system/retry.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
-import { type PlatformFacts, parsePlatformHead } from "../folder/platform-file.ts";
+import { type PlatformFacts, parsePlatformHead, upgradeLine } from "../folder/platform-file.ts";
+import { hasUpgrade } from "../folder/read-folder.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import { folderLayout } from "../layouts/folder.ts";
 import type { Layout } from "../layouts/layout.ts";
@@ -29,6 +30,8 @@ export interface ArtifactHead {
   readonly layout: Layout | undefined;
   /** Undefined for a release. */
   readonly platform: PlatformFacts | undefined;
+  /** Whether the platform brings what upgrades its nodes; undefined if the head doesn't show it. */
+  readonly hasUpgrade: boolean | undefined;
   readonly sizeBytes: number | undefined;
 }
 
@@ -50,7 +53,7 @@ export async function readArtifactHead(
   reading: HeadReading,
   signal: AbortSignal,
 ): Promise<ArtifactHead> {
-  if (location.kind === "folder") return platformHeadOf(location.platform.facts);
+  if (location.kind === "folder") return platformHeadOf(location.platform.facts, hasUpgrade(location.platform.files));
   if (location.kind === "file") return parseHead(await readFileStart(location.path), location.shown);
   const rule = ruleOf({ ...waits.artifactHead, limitMs: reading.limitMs }, reading.clock);
   const start = await retry((inner) => readWebStart(location, reading.limitMs, inner), rule, signal);
@@ -93,21 +96,29 @@ export function parseHead(start: ArtifactStart, shown: string): ArtifactHead {
   const spelling = /^# variant: *(\S+)\s*$/.exec(text.split("\n")[1] ?? "")?.[1] ?? "";
   const layout = layouts.find(({ headVariants }) => Object.hasOwn(headVariants, spelling));
   if (layout?.factFiles !== undefined) return { ...readPlatform(text, shown), sizeBytes: start.sizeBytes };
-  return { variant: layout?.headVariants[spelling], layout, platform: undefined, sizeBytes: start.sizeBytes };
+  return {
+    variant: layout?.headVariants[spelling],
+    layout,
+    platform: undefined,
+    hasUpgrade: layout && layout.upgrade !== undefined,
+    sizeBytes: start.sizeBytes,
+  };
 }
 
-const platformHeadOf = (platform: PlatformFacts): ArtifactHead => ({
+const platformHeadOf = (platform: PlatformFacts, isUpgrade: boolean): ArtifactHead => ({
   variant: "none",
   layout: folderLayout(platform),
   platform,
+  hasUpgrade: isUpgrade,
   sizeBytes: undefined,
 });
 
 /** A packed folder's third line holds its facts. */
 function readPlatform(text: string, shown: string): ArtifactHead {
-  const line = /^# platform: (.*)$/.exec(text.split("\n")[2] ?? "")?.[1];
+  const [, , third = "", fourth] = text.split("\n", 4);
+  const line = /^# platform: (.*)$/.exec(third)?.[1];
   const facts = line === undefined ? problem("its third line is missing") : parsePlatformHead(line);
-  if (facts.problems === undefined) return platformHeadOf(facts.value);
+  if (facts.problems === undefined) return platformHeadOf(facts.value, fourth === upgradeLine);
   throw new ClusterError(
     "artifact-invalid",
     `${shown} does not describe its platform: ${facts.problems.map((each) => outsideLine(each)).join("; ")}.`,

@@ -1,6 +1,11 @@
 #!/bin/bash
-# Installs the platform of a folder on a node. Runs as root: bash platform_install.sh --no-block ROLE; and again after a
-# failure, or a reboot in the middle. Prints what the platform's own ./install prints, and ends with its status.
+# Installs the platform of a folder on a node, or with --upgrade, upgrades it. Runs as root:
+#
+#     bash platform_install.sh --no-block | --upgrade ROLE
+#
+# and again after a failure, or a reboot in the middle. Prints what the platform's own ./install or ./upgrade prints,
+# and ends with its status. An upgrade has the earlier version in CLUSTER_OLD_VERSION. It keeps the node's environment,
+# config.json and the cluster's secret. Only when it has succeeded does version.json change.
 # Values: BOOTSTRAP_URL, a secret; SUM, the SHA-256 of platform.tar.gz; HAS_PUBLIC_DETECTOR, yes or no; CHECK_TEXT,
 # check-node.sh; VERSION_JSON, PLATFORM_JSON and WEB_JSON, texts of files; SECRET_FILES, LOG_UNITS and LOG_FILES, lines.
 
@@ -37,15 +42,20 @@ detect() {
   printf '%s\n' "$found"
 }
 
-fetch_all() {
-  local name address public
+# fetch_files NAME...
+fetch_files() {
+  local name
   rm -rf "$fetched"
   mkdir -m 700 "$fetched"
   cd "$fetched"
-  for name in ip-detect secret config.json platform.tar.gz; do
+  for name in "$@"; do
     fetch "$name" || fail "the bootstrap server does not provide $name"
   done
   echo "$SUM  platform.tar.gz" | sha256sum --check --status || fail 'platform.tar.gz is damaged'
+}
+
+fetch_node() {
+  local address public
   address=$(detect ip-detect) || fail 'ip-detect does not print the private address of this node'
   fetch "node-$address.env" || fail "the address of this node, $address, is none of the cluster"
   public=$address
@@ -73,11 +83,15 @@ put() {
   mv -f "$fetched/new" "$root/$1"
 }
 
-write_files() {
+write_node_files() {
   chmod 644 environment
   chmod 600 secret config.json
   mv -f environment secret config.json "$root/"
-  printf '%s\n' "$VERSION_JSON" | put version.json 0644
+}
+
+write_version() { printf '%s\n' "$VERSION_JSON" | put version.json 0644; }
+
+write_facts() {
   printf '%s\n' "$PLATFORM_JSON" | put platform.json 0644
   printf '%s\n' "$WEB_JSON" | put web.json 0644
   printf '%s' "$SECRET_FILES" | put secret-files 0644
@@ -86,22 +100,48 @@ write_files() {
   printf '#!/bin/bash\n%s' "$CHECK_TEXT" | put check-node 0755
 }
 
-[ "${1:-}" != --no-block ] || shift
+# run PROGRAM ROLE
+run() {
+  cd "$root/folder" || return
+  # shellcheck source=/dev/null
+  . "$root/environment"
+  "./$1" "$2" </dev/null
+}
+
+install() {
+  fetch_files ip-detect secret config.json platform.tar.gz
+  fetch_node
+  unpack
+  write_node_files
+  write_version
+  write_facts
+  rm -rf "$fetched"
+  run install "$role" || exit
+  : >"$root/installed"
+}
+
+upgrade() {
+  [ -e "$root/installed" ] || fail 'it is not installed on this node'
+  export CLUSTER_OLD_VERSION
+  fetch_files platform.tar.gz
+  unpack
+  rm -f platform.tar.gz
+  write_facts
+  run upgrade "$role" || exit
+  write_version
+  rm -rf "$fetched"
+}
+
+mode=install
+[ "${1:-}" != --upgrade ] || mode=upgrade
+case ${1:-} in --no-block | --upgrade) shift ;; esac
 role=${1:-}
 case $role in
   master | agent | public_agent) ;;
   *) fail 'the role must be master, agent or public_agent' ;;
 esac
-[ ! -e "$root/installed" ] || exit 0
+[ "$mode" = upgrade ] || [ ! -e "$root/installed" ] || exit 0
 umask 022
 mkdir -p "$root"
 chmod 755 "$root"
-fetch_all
-unpack
-write_files
-cd "$root/folder"
-rm -rf "$fetched"
-# shellcheck source=/dev/null
-. "$root/environment"
-./install "$role" </dev/null || exit
-: >"$root/installed"
+"$mode"

@@ -13,8 +13,8 @@ import artifactFile from "./artifact.sh" with { type: "text" };
 import checkFile from "./check-node.sh" with { type: "text" };
 import genconfFile from "./genconf.py" with { type: "text" };
 import installFile from "./install.sh" with { type: "text" };
-import { type PlatformFacts, asciiJson, platformHead } from "./platform-file.ts";
-import type { PlatformFolder, PlatformFolderFile } from "./read-folder.ts";
+import { type PlatformFacts, asciiJson, platformHead, upgradeLine } from "./platform-file.ts";
+import { type PlatformFolder, type PlatformFolderFile, hasUpgrade } from "./read-folder.ts";
 
 export interface PackedArtifact {
   readonly sizeBytes: number;
@@ -67,7 +67,7 @@ const noSum = "0".repeat(64);
 
 async function writeDraft({ facts, files }: PlatformFolder, draft: string, signal: AbortSignal): Promise<void> {
   await using output = await open(draft, "wx", 0o666);
-  const script = Buffer.from(artifactScript(facts));
+  const script = Buffer.from(artifactScript(facts, hasUpgrade(files)));
   await output.write(script);
   const sum = await writeArchive(files, output, signal);
   // The line with the facts, which is in front of it, may hold the same digits.
@@ -76,8 +76,9 @@ async function writeDraft({ facts, files }: PlatformFolder, draft: string, signa
 }
 
 /** Everything in front of the archive. */
-function artifactScript(facts: PlatformFacts): string {
-  const head = ["#!/bin/bash", "# variant: none", `# platform: ${platformHead(facts)}`, ""].join("\n");
+function artifactScript(facts: PlatformFacts, isUpgrade: boolean): string {
+  const lines = ["#!/bin/bash", "# variant: none", `# platform: ${platformHead(facts)}`];
+  const head = [...lines, ...(isUpgrade ? [upgradeLine] : []), ""].join("\n");
   const values = {
     SUM: noSum,
     VERSION_JSON: versionJson(facts),

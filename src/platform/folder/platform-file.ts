@@ -76,6 +76,9 @@ export function parsePlatformHead(line: string): Checked<PlatformFacts> {
   return found === undefined ? problem("it is not JSON") : readFacts(found);
 }
 
+/** The fourth line of an artifact whose folder has a program `upgrade`. */
+export const upgradeLine = "# upgrade: yes";
+
 /** The facts as the one line of JSON that `parsePlatformHead` reads, in ASCII and always in the same order. */
 export function platformHead(facts: PlatformFacts): string {
   const { name, version, description, nodes, packages, ports, web, conditions, kernelModules, logs, secrets } = facts;

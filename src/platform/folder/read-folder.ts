@@ -85,6 +85,10 @@ async function checkFolder(shown: string, files: readonly PlatformFolderFile[]):
 
 const programs = ["install", "check", "upgrade"] as const;
 
+/** Whether clusters with an older version of the platform can be upgraded to it. */
+export const hasUpgrade = (files: readonly Pick<PlatformFolderFile, "path">[]): boolean =>
+  files.some(({ path }) => path === "upgrade");
+
 function absence(name: (typeof programs)[number], files: readonly PlatformFolderFile[]): string | undefined {
   if (files.some(({ path }) => path.startsWith(`${name}/`))) return "is a folder, not a program";
   return name === "upgrade" ? undefined : "is missing";

@@ -6,7 +6,7 @@ import { shellText } from "../../ssh/shell-text.ts";
 import { assertVariant } from "../artifact/artifact-head.ts";
 import type { ArtifactVersion } from "../artifact/artifact-version.ts";
 import { parseArtifactVersion } from "../artifact/artifact-version.ts";
-import { installPaths } from "../install-paths.ts";
+import type { WorkPaths } from "../install-paths.ts";
 import versionFile from "./check-version.sh" with { type: "text" };
 import { outsideLine, outsideLines } from "../../system/printable.ts";
 import { type Phase, reasonOf } from "./phase.ts";
@@ -17,13 +17,15 @@ export interface CheckVersion {
   readonly sha256: string | undefined;
   /** The artifact's location, safe to show. */
   readonly shown: string;
+  readonly work: WorkPaths;
 }
 
 // The first run of some artifacts unpacks and loads a container image.
 const limitMs = 15 * 60_000;
 const wrongSum = 90;
 
-export const versionScript = shellText(versionFile, { FOLDER: installPaths.workFolder, WRONG_SUM: wrongSum });
+export const versionScript = ({ folder }: WorkPaths): string =>
+  shellText(versionFile, { FOLDER: folder, WRONG_SUM: wrongSum });
 
 /** Reads the version from the artifact itself, before anything of it is installed. */
 export const checkVersion = (request: CheckVersion): Phase<ArtifactVersion> => ({
@@ -39,7 +41,12 @@ export const checkVersion = (request: CheckVersion): Phase<ArtifactVersion> => (
 async function askVersion(connection: Connection, request: CheckVersion, signal: AbortSignal): Promise<string> {
   const sum = request.sha256?.toLowerCase() ?? "";
   const result = await connection.run(
-    { argv: ["sh", "-c", versionScript, "e2e-version", sum], sudo: true, limitMs, task: "the artifact's --version" },
+    {
+      argv: ["sh", "-c", versionScript(request.work), "e2e-version", sum],
+      sudo: true,
+      limitMs,
+      task: "the artifact's --version",
+    },
     signal,
   );
   if (result.status === 0) return result.stdout;

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import type { LocalArtifact } from "../artifact/artifact-download.ts";
 import type { ArtifactLocation } from "../artifact/artifact-request.ts";
-import { installPaths } from "../install-paths.ts";
+import type { WorkPaths } from "../install-paths.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import fetchFile from "./fetch-artifact.sh" with { type: "text" };
 import makeFolders from "./make-folders.sh" with { type: "text" };
@@ -16,6 +16,7 @@ export interface FetchArtifact {
   ) => Promise<LocalArtifact>;
   /** Resolves once the node is prepared: only then is curl certain to be there. */
   readonly untilPrepared: () => Promise<void>;
+  readonly work: WorkPaths;
 }
 
 const limitMs = 60 * 60_000;
@@ -26,7 +27,7 @@ export const fetchArtifact = (request: FetchArtifact): Phase => ({
   title: "Fetch artifact",
   run: async (context, signal) => {
     if (request.artifact.kind === "url" && !isThisMachine(request.artifact.url)) {
-      const reason = await fetchOnNode(request.artifact.url, request.untilPrepared, context, signal);
+      const reason = await fetchOnNode(request.artifact.url, request, context, signal);
       if (reason === undefined) return;
       context.progress.detail(
         1,
@@ -37,23 +38,20 @@ export const fetchArtifact = (request: FetchArtifact): Phase => ({
   },
 });
 
-export const fetchScript = shellText(fetchFile, {
-  FOLDER: installPaths.workFolder,
-  ARTIFACT: installPaths.artifact,
-  NO_CURL: noCurl,
-});
+export const fetchScript = ({ folder, artifact }: WorkPaths): string =>
+  shellText(fetchFile, { FOLDER: folder, ARTIFACT: artifact, NO_CURL: noCurl });
 
 /** Resolves with the reason for a failure, or `undefined`. */
 async function fetchOnNode(
   url: string,
-  untilPrepared: FetchArtifact["untilPrepared"],
+  { untilPrepared, work }: Pick<FetchArtifact, "untilPrepared" | "work">,
   { connection, step }: PhaseContext,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const fetchOnce = async () =>
     connection.run(
       {
-        argv: ["sh", "-c", fetchScript, "e2e-fetch"],
+        argv: ["sh", "-c", fetchScript(work), "e2e-fetch"],
         sudo: true,
         stdin: curlConfig(url),
         limitMs,
@@ -85,7 +83,7 @@ async function sendFromHere(
     {
       name: "e2e-artifact-folder",
       text: shellText(makeFolders),
-      arguments: [installPaths.workFolder],
+      arguments: [request.work.folder],
       limitMs: 60_000,
       task: "creating the installer's folder",
       failure: `${reference}: cannot create the installer's folder`,
@@ -96,7 +94,7 @@ async function sendFromHere(
   await connection.upload(
     { file: file.path },
     {
-      path: installPaths.artifact,
+      path: request.work.artifact,
       mode: 0o600,
       sudo: true,
       onProgress: (sent, total) => {

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Runs the artifact to generate what the nodes install from. Runs as root on the first master. Prints which of its
-# arguments, names of install scripts, were generated; after a failure, the end of the artifact's output. Exits with
-# DISK_FULL if that was the cause.
-# Values: FOLDER, where the artifact is; DISK_FULL; LEAST_KILOBYTES, below which a disk counts as full; MOST_BYTES of
-# output.
+# Runs the artifact to generate what the nodes install from, or are upgraded from. Runs as root on the first master.
+# Prints which of its arguments, names of scripts, were generated, and the rest of the last line of output that begins
+# with LINE_PREFIX; after a failure, the end of the artifact's output. Exits with DISK_FULL if that was the cause.
+# Values: FOLDER, where the artifact is; COMMAND, its file and its words; LINE_PREFIX, which may be empty; DISK_FULL;
+# LEAST_KILOBYTES, below which a disk counts as full; MOST_BYTES of output.
 
 set -eu
 umask 077
@@ -13,7 +13,8 @@ if command -v selinuxenabled >/dev/null && selinuxenabled && command -v docker >
   chcon -R -t container_file_t . 2>/dev/null || chcon -R -t svirt_sandbox_file_t . || :
 fi
 is_full() { [ "$(df -Pk . | sed -n '2s/.* \([0-9][0-9]*\)  *[0-9]*% .*/\1/p')" -lt "$LEAST_KILOBYTES" ]; }
-bash artifact.sh --genconf </dev/null >genconf.log 2>&1 || {
+# shellcheck disable=SC2086 # one word each
+bash $COMMAND </dev/null >genconf.log 2>&1 || {
   status=$?
   tail -c "$MOST_BYTES" genconf.log
   # A full disk takes the artifact's words too.
@@ -23,3 +24,4 @@ bash artifact.sh --genconf </dev/null >genconf.log 2>&1 || {
 for name in "$@"; do
   [ ! -e "genconf/serve/$name" ] || echo "$name"
 done
+[ -z "$LINE_PREFIX" ] || sed -n "s|^$LINE_PREFIX||p" genconf.log | tail -n 1

@@ -2,13 +2,13 @@ import { ClusterError } from "../../errors.ts";
 import type { Connection, UploadSource } from "../../ssh/connection/connection.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
-import { installPaths } from "../install-paths.ts";
+import { type WorkPaths, installWork } from "../install-paths.ts";
 import type { Layout } from "../layouts/layout.ts";
 import { layoutByInstallScript, layouts } from "../layouts/find-layout.ts";
 import genconfFile from "./genconf.sh" with { type: "text" };
 import makeFoldersFile from "./make-folders.sh" with { type: "text" };
 import { outsideLines } from "../../system/printable.ts";
-import { type Phase, runRemoteScript } from "./phase.ts";
+import { type Phase, type PhaseContext, runRemoteScript } from "./phase.ts";
 
 export interface GenconfFile {
   /** Relative to `genconf/`, with `/` as separator. */
@@ -29,11 +29,11 @@ export const generate = (files: readonly GenconfFile[]): Phase<Layout> => ({
       files,
       filesAtOnce,
       async ({ path, source, mode }) =>
-        connection.upload(source, { path: `${installPaths.genconf}/${path}`, mode, sudo: true }, signal),
+        connection.upload(source, { path: `${installWork.genconf}/${path}`, mode, sudo: true }, signal),
       signal,
     );
     step.update("generating the installer");
-    return runGenconf(connection, reference, signal);
+    return generateInstaller({ connection, reference }, signal);
   },
 });
 
@@ -43,13 +43,13 @@ async function makeFolders(
   reference: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const folders = files.map((file) => `${installPaths.genconf}/${file.path}`.replace(/\/[^/]*$/, ""));
+  const folders = files.map((file) => `${installWork.genconf}/${file.path}`.replace(/\/[^/]*$/, ""));
   await runRemoteScript(
     connection,
     {
       name: "e2e-genconf-folders",
-      text: shellText(makeFoldersFile, { OLD: installPaths.genconf }),
-      arguments: [...new Set([installPaths.genconf, ...folders])],
+      text: shellText(makeFoldersFile, { OLD: installWork.genconf }),
+      arguments: [...new Set([installWork.genconf, ...folders])],
       limitMs: 60_000,
       task: "creating the installer's folder",
       failure: `${reference}: cannot create the installer's folder`,
@@ -63,27 +63,63 @@ const diskFull = 91;
 const leastFreeKilobytes = 1024;
 const mostLogBytes = 64_000;
 
-export const genconfScript = shellText(genconfFile, {
-  FOLDER: installPaths.workFolder,
-  DISK_FULL: diskFull,
-  LEAST_KILOBYTES: leastFreeKilobytes,
-  MOST_BYTES: mostLogBytes,
-});
+/** One run of the artifact that reads `genconf/`. */
+export interface GenconfRun {
+  readonly work: WorkPaths;
+  /** The artifact's words, without spaces or other characters that shells know. */
+  readonly words: readonly [option: string, value?: string];
+  /** Names of files in `genconf/serve`, of which the script prints those that are there. */
+  readonly names: readonly string[];
+  /** The beginning of a line of output, whose last rest the script prints too; empty: none. */
+  readonly linePrefix: string;
+  /** What to do if the artifact refuses the configuration. */
+  readonly hint: string;
+}
 
-async function runGenconf(connection: Connection, reference: string, signal: AbortSignal): Promise<Layout> {
-  const names = layouts.map((layout) => layout.installScript);
+export const genconfScript = ({ work, words, linePrefix }: GenconfRun): string =>
+  shellText(genconfFile, {
+    FOLDER: work.folder,
+    COMMAND: ["artifact.sh", ...words].join(" "),
+    LINE_PREFIX: linePrefix,
+    DISK_FULL: diskFull,
+    LEAST_KILOBYTES: leastFreeKilobytes,
+    MOST_BYTES: mostLogBytes,
+  });
+
+/** Runs the artifact on its folder `genconf/`. Resolves with the names and the rest of the line, one a line. Fails as `configuration-refused`, or if the disk is full. */
+export async function runGenconf(
+  { connection, reference }: Pick<PhaseContext, "connection" | "reference">,
+  run: GenconfRun,
+  signal: AbortSignal,
+): Promise<string> {
   const result = await connection.run(
     {
-      argv: ["sh", "-c", genconfScript, "e2e-genconf", ...names],
+      argv: ["sh", "-c", genconfScript(run), "e2e-genconf", ...run.names],
       sudo: true,
       limitMs,
-      task: "the artifact's --genconf",
+      task: `the artifact's ${run.words[0]}`,
     },
     signal,
   );
-  if (result.status === diskFull) throw diskIsFull(reference, result.stdout);
-  if (result.status !== 0) throw configurationRefused(result.stdout, result.status);
-  const layout = layoutByInstallScript(result.stdout.trim());
+  if (result.status === diskFull) throw diskIsFull(reference, run.words[0], result.stdout);
+  if (result.status !== 0) throw configurationRefused(run, result.stdout, result.status);
+  return result.stdout.trim();
+}
+
+export const plainGenconf: GenconfRun = {
+  work: installWork,
+  words: ["--genconf"],
+  names: layouts.map((layout) => layout.installScript),
+  linePrefix: "",
+  hint: "Change `extraConfig` or `genconfDir` accordingly.",
+};
+
+async function generateInstaller(
+  context: Pick<PhaseContext, "connection" | "reference">,
+  signal: AbortSignal,
+): Promise<Layout> {
+  const { names } = plainGenconf;
+  const layout = layoutByInstallScript(await runGenconf(context, plainGenconf, signal));
   if (layout !== undefined) return layout;
   throw new ClusterError(
     "artifact-invalid",
@@ -94,21 +130,21 @@ async function runGenconf(connection: Connection, reference: string, signal: Abo
   );
 }
 
-const diskIsFull = (reference: string, output: string): ClusterError =>
-  new ClusterError("install-failed", `${reference}: the disk is full, so the artifact's --genconf failed.`, {
+const diskIsFull = (reference: string, option: string, output: string): ClusterError =>
+  new ClusterError("install-failed", `${reference}: the disk is full, so the artifact's ${option} failed.`, {
     hint: "Choose an image or machines with a larger disk, or free some space there.",
     facts: { node: reference, output: outsideLines(output, 40) },
   });
 
 /** The message quotes the artifact's `key: message` lines. */
-function configurationRefused(output: string, status: number): ClusterError {
+function configurationRefused({ hint }: GenconfRun, output: string, status: number): ClusterError {
   const lines = outsideLines(output, 40);
   const shown = lines.length === 0 ? [`(it exited with status ${status} and printed nothing)`] : lines;
   return new ClusterError(
     "configuration-refused",
     ["The artifact refused the cluster configuration:", ...shown.map((line) => `  ${line}`)].join("\n"),
     {
-      hint: "Change `extraConfig` or `genconfDir` accordingly.",
+      hint,
       facts: { status, output: lines },
     },
   );

@@ -1,32 +1,11 @@
 #!/bin/sh
 # Installs the platform on a node: runs the artifact's install script, waits for what it started, and reports to the
-# bootstrap server. Runs as root, as a unit of systemd, and again after a reboot in the middle. Prints into the
-# install log.
-# Values: FOLDER, where the install script is put; LOG_FILE; STATUS_FILE, the file with the outcome; BOOTSTRAP_URL, a
-# secret; INSTALL_SCRIPT with RETURN_FLAG and ROLE; MARKER, the file of an installed platform; SETUP_UNITS, which
-# continue after the script; SHIM_FOLDER; SHIMS, programs to replace while the script runs, and for each the text
-# SHIM_<program>; UNIT, its own; BOOTSTRAP_SECONDS, SETUP_SECONDS and REPORT_SECONDS, limits.
-
-cd "$FOLDER" || exit 1
-umask 022
-exec >>"$LOG_FILE" 2>&1 </dev/null
-# A unit has neither HOME nor USER.
-HOME=/root USER=root LOGNAME=root
-export HOME USER LOGNAME
-
-# ask PATH [CURL'S OPTIONS]. The server's URL is a secret, so it appears in no argument list.
-ask() {
-  path=$1
-  shift
-  curl -fsS --noproxy '*' --connect-timeout 10 --max-time 300 --config - "$@" <<END
-url = "$BOOTSTRAP_URL/$path"
-END
-}
-
-limit() { deadline=$(($(date +%s) + $1)); }
-
-# Fails once the limit has passed.
-pause() { [ "$(date +%s)" -lt "$deadline" ] && sleep 2; }
+# bootstrap server. Runs as root behind runner-start.sh, as a unit of systemd, and again after a reboot in the middle.
+# Prints into the install log.
+# Values: STATUS_FILE, the file with the outcome; INSTALL_SCRIPT with RETURN_FLAG and ROLE; MARKER, the file of an
+# installed platform; SETUP_UNITS, which continue after the script; SHIM_FOLDER; SHIMS, programs to replace while the
+# script runs, and for each the text SHIM_<program>; UNIT, its own; BOOTSTRAP_SECONDS, SETUP_SECONDS and REPORT_SECONDS,
+# limits.
 
 install() {
   if [ "$1" = running ]; then

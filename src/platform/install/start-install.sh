@@ -17,24 +17,8 @@ main() {
   printf '%s' "$RUNNER_TEXT" >"$RUNNER"
   echo "$LAYOUT" >"$LAYOUT_FILE"
   [ "$status" = 'exit 0' ] || rm -f "$LOG_FILE" "$STATUS_FILE"
-  write_unit
+  write_runner_unit 'Installs the platform'
   systemctl --no-reload enable "$UNIT" || fail 'cannot enable the install unit'
   reload_unless_read "$UNIT"
   systemctl start "$UNIT" || fail 'the install unit does not start'
-}
-
-write_unit() {
-  cat >"$UNIT_FILE" <<CLUSTER_E2E_END
-[Unit]
-Description=Installs the platform
-After=network.target
-
-[Service]
-ExecStart=/bin/sh $RUNNER
-RemainAfterExit=yes
-
-[Install]
-WantedBy=multi-user.target
-CLUSTER_E2E_END
-  chmod 644 "$UNIT_FILE"
 }

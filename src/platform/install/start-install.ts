@@ -3,6 +3,7 @@ import { installPaths, installUnits, unitFileOf } from "../install-paths.ts";
 import type { Layout } from "../layouts/layout.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import runnerFile from "./install-runner.sh" with { type: "text" };
+import runnerStart from "./runner-start.sh" with { type: "text" };
 import { type Phase, runRemoteScript } from "./phase.ts";
 import startFile from "./start-install.sh" with { type: "text" };
 import unitFunctions from "./unit-functions.sh" with { type: "text" };
@@ -19,19 +20,12 @@ const bootstrapSeconds = 5 * 60;
 const setUpSeconds = 2 * 60 * 60;
 const reportSeconds = 30 * 60;
 
-const files = {
-  FOLDER: installPaths.folder,
-  LOG_FILE: installPaths.installLog,
-  STATUS_FILE: installPaths.installStatus,
-};
-
 /** The script that the install unit runs. Its status and log outlive it and a reboot. */
 export function installRunner(layout: Layout, role: Role, { url, release }: InstallSource): string {
   const shims = layout.installShims(release);
   const texts = Object.entries(shims).map(([program, text]) => [`SHIM_${program}`, text] as const);
-  return shellText(runnerFile, {
-    ...files,
-    BOOTSTRAP_URL: url,
+  const values = {
+    STATUS_FILE: installPaths.installStatus,
     INSTALL_SCRIPT: layout.installScript,
     RETURN_FLAG: layout.returnEarlyFlag,
     ROLE: layout.installRoles[role],
@@ -44,12 +38,19 @@ export function installRunner(layout: Layout, role: Role, { url, release }: Inst
     BOOTSTRAP_SECONDS: bootstrapSeconds,
     SETUP_SECONDS: setUpSeconds,
     REPORT_SECONDS: reportSeconds,
-  });
+  };
+  return runnerText(url, installPaths.installLog, shellText(runnerFile, values));
 }
+
+/** A script that a unit runs, with the functions that reach the bootstrap server. */
+export const runnerText = (url: string, logFile: string, text: string): string =>
+  shellText(runnerStart, { FOLDER: installPaths.folder, LOG_FILE: logFile, BOOTSTRAP_URL: url }) + text;
 
 export function startInstallScript(layout: Layout, role: Role, source: InstallSource): string {
   const values = {
-    ...files,
+    FOLDER: installPaths.folder,
+    LOG_FILE: installPaths.installLog,
+    STATUS_FILE: installPaths.installStatus,
     UNIT: installUnits.install,
     UNIT_FILE: unitFileOf(installUnits.install),
     RUNNER: installPaths.installRunner,

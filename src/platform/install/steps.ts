@@ -17,6 +17,7 @@ import {
   privateAddressOf,
 } from "../configuration/install-configuration.ts";
 import { layoutNeeds, layouts } from "../layouts/find-layout.ts";
+import { type WorkPaths, installWork } from "../install-paths.ts";
 import type { Layout } from "../layouts/layout.ts";
 import { readResolvers } from "../resolvers.ts";
 import { bootstrapPort, serve as servePhase } from "./bootstrap/serve.ts";
@@ -38,16 +39,23 @@ export interface Installation {
   readonly secret: string;
   /** The layout for which nodes are prepared. genconf's output shows the true one. */
   readonly firstLayout: Layout;
+  /** Where the artifact is on the first master. */
+  readonly work: WorkPaths;
 }
 
 const nodesAtOnce = 32;
 
 /** Sends nothing yet. */
-export function openInstallation(plan: InstallPlan, traits: NodeTraits, runtime: PhaseRuntime): Installation {
+export function openInstallation(
+  plan: InstallPlan,
+  traits: NodeTraits,
+  runtime: PhaseRuntime,
+  work: WorkPaths = installWork,
+): Installation {
   const secret = randomBytes(16).toString("hex");
   runtime.progress.hide(secret);
   const firstLayout = plan.layout ?? layouts[0];
-  return { plan: { ...plan, ...traits }, runtime, slots: createSemaphore(nodesAtOnce), secret, firstLayout };
+  return { plan: { ...plan, ...traits }, runtime, slots: createSemaphore(nodesAtOnce), secret, firstLayout, work };
 }
 
 export const isFirstMaster = (node: NodeRecord): boolean => nodeReference(node) === "master_0";
@@ -69,12 +77,12 @@ export async function prepare(
 
 /** Transfers the artifact to the first master. It may run while that node is being prepared. */
 export async function fetchArtifact(
-  { plan, runtime }: Installation,
+  { plan, runtime, work }: Installation,
   { node, untilPrepared }: { readonly node: NodeRecord } & Pick<FetchArtifact, "untilPrepared">,
   signal: AbortSignal,
 ): Promise<void> {
   await using local = localArtifact(plan, runtime);
-  const phase = fetchPhase({ artifact: plan.artifact, download: local.download, untilPrepared });
+  const phase = fetchPhase({ artifact: plan.artifact, download: local.download, untilPrepared, work });
   await runPhase(phase, node, runtime, signal);
 }
 
@@ -90,11 +98,11 @@ export interface FoundArtifact {
  * can't even print their version without Docker. In that case this prepares it for a layout with Docker and runs the artifact again.
  */
 export async function checkVersion(
-  { plan, runtime, firstLayout }: Installation,
+  { plan, runtime, firstLayout, work }: Installation,
   { node }: { readonly node: NodeRecord },
   signal: AbortSignal,
 ): Promise<FoundArtifact> {
-  const phase = versionPhase({ variant: plan.variant, sha256: plan.sha256, shown: plan.artifact.shown });
+  const phase = versionPhase({ variant: plan.variant, sha256: plan.sha256, shown: plan.artifact.shown, work });
   try {
     return { layout: firstLayout, version: await runPhase(phase, node, runtime, signal) };
   } catch (error) {
@@ -106,7 +114,7 @@ export async function checkVersion(
   }
 }
 
-interface OnCluster {
+export interface OnCluster {
   /** All nodes have their addresses. */
   readonly cluster: ClusterRecord;
 }
@@ -138,19 +146,40 @@ export async function configure(
   return generateFor(layout);
 }
 
+/** No installation takes longer. */
+const longestInstallationSeconds = 2 * 60 * 60;
+
 /** Serves the generated installer to the cluster's nodes, from the first master. Returns the URL. */
 export async function serve(
   installation: Installation,
   { cluster, layout }: OnCluster & { readonly layout: Layout },
   signal: AbortSignal,
 ): Promise<string> {
-  const node = firstMasterOf(cluster);
+  const served = { nodes: cluster.nodes, script: layout.installScript, longestSeconds: longestInstallationSeconds };
+  return serveTo(installation, { cluster, ...served }, signal);
+}
+
+/** What some nodes fetch from the first master. */
+export interface Served extends OnCluster {
+  /** Until all of them have reported that they are done. */
+  readonly nodes: readonly NodeRecord[];
+  /** A file that is served, relative to `genconf/serve`. */
+  readonly script: string;
+  readonly longestSeconds: number;
+}
+
+/** Returns the URL. */
+export async function serveTo(installation: Installation, served: Served, signal: AbortSignal): Promise<string> {
+  const node = firstMasterOf(served.cluster);
   const server = {
     address: privateAddressOf(node),
     port: bootstrapPort(layouts),
     secret: installation.secret,
-    nodeAddresses: cluster.nodes.map(privateAddressOf),
-    installScript: layout.installScript,
+    nodeAddresses: served.cluster.nodes.map(privateAddressOf),
+    expectedAddresses: served.nodes.map(privateAddressOf),
+    installScript: served.script,
+    folder: installation.work.serve,
+    longestSeconds: served.longestSeconds,
   };
   await runPhase(servePhase(server), node, installation.runtime, signal);
   return bootstrapUrlOf(installation, node);
@@ -174,11 +203,11 @@ export async function startInstallation(
   await slots.run(async () => runPhase(phase, node, runtime, signal), signal);
 }
 
-function bootstrapUrlOf({ secret }: Installation, firstMaster: NodeRecord): string {
+export function bootstrapUrlOf({ secret }: Pick<Installation, "secret">, firstMaster: NodeRecord): string {
   return `${bootstrapOriginOf(firstMaster)}/${secret}`;
 }
 
-function firstMasterOf(cluster: ClusterRecord): NodeRecord {
+export function firstMasterOf(cluster: ClusterRecord): NodeRecord {
   const node = cluster.nodes.find(isFirstMaster);
   if (node === undefined) throw noFirstMaster(cluster);
   return node;

@@ -50,4 +50,5 @@ export const clusterLayout: Layout = {
     },
   },
   factFiles: undefined,
+  upgrade: undefined,
 };

@@ -76,6 +76,15 @@ export const dcosLayout: Layout = {
     },
   },
   factFiles: undefined,
+  upgrade: {
+    // It writes the installer for the nodes too. The script then refuses a node that has another version.
+    words: (installed) => ["--generate-node-upgrade-script", installed],
+    script: { linePrefix: "Node upgrade script URL: " },
+    // Without --skip-checks, it runs the release's checks before and after, where the release has them.
+    scriptArguments: () => [],
+    isRepeatable: false,
+    preparesNodes: false,
+  },
 };
 
 const installedVariants: ReadonlyMap<unknown, Variant> = new Map([

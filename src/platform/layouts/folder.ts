@@ -53,5 +53,12 @@ export function folderLayout(facts?: PlatformFacts): Layout {
       logUnits: `${root}/log-units`,
       logFiles: `${root}/log-files`,
     },
+    upgrade: {
+      words: () => ["--genconf"],
+      script: { file: "platform_install.sh" },
+      scriptArguments: (role) => ["--upgrade", role],
+      isRepeatable: true,
+      preparesNodes: true,
+    },
   };
 }

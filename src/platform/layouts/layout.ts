@@ -64,6 +64,21 @@ export interface Layout {
   readonly release: ReleaseParts | undefined;
   /** Files on the nodes with what is known only when a cluster is created; undefined: nothing. */
   readonly factFiles: FactFiles | undefined;
+  /** How running nodes get another version; undefined: they can't. */
+  readonly upgrade: LayoutUpgrade | undefined;
+}
+
+/** How an artifact upgrades nodes, one at a time. */
+export interface LayoutUpgrade {
+  /** The artifact's words that generate the node's script. `installed` is the nodes' version. */
+  readonly words: (installed: string) => readonly [option: string, value?: string];
+  /** The script: a file in `genconf/serve`, or the rest of a line of the artifact's output, which is its URL. */
+  readonly script: { readonly file: string } | { readonly linePrefix: string };
+  readonly scriptArguments: (role: Role) => readonly string[];
+  /** Whether the script may run again on a node that has the version already, because its check doesn't pass. */
+  readonly isRepeatable: boolean;
+  /** Whether a node may need other packages than before. */
+  readonly preparesNodes: boolean;
 }
 
 /** Names of packages. */

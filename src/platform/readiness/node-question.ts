@@ -67,7 +67,7 @@ const mostLogLines = 20;
 
 /** Parses what `nodeScript` printed. It skips lines and values of any other form. */
 export function parseNodeReport(stdout: string): NodeReport {
-  const pairs = stdout.split("\n").flatMap(pairOf);
+  const pairs = pairsIn(stdout);
   const all = (key: string): string[] => pairs.filter((pair) => pair.key === key).map((pair) => pair.value);
   const value = (key: string, shape: RegExp): string | undefined =>
     all(key)
@@ -92,6 +92,9 @@ export function parseNodeReport(stdout: string): NodeReport {
       .map((line) => plainLine(line)),
   };
 }
+
+/** The `key=value` lines of a node's answer; it skips others. */
+export const pairsIn = (stdout: string) => stdout.split("\n").flatMap(pairOf);
 
 function pairOf(line: string): readonly { readonly key: string; readonly value: string }[] {
   const end = line.indexOf("=");

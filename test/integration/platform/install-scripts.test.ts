@@ -7,12 +7,16 @@ import bootstrapServer from "../../../src/platform/install/bootstrap/bootstrap-s
 import { serveScript } from "../../../src/platform/install/bootstrap/serve.ts";
 import { versionScript } from "../../../src/platform/install/check-version.ts";
 import { fetchScript } from "../../../src/platform/install/fetch-artifact.ts";
-import { genconfScript } from "../../../src/platform/install/genconf.ts";
+import { genconfScript, plainGenconf } from "../../../src/platform/install/genconf.ts";
 import { completeScript } from "../../../src/platform/install/phase.ts";
 import { prepareScript, selinuxScript } from "../../../src/platform/install/prepare/prepare-node.ts";
 import { installRunner, startInstallScript } from "../../../src/platform/install/start-install.ts";
 import { dcosLayout } from "../../../src/platform/layouts/dcos.ts";
+import { installWork } from "../../../src/platform/install-paths.ts";
 import { layouts } from "../../../src/platform/layouts/find-layout.ts";
+import type { LayoutUpgrade } from "../../../src/platform/layouts/layout.ts";
+import { nodeVersionScript } from "../../../src/platform/upgrade/node-version.ts";
+import { startUpgradeScript, upgradeRunner } from "../../../src/platform/upgrade/start-upgrade.ts";
 import { imagePreparation } from "../../../src/platform/layouts/image-preparation.ts";
 import { logsScript } from "../../../src/platform/node-logs.ts";
 import { superuserScript } from "../../../src/platform/readiness/ask-on-master.ts";
@@ -29,16 +33,21 @@ const server = {
   port: 18_080,
   secret,
   nodeAddresses: ["10.0.0.1", "10.0.0.2"],
+  expectedAddresses: ["10.0.0.1", "10.0.0.2"],
   installScript: "cluster_install.sh",
+  folder: installWork.serve,
+  longestSeconds: 7200,
 };
 const superuser = superuserScript({ release: layouts[0].release!, loginBody: '{"uid": "a\\\\"b"}' });
 const scripts: readonly (readonly [name: string, text: string])[] = [
   ["image preparation", imagePreparation(dcosLayout)!.script],
   ["selinux", completeScript(selinuxScript)],
   ["serve", completeScript(serveScript(server))],
-  ["fetch", fetchScript],
-  ["version", versionScript],
-  ["genconf", genconfScript],
+  ["fetch", fetchScript(installWork)],
+  ["version", versionScript(installWork)],
+  ["genconf", genconfScript(plainGenconf)],
+  ["upgrade genconf", genconfScript({ ...plainGenconf, words: ["--upgrade", "1.0"], linePrefix: "URL: " })],
+  ["node version", nodeVersionScript],
   ["node", nodeScript],
   ["logs", logsScript],
   ["secrets", secretsScript],
@@ -51,8 +60,17 @@ const scripts: readonly (readonly [name: string, text: string])[] = [
     [`prepare ${layout.name}`, completeScript(prepareScript(layout))],
     [`start ${layout.name}`, completeScript(startInstallScript(layout, "public_agent", source))],
     [`runner ${layout.name}`, installRunner(layout, "public_agent", source)],
+    ...(layout.upgrade === undefined ? [] : upgradeScripts(layout.name, layout.upgrade)),
   ]),
 ];
+
+function upgradeScripts(name: string, upgrade: LayoutUpgrade): readonly (readonly [string, string])[] {
+  const node = { url: source.url, script: "upgrade.sh", from: "1.0 'old'", to: "2.0" };
+  return [
+    [`start upgrade ${name}`, completeScript(startUpgradeScript(upgrade, "agent", node))],
+    [`upgrade runner ${name}`, upgradeRunner(upgrade, "agent", node)],
+  ];
+}
 
 /** A program on the PATH may be a version manager's shim without a version. */
 const canRun = (name: string): boolean => Bun.which(name) !== null && Bun.spawnSync([name, "--version"]).success;

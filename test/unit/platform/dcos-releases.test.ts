@@ -14,6 +14,7 @@ interface Release {
   readonly nodeCheck: { readonly command: readonly string[] };
   readonly timeCheck: { readonly default: boolean };
   readonly bootstrapCa?: { readonly port: number };
+  readonly upgrade: { readonly option: string; readonly linePrefix: string; readonly flags: readonly string[] };
 }
 
 const releases = Object.entries(table.releases as Readonly<Record<string, Release>>);
@@ -58,6 +59,13 @@ describe.each(releases)("%s", (name, release) => {
     const [program = "", ...rest] = release.nodeCheck.command;
     expect(dcosLayout.nodeChecks).toContainEqual([`/opt/mesosphere/bin/${program}`, ...rest]);
   });
+});
+
+test.each(releases)("%s is asked for its upgrade as its generator and its script expect", (_, { upgrade }) => {
+  const { words, script, scriptArguments } = dcosLayout.upgrade!;
+  expect(words("1.9.0")).toEqual([upgrade.option, "1.9.0"]);
+  expect(script).toEqual({ linePrefix: upgrade.linePrefix });
+  for (const word of scriptArguments("master")) expect(upgrade.flags).toContain(word);
 });
 
 test("a clock that the user told the platform not to look at is not waited for", () => {

@@ -6,7 +6,7 @@
 #     POST /SECRET/installed  reports that the calling node needs no more files
 #
 # The server answers only the cluster's own addresses. It ends, with status 0 and the line "finished" in its state
-# file, when all nodes have reported that they are done, or at its deadline. Both are kept in files, so they survive a
+# file, when all expected nodes have reported that they are done, or at its deadline. Both are kept in files, so they survive a
 # reboot.
 #
 # It drops root's rights before it reads its first request: from then on it sees only the folder, and can only read
@@ -105,7 +105,8 @@ class Server(object):
         self.nodes = frozenset(settings["nodes"])
         self.deadline = settings["deadline"]
         self.root = os.path.realpath(settings["folder"].encode("utf-8"))
-        self.state = State(settings["state"], self.nodes)
+        # An upgrade that continues has fewer nodes to serve, but the first master asks whether the server answers.
+        self.state = State(settings["state"], settings.get("expected", self.nodes))
         self.key = os.urandom(32)
         self.secret = self.digest(settings["secret"].encode("ascii"))
         self.counts = {}

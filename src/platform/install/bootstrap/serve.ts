@@ -15,20 +15,25 @@ export interface BootstrapServer {
   readonly secret: string;
   /** The private addresses of all nodes: nobody else gets an answer. */
   readonly nodeAddresses: readonly string[];
+  /** Those of them that will report that they are done. */
+  readonly expectedAddresses: readonly string[];
   /** Relative to `genconf/serve`; requested to check that the server works. */
   readonly installScript: string;
+  /** The folder that is served, and removed once all nodes are done. */
+  readonly folder: string;
+  /** A node that never reports that it is done must not keep the server up for the cluster's whole life. */
+  readonly longestSeconds: number;
 }
-
-/** No installation takes longer. A node that never reports that it is done must not keep the server up for the cluster's whole life. */
-const longestSeconds = 2 * 60 * 60;
 
 const answerSeconds = 30;
 
 const unitFile = unitFileOf(installUnits.bootstrap);
 
 /** No argument list contains the secret. */
-export function serveScript({ address, port, secret, nodeAddresses, installScript }: BootstrapServer): string {
-  const { serve: folder, bootstrapState: state, bootstrapEnd: end } = installPaths;
+export function serveScript(server: BootstrapServer): string {
+  const { address, port, secret, installScript, folder, longestSeconds } = server;
+  const { nodeAddresses: nodes, expectedAddresses: expected } = server;
+  const { bootstrapState: state, bootstrapEnd: end } = installPaths;
   const files = {
     SERVER: installPaths.bootstrapServer,
     SETTINGS: installPaths.bootstrapSettings,
@@ -36,7 +41,7 @@ export function serveScript({ address, port, secret, nodeAddresses, installScrip
     END: end,
   };
   const enabledLink = `/etc/systemd/system/multi-user.target.wants/${installUnits.bootstrap}.service`;
-  const settings = JSON.stringify({ folder, state, address, port, secret, nodes: nodeAddresses });
+  const settings = JSON.stringify({ folder, state, address, port, secret, nodes, expected });
   const values = {
     ...files,
     UNIT: installUnits.bootstrap,

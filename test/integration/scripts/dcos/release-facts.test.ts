@@ -23,6 +23,9 @@ const files: Readonly<Record<string, string>> = {
   "gen/calc.py": "{\n  'check_time': 'true',\n",
   "gen/build_deploy/bash/dcos_generate_config.sh.in": "# nothing\n",
   "packages/bootstrap/build": "lib/python3.5/site-packages\n",
+  "dcos_installer/cli.py": "    add(\n        '--generate-node-upgrade-script',\n",
+  "dcos_installer/upgrade.py":
+    '--skip-checks\nprint("Node upgrade script URL: " + bootstrap_url + upgrade_script_path + "/x")\n',
   "packages/3dt/build": "make\n",
   "packages/metronome/build": "ExecStartPre=/opt/check-time\n",
 };
@@ -39,6 +42,13 @@ describe("facts of a release", () => {
       nodeCheck: { command: ["3dt", "--diag"], source: "packages/3dt/build:1" },
       timeCheck: { default: true, services: ["metronome"], source: "gen/calc.py:2" },
       bootstrapCa: undefined,
+      upgrade: {
+        option: "--generate-node-upgrade-script",
+        linePrefix: "Node upgrade script URL: ",
+        flags: ["--skip-checks"],
+        isChecked: false,
+        source: "dcos_installer/upgrade.py:2",
+      },
       python: { name: "python3.5", source: "packages/bootstrap/build:1" },
     });
   });

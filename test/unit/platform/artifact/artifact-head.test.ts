@@ -24,7 +24,8 @@ test.each([
   ["#!/bin/bash\n", undefined, undefined],
   ["#!/bin/bash", undefined, undefined],
 ] as const)("%j tells variant %p, layout %p", (text, variant, layout) => {
-  expect(head(text)).toEqual({ variant, layout, platform: undefined, sizeBytes: 9 });
+  const hasUpgrade = layout && layout === "dcos";
+  expect(head(text)).toEqual({ variant, layout, platform: undefined, hasUpgrade, sizeBytes: 9 });
 });
 
 test.each([
@@ -63,6 +64,9 @@ test("the third line of a packed folder has its facts", () => {
   const found = parseHead({ bytes: new TextEncoder().encode(text), sizeBytes: 9 }, "a.sh");
   expect(found).toMatchObject({ variant: "none", platform: facts, sizeBytes: 9, layout: { name: "folder" } });
   expect(found.layout!.publicPorts).toEqual([80, 2379]);
+  expect(found.hasUpgrade).toBe(false);
+  const next = new TextEncoder().encode(`${text}# upgrade: yes\n`);
+  expect(parseHead({ bytes: next, sizeBytes: 9 }, "a.sh").hasUpgrade).toBe(true);
 });
 
 test.each([

@@ -4,12 +4,13 @@ import type { Connection } from "../../../../src/ssh/connection/connection.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { ClusterError, type ErrorId } from "../../../../src/errors.ts";
 import { checkVersion, endedBadly } from "../../../../src/platform/install/check-version.ts";
+import { installWork } from "../../../../src/platform/install-paths.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** Checks the version of an artifact whose script ends like this on the node. */
 async function check(result: { readonly status: number; readonly stdout: string; readonly stderr: string }) {
   const connection = { run: async () => result } as unknown as Connection;
-  const request = { variant: "oss", sha256: "AB".repeat(32), shown: "x.sh" } as const;
+  const request = { variant: "oss", sha256: "AB".repeat(32), shown: "x.sh", work: installWork } as const;
   const context = { connection } as PhaseContext;
   return checkVersion(request).run(context, neverAborted);
 }

@@ -1,6 +1,7 @@
 import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { fetchArtifact } from "../../../../src/platform/install/fetch-artifact.ts";
+import { installWork } from "../../../../src/platform/install-paths.ts";
 import type { PhaseContext } from "../../../../src/platform/install/phase.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import type { Connection, RemoteCommand } from "../../../../src/ssh/connection/connection.ts";
@@ -39,6 +40,7 @@ async function fetchOn(statuses: readonly number[], url = elsewhere, output = ""
       return { path: "/tmp/artifact" } as never;
     },
     untilPrepared: async () => {},
+    work: installWork,
   });
   await phase.run(context, signal);
   return { done, told, texts };

@@ -1,0 +1,144 @@
+import { ClusterError, quoted } from "../../errors.ts";
+import { type ClusterRecord, nodeReference, webUiText } from "../../model/cluster-record.ts";
+import { outside } from "../../outside-text.ts";
+import { assertSum } from "../../platform/artifact/artifact-download.ts";
+import {
+  type ArtifactHead,
+  assertVariant,
+  headLimitMs,
+  readArtifactHead,
+} from "../../platform/artifact/artifact-head.ts";
+import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
+import type { InstallPlan } from "../../platform/install/install-plan.ts";
+import { layouts } from "../../platform/layouts/find-layout.ts";
+import { folderLayout } from "../../platform/layouts/folder.ts";
+import type { Layout, LayoutUpgrade } from "../../platform/layouts/layout.ts";
+import { urlSecrets } from "../../system/mask-url.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import type { SurveyedNode } from "./upgrade-order.ts";
+
+export interface UpgradeRequest {
+  readonly clusterId: string;
+  readonly artifact: ArtifactLocation;
+  /** Hexadecimal; undefined: not checked. */
+  readonly sha256: string | undefined;
+  /** How many agents are upgraded at once; masters always follow each other. */
+  readonly parallel: number;
+  /** An existing folder on this machine with room for the artifact. */
+  readonly workspaceFolder: string;
+  /** Clock time at which the upgrade gives up. */
+  readonly deadlineMs: number;
+  /** Registers a description of the nodes' state, for a program that has to end at once. Disposed of with the upgrade. */
+  readonly onAbandon: (describe: () => string) => Disposable;
+}
+
+/**
+ * Checks the artifact as far as this machine can, and hides its secrets. Throws `artifact-unreachable`, `artifact-invalid`, and `bad-usage` if it can't
+ * upgrade anything.
+ */
+export async function checkedHead(
+  { artifact, sha256 }: Pick<UpgradeRequest, "artifact" | "sha256">,
+  { clock, progress }: Pick<Runtime, "clock" | "progress">,
+  signal: AbortSignal,
+): Promise<ArtifactHead> {
+  if (artifact.kind === "url") for (const secret of urlSecrets(artifact.url)) progress.hide(secret);
+  const [head] = await Promise.all([
+    readArtifactHead(artifact, { clock, limitMs: headLimitMs }, signal),
+    artifact.kind === "file" && sha256 !== undefined ? assertSum(artifact, sha256, signal) : undefined,
+  ]);
+  if (head.hasUpgrade !== false) return head;
+  const { platform } = head;
+  throw new ClusterError(
+    "bad-usage",
+    platform === undefined
+      ? `Releases such as ${artifact.shown} cannot upgrade a running cluster.`
+      : `The platform ${platform.name} in ${artifact.shown} cannot upgrade a running cluster: it has no program named upgrade.`,
+    {
+      hint:
+        platform === undefined
+          ? "Create another cluster from it."
+          : "Put an executable file named upgrade into the folder, beside install and check.",
+      facts: { artifact: artifact.shown },
+    },
+  );
+}
+
+export type UpgradableLayout = Layout & { readonly upgrade: LayoutUpgrade };
+
+/**
+ * Compares an artifact with what is installed, before anything is changed. Returns the layout of the new version. Throws `not-installed`, `machine-failed`,
+ * `variant-mismatch`, and `artifact-invalid` if it is another platform.
+ */
+export function assertFits(
+  head: ArtifactHead,
+  { artifact }: Pick<UpgradeRequest, "artifact">,
+  { cluster, surveyed }: { readonly cluster: ClusterRecord; readonly surveyed: readonly SurveyedNode[] },
+): UpgradableLayout {
+  for (const { node, found } of surveyed) {
+    if (found.layout !== "" && found.version !== "") continue;
+    throw new ClusterError("not-installed", `The platform is not installed on ${nodeReference(node)} yet.`, {
+      hint: "Wait until the cluster is ready, with the wait command.",
+      facts: { node: nodeReference(node) },
+    });
+  }
+  const installed = layouts.find(({ name }) => name === surveyed[0]?.found.layout);
+  const layout = head.layout ?? installed;
+  if (installed === undefined || layout === undefined || layout.name !== installed.name)
+    throw notThisPlatform(artifact, `releases such as this one have other paths than what is installed`);
+  if (!isUpgradable(layout)) throw notThisPlatform(artifact, "its releases cannot upgrade a running cluster");
+  if (head.platform === undefined) assertVariant(head.variant, cluster.variant, artifact.shown);
+  else assertSamePlatform(head, artifact, surveyed);
+  return layout;
+}
+
+const isUpgradable = (layout: Layout): layout is UpgradableLayout => layout.upgrade !== undefined;
+
+function assertSamePlatform(
+  { platform }: ArtifactHead,
+  artifact: ArtifactLocation,
+  surveyed: readonly SurveyedNode[],
+): void {
+  for (const { node, found } of surveyed) {
+    if (found.name === platform?.name) continue;
+    const reason = `it is the platform ${quoted(platform?.name ?? "")}, but ${nodeReference(node)} has ${quoted(found.name)}`;
+    throw notThisPlatform(artifact, reason);
+  }
+  const before = surveyed.find(({ found }) => found.facts !== undefined)?.found.facts;
+  const [was = "none", is = "none"] = [before, platform].map((facts) => {
+    const place = folderLayout(facts).web?.place;
+    return place && webUiText(place);
+  });
+  if (before === undefined || was === is) return;
+  throw notThisPlatform(artifact, `its web UI is ${outside(is)}, and that of a running cluster stays ${outside(was)}`);
+}
+
+const notThisPlatform = (artifact: ArtifactLocation, reason: string): ClusterError =>
+  new ClusterError("artifact-invalid", `The cluster cannot be upgraded to ${artifact.shown}: ${reason}.`, {
+    hint: "Pass another version of the platform that the cluster was created with.",
+    facts: { artifact: artifact.shown },
+  });
+
+/** The plan of an upgrade, which keeps the configuration of the installation. */
+export const planOf = (
+  { artifact, sha256, workspaceFolder }: UpgradeRequest,
+  head: ArtifactHead,
+  { cluster, layout }: { readonly cluster: ClusterRecord; readonly layout: Layout },
+): InstallPlan => ({
+  artifact,
+  sha256,
+  layout,
+  platform: head.platform,
+  variant: cluster.variant,
+  configuration: { kind: "complete", values: {} },
+  genconfFiles: [],
+  copyToMaster: [],
+  selinuxEnforcing: false,
+  workspaceFolder,
+});
+
+/** Returns the error for an upgrade whose time is over. */
+export const upgradeTooSlow = (clusterId: string): ClusterError =>
+  new ClusterError("deadline-passed", `Upgrading cluster "${clusterId}" exceeded its time limit.`, {
+    hint: "Run the same command again, if need be with a larger `timeout`.",
+    facts: { cluster: clusterId },
+  });

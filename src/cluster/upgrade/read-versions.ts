@@ -1,0 +1,39 @@
+import { messageOf } from "../../errors.ts";
+import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
+import { readNodeVersion } from "../../platform/upgrade/node-version.ts";
+import { mapConcurrently } from "../../system/concurrency.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { watchdog } from "../../system/time-limit.ts";
+import { assertKeyIsHere, openMaskedConnections } from "../connections.ts";
+
+const nodesAtOnce = 32;
+const limitMs = 60_000;
+
+/** Returns the platform's version on each node, by reference. Warns of nodes that don't answer, which have none here. Throws `key-missing`. */
+export async function readVersions(
+  cluster: ClusterRecord,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  await assertKeyIsHere(cluster);
+  await using connections = openMaskedConnections(cluster, runtime);
+  using limit = watchdog(limitMs, signal);
+  const nodes = cluster.nodes.filter((node) => node.state === "running" && node.ssh.host !== "");
+  const found = await mapConcurrently(
+    nodes,
+    nodesAtOnce,
+    async (node): Promise<readonly (readonly [string, string])[]> => {
+      try {
+        const { version } = await readNodeVersion(node, connections, limit.signal);
+        return version === "" ? [] : [[nodeReference(node), version]];
+      } catch (error) {
+        signal.throwIfAborted();
+        const reason = limit.hasExpired() ? "it does not answer" : messageOf(error);
+        runtime.progress.warn(`The version of ${nodeReference(node)} is not known: ${reason}`);
+        return [];
+      }
+    },
+    signal,
+  );
+  return new Map(found.flat());
+}

@@ -1,0 +1,297 @@
+/**
+ * An upgrade from beginning to end: its steps, their order, and what runs side by side. The order is stated nowhere else.
+ */
+import type { Backend } from "../../backend/contract.ts";
+import { ClusterError, type ErrorId } from "../../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import { outside } from "../../outside-text.ts";
+import { installPaths, upgradeWork } from "../../platform/install-paths.ts";
+import makeFolders from "../../platform/install/make-folders.sh" with { type: "text" };
+import { type Phase, runPhase, runRemoteScript } from "../../platform/install/phase.ts";
+import {
+  type FoundArtifact,
+  type Installation,
+  checkVersion,
+  fetchArtifact,
+  firstMasterOf,
+  openInstallation,
+  serveTo,
+} from "../../platform/install/steps.ts";
+import { type MachineWatch, askNode, createMachineWatch } from "../../platform/readiness/ask-nodes.ts";
+import { configureUpgrade } from "../../platform/upgrade/configure-upgrade.ts";
+import { readNodeVersion } from "../../platform/upgrade/node-version.ts";
+import { type NodeObserver, untilUpgradeEnds, upgradeNode } from "../../platform/upgrade/upgrade-node.ts";
+import { shellText } from "../../ssh/shell-text.ts";
+import { mapConcurrently, once } from "../../system/concurrency.ts";
+import { plainLine } from "../../system/printable.ts";
+import type { Progress, Runtime } from "../../system/runtime.ts";
+import { timeLimit, whileWaitingFor } from "../../system/time-limit.ts";
+import { type MaskedConnections, assertKeyIsHere, openMaskedConnections } from "../connections.ts";
+import { findCluster } from "../find-cluster.ts";
+import {
+  type UpgradableLayout,
+  type UpgradeRequest,
+  assertFits,
+  checkedHead,
+  planOf,
+  upgradeTooSlow,
+} from "./plan-upgrade.ts";
+import {
+  type NodeWork,
+  type SurveyedNode,
+  type UpgradeLedger,
+  openLedger,
+  remainingWork,
+  roundsOf,
+  wasUpgradedTo,
+} from "./upgrade-order.ts";
+
+export interface UpgradedCluster {
+  readonly cluster: ClusterRecord;
+  readonly version: string;
+  /** Such as `agent_0`, in the order in which they were upgraded. Empty: all nodes had the version. */
+  readonly upgraded: readonly string[];
+}
+
+/**
+ * Upgrades a cluster's nodes, one after the other. After a failure or an abort, some nodes have the new version and others the old one, and a node's own
+ * upgrade goes on; the same call continues. Throws the errors of plan-upgrade.ts and of the steps, `upgrade-failed` and `deadline-passed`.
+ */
+export async function upgradeCluster(
+  backend: Backend<unknown>,
+  request: UpgradeRequest,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<UpgradedCluster> {
+  const { clusterId, artifact, deadlineMs } = request;
+  const { clock, progress } = runtime;
+  using limit = timeLimit(deadlineMs - clock.now(), upgradeTooSlow(clusterId));
+  const inTime = AbortSignal.any([signal, limit.signal]);
+  const readHead = async () => checkedHead(request, runtime, inTime);
+  const head = await whileWaitingFor(() => `the artifact ${artifact.shown}`, readHead, inTime);
+  const cluster = await findCluster(backend, clusterId, inTime);
+  await assertKeyIsHere(cluster);
+  assertComplete(cluster);
+  await using connections = openMaskedConnections(cluster, runtime);
+  const describe = async (inner: AbortSignal) => findCluster(backend, clusterId, inner);
+  const watch = createMachineWatch({ cluster, describe, deadlineMs, clock });
+  const observers = { connections, watch, waits: openWaits(progress) };
+  const surveyed = await survey(cluster, observers, runtime, inTime);
+  const layout = assertFits(head, request, { cluster, surveyed });
+  const plan = planOf(request, head, { cluster, layout });
+  const installation = openInstallation(plan, backend.nodes, { ...runtime, connections }, upgradeWork);
+  const artifactOnNode = once(async () => transferArtifact(installation, cluster, inTime));
+  const known = plainLine(head.platform?.version);
+  const isKnownOnAll = surveyed.every(({ found }) => found.version === known);
+  const version = isKnownOnAll ? known : (await artifactOnNode()).version.version;
+  const work = await remaining(surveyed, { version, layout, connections }, runtime, inTime);
+  if (work.length > 0) {
+    const roll = {
+      ...observers,
+      cluster,
+      layout,
+      work,
+      artifact: await artifactOnNode(),
+      ledger: openLedger(surveyed),
+    };
+    using _state = request.onAbandon(() => stateText(roll));
+    try {
+      await rollOut(installation, roll, request, inTime);
+    } catch (error) {
+      if (!signal.aborted) throw withState(error, roll);
+      progress.warn(`${stateText(roll)} Run the same command again to continue.`);
+      throw error;
+    }
+  }
+  await runPhase(cleanUp, firstMasterOf(cluster), installation.runtime, inTime);
+  return { cluster, version, upgraded: work.map(({ node }) => nodeReference(node)) };
+}
+
+async function transferArtifact(
+  installation: Installation,
+  cluster: ClusterRecord,
+  signal: AbortSignal,
+): Promise<FoundArtifact> {
+  const node = firstMasterOf(cluster);
+  await fetchArtifact(installation, { node, untilPrepared: async () => {} }, signal);
+  return checkVersion(installation, { node }, signal);
+}
+
+/** A node that is missing would keep its version. */
+function assertComplete(cluster: ClusterRecord): void {
+  const absent = cluster.nodes.filter((node) => node.state !== "running" || node.ssh.host === "");
+  if (absent.length === 0 && cluster.state === "running") return;
+  const names = absent.map((node) => `${nodeReference(node)} is not running`).join(", ") || "machines are missing";
+  throw new ClusterError("machine-failed", `Cluster "${cluster.id}" cannot be upgraded: ${names}.`, {
+    hint: "Run the inspect command to see its nodes.",
+    facts: { cluster: cluster.id, nodes: absent.map(nodeReference) },
+  });
+}
+
+interface Observers {
+  readonly connections: MaskedConnections;
+  readonly watch: MachineWatch;
+  readonly waits: Waits;
+}
+
+const nodesAtOnce = 32;
+
+/** Asks every node for its version. Waits for upgrades that an earlier run of the program has left running. */
+async function survey(
+  cluster: ClusterRecord,
+  { connections, watch, waits }: Observers,
+  { progress, ...rest }: Runtime,
+  signal: AbortSignal,
+): Promise<readonly SurveyedNode[]> {
+  using step = progress.start("Read versions");
+  const observer: NodeObserver = { watch, waiting: waits.set, seen: () => {} };
+  const installation = { runtime: { ...rest, progress, connections } };
+  const ask = async (node: NodeRecord): Promise<SurveyedNode> => {
+    const first = await readNodeVersion(node, connections, signal);
+    if (first.upgrade.state !== "running") return { node, found: first };
+    const found = await untilUpgradeEnds(installation, { ...observer, node }, signal);
+    waits.set(node, "");
+    return { node, found };
+  };
+  const all = async () => mapConcurrently(cluster.nodes, nodesAtOnce, ask, signal);
+  const surveyed = await whileWaitingFor(waits.text, all, signal);
+  step.done();
+  return surveyed;
+}
+
+const answerLimitMs = 60_000;
+
+/** Nodes that an earlier run upgraded count as done if their check passes. */
+async function remaining(
+  surveyed: readonly SurveyedNode[],
+  to: { readonly version: string; readonly layout: UpgradableLayout; readonly connections: MaskedConnections },
+  { clock }: Runtime,
+  signal: AbortSignal,
+): Promise<readonly NodeWork[]> {
+  const { version, layout, connections } = to;
+  const question = { connections, clock, limitMs: answerLimitMs, looks: 1, lookPauseMs: 0 };
+  const doubtful = surveyed.filter((each) => wasUpgradedTo(each, version));
+  const answers = await mapConcurrently(
+    doubtful,
+    nodesAtOnce,
+    async ({ node }) => askNode(node, question, signal),
+    signal,
+  );
+  const unready = answers.filter(({ verdict }) => verdict.kind !== "ready").map(({ node }) => node.id);
+  return remainingWork(surveyed, {
+    version,
+    unready: new Set(unready),
+    isRepeatable: layout.upgrade.isRepeatable,
+  });
+}
+
+/** An upgrade whose artifact is on the first master. */
+interface Roll extends Observers {
+  readonly cluster: ClusterRecord;
+  readonly layout: UpgradableLayout;
+  readonly work: readonly NodeWork[];
+  readonly artifact: FoundArtifact;
+  readonly ledger: UpgradeLedger;
+}
+
+/** The server must not end before the last node, whose upgrade may go on after the program has ended. */
+const serverGraceSeconds = 60 * 60;
+
+/** Generates and serves what the nodes need, and upgrades them in their order. The first failure ends the upgrade, when the others at work have ended. */
+async function rollOut(
+  installation: Installation,
+  { cluster, layout, work, artifact, watch, waits, ledger }: Roll,
+  { deadlineMs, parallel }: UpgradeRequest,
+  signal: AbortSignal,
+): Promise<void> {
+  const scripted = work.filter(({ runsScript }) => runsScript);
+  const installed = scripted.map(({ from }) => from);
+  const scripts = await configureUpgrade(installation, { cluster, artifact, layout, installed }, signal);
+  const [script = ""] = scripts.values();
+  const nodes = scripted.map(({ node }) => node);
+  const longestSeconds = Math.ceil((deadlineMs - installation.runtime.clock.now()) / 1000) + serverGraceSeconds;
+  const url = nodes.length === 0 ? "" : await serveTo(installation, { cluster, nodes, script, longestSeconds }, signal);
+  const to = artifact.version.version;
+  const observer: NodeObserver = { watch, waiting: waits.set, seen: ledger.seen };
+  const upgrade = async ({ node, from, runsScript }: NodeWork): Promise<void> => {
+    if (runsScript) ledger.begin(node);
+    const source = { url, script: scripts.get(from) ?? script, from, to };
+    await upgradeNode(installation, { ...observer, node, layout, source, runsScript }, signal);
+    ledger.end(node);
+  };
+  try {
+    for (const { nodes: each, atOnce } of roundsOf(work, parallel))
+      await whileWaitingFor(waits.text, async () => mapConcurrently(each, atOnce, upgrade, signal), signal);
+  } finally {
+    waits.clear();
+  }
+}
+
+function stateText({ ledger }: Roll): string {
+  const begun = ledger.begun();
+  const upgrades = begun.length === 0 ? "" : ` The upgrade of ${begun.join(", ")} may go on by itself.`;
+  return `${ledger.versionsText()}${upgrades}`;
+}
+
+/** Adds which node has which version, and how to go on. */
+function withState(error: unknown, roll: Roll): unknown {
+  if (!(error instanceof ClusterError)) return error;
+  const { message, hint, facts } = ClusterError.marked(error);
+  return new ClusterError(error.id, `${message}\n${stateText(roll)}`, {
+    hint: [...(hint === undefined || ofCreations.has(error.id) ? [] : [hint]), goOn(roll)].join(" "),
+    facts: { ...facts, versions: roll.ledger.versions() },
+    cause: error,
+  });
+}
+
+const goOn = ({ artifact: { version } }: Roll): string =>
+  `After a repair, run the same command again: it continues with the nodes that lack ${outside(version.version)}.`;
+
+/** The hints of these name options that only creations have, or advise a new cluster. */
+const ofCreations: ReadonlySet<ErrorId> = new Set(["install-failed", "remote-command-failed", "machine-failed"]);
+
+/** What each node is waited for. */
+interface Waits {
+  readonly set: NodeObserver["waiting"];
+  /** `agent_0: its upgrade script is running; agent_1: …` */
+  readonly text: () => string;
+  readonly clear: () => void;
+}
+
+function openWaits(progress: Pick<Progress, "waiting">): Waits {
+  const reasons = new Map<string, string>();
+  const text = (): string => [...reasons].map(([node, reason]) => `${node}: ${reason}`).join("; ");
+  return {
+    set: (node, reason) => {
+      const before = text();
+      if (reason === "") reasons.delete(nodeReference(node));
+      else reasons.set(nodeReference(node), reason);
+      if (text() !== before) progress.waiting(text());
+    },
+    text,
+    clear: () => {
+      reasons.clear();
+      progress.waiting("");
+    },
+  };
+}
+
+/** The artifact may be large. The installation's own folder stays. */
+const cleanUp: Phase = {
+  title: "Clean up",
+  run: async ({ connection, reference }, signal) => {
+    await runRemoteScript(
+      connection,
+      {
+        name: "e2e-upgrade-end",
+        text: shellText(makeFolders, { OLD: upgradeWork.folder }),
+        arguments: [installPaths.folder],
+        limitMs: 60_000,
+        task: "removing the upgrade's folder",
+        failure: `${reference}: cannot remove the upgrade's folder`,
+        errorId: "remote-command-failed",
+      },
+      signal,
+    );
+  },
+};

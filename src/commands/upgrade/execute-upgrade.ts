@@ -1,0 +1,46 @@
+import type { BackendKind } from "../../backend/contract.ts";
+import type { Context } from "../../cli/command.ts";
+import { assertWorkspace } from "../../cluster/plan-installation.ts";
+import { upgradeTooSlow } from "../../cluster/upgrade/plan-upgrade.ts";
+import { upgradeCluster } from "../../cluster/upgrade/upgrade-cluster.ts";
+import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
+import { outside } from "../../outside-text.ts";
+import { timeLimit } from "../../system/time-limit.ts";
+import { numbered } from "../cluster-view.ts";
+
+type UpgradeInput = Readonly<Record<string, unknown>> & {
+  readonly clusterId: string;
+  readonly artifact: ArtifactLocation;
+  readonly artifactSha256: string | undefined;
+  readonly parallel: number;
+  readonly workspaceDir: string;
+  readonly timeout: number;
+};
+
+/** Upgrades a cluster, and prints the result. */
+export async function executeUpgrade(kind: BackendKind, input: UpgradeInput, context: Context): Promise<void> {
+  const startMs = context.clock.now();
+  const deadlineMs = startMs + input.timeout;
+  using limit = timeLimit(input.timeout, upgradeTooSlow(input.clusterId));
+  const [backend] = await Promise.all([
+    kind.open(input, context, AbortSignal.any([context.signal, limit.signal])),
+    assertWorkspace(input.workspaceDir),
+  ]);
+  const request = {
+    clusterId: input.clusterId,
+    artifact: input.artifact,
+    sha256: input.artifactSha256,
+    parallel: input.parallel,
+    workspaceFolder: input.workspaceDir,
+    deadlineMs,
+    onAbandon: (describe: () => string) => context.onAbandon(describe),
+  };
+  const { cluster, version, upgraded } = await upgradeCluster(backend, request, context, context.signal);
+  const seconds = Math.round((context.clock.now() - startMs) / 1000);
+  context.progress.note(
+    upgraded.length === 0
+      ? `Cluster "${cluster.id}" already has version ${outside(version)}: there is nothing to do.`
+      : `Cluster "${cluster.id}" now has version ${outside(version)}: ${numbered(upgraded.length, "node")} upgraded in ${seconds} s.`,
+  );
+  context.output.result({ text: "", data: { cluster: { id: cluster.id }, version, upgraded, seconds } });
+}

@@ -1,0 +1,24 @@
+#!/bin/sh
+# The start of a script that systemd runs on a node as root. Prints into that script's log.
+# Values: FOLDER, where scripts are put; LOG_FILE; BOOTSTRAP_URL, a secret.
+
+cd "$FOLDER" || exit 1
+umask 022
+exec >>"$LOG_FILE" 2>&1 </dev/null
+# A unit has neither HOME nor USER.
+HOME=/root USER=root LOGNAME=root
+export HOME USER LOGNAME
+
+# ask PATH [CURL'S OPTIONS]. The server's URL is a secret, so it appears in no argument list.
+ask() {
+  path=$1
+  shift
+  curl -fsS --noproxy '*' --connect-timeout 10 --max-time 300 --config - "$@" <<END
+url = "$BOOTSTRAP_URL/$path"
+END
+}
+
+limit() { deadline=$(($(date +%s) + $1)); }
+
+# Fails once the limit has passed.
+pause() { [ "$(date +%s)" -lt "$deadline" ] && sleep 2; }

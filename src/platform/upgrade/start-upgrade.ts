@@ -1,0 +1,72 @@
+import type { Role } from "../../model/cluster-record.ts";
+import { installPaths, installUnits, unitFileOf } from "../install-paths.ts";
+import { type Phase, runRemoteScript } from "../install/phase.ts";
+import { runnerText } from "../install/start-install.ts";
+import unitFunctions from "../install/unit-functions.sh" with { type: "text" };
+import type { LayoutUpgrade } from "../layouts/layout.ts";
+import { shellText } from "../../ssh/shell-text.ts";
+import startFile from "./start-upgrade.sh" with { type: "text" };
+import runnerFile from "./upgrade-runner.sh" with { type: "text" };
+
+/** What one node is upgraded with. */
+export interface UpgradeSource {
+  /** URL of the bootstrap server. */
+  readonly url: string;
+  /** The node's script, below that URL. */
+  readonly script: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+const bootstrapSeconds = 5 * 60;
+const reportSeconds = 60;
+
+/** The script that the upgrade unit runs. Its status and log outlive it and a reboot. */
+export const upgradeRunner = (upgrade: LayoutUpgrade, role: Role, { url, script, from }: UpgradeSource): string =>
+  runnerText(
+    url,
+    installPaths.upgradeLog,
+    shellText(runnerFile, {
+      STATUS_FILE: installPaths.upgradeStatus,
+      SCRIPT: script,
+      SCRIPT_ARGUMENTS: upgrade.scriptArguments(role).join(" "),
+      SCRIPT_FILE: `${installPaths.folder}/upgrade-script.sh`,
+      OLD_VERSION: from,
+      UNIT: installUnits.upgrade,
+      BOOTSTRAP_SECONDS: bootstrapSeconds,
+      REPORT_SECONDS: reportSeconds,
+    }),
+  );
+
+export const startUpgradeScript = (upgrade: LayoutUpgrade, role: Role, source: UpgradeSource): string =>
+  shellText(startFile, {
+    FOLDER: installPaths.folder,
+    LOG_FILE: installPaths.upgradeLog,
+    STATUS_FILE: installPaths.upgradeStatus,
+    VERSIONS_FILE: installPaths.upgradeVersions,
+    VERSIONS: `${source.from}\n${source.to}`,
+    UNIT: installUnits.upgrade,
+    UNIT_FILE: unitFileOf(installUnits.upgrade),
+    RUNNER: installPaths.upgradeRunner,
+    RUNNER_TEXT: upgradeRunner(upgrade, role, source),
+  }) + shellText(unitFunctions);
+
+/** Starts the upgrade of a node, which continues by itself. */
+export const startUpgrade = (upgrade: LayoutUpgrade, source: UpgradeSource): Phase => ({
+  title: "Start upgrade",
+  run: async ({ connection, node, reference }, signal) => {
+    await runRemoteScript(
+      connection,
+      {
+        name: "e2e-start-upgrade",
+        text: startUpgradeScript(upgrade, node.role, source),
+        arguments: [],
+        limitMs: 120_000,
+        task: "starting the upgrade",
+        failure: `${reference}: cannot start the upgrade`,
+        errorId: "upgrade-failed",
+      },
+      signal,
+    );
+  },
+});

@@ -1,0 +1,129 @@
+import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
+import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import { outside } from "../../outside-text.ts";
+import { outsideLine } from "../../system/printable.ts";
+import { poll } from "../../system/retry.ts";
+import { ruleOf, waits } from "../../system/waits.ts";
+import { installPaths } from "../install-paths.ts";
+import type { Installation } from "../install/steps.ts";
+import { runPhase } from "../install/phase.ts";
+import { prepareNode } from "../install/prepare/prepare-node.ts";
+import type { Layout, LayoutUpgrade } from "../layouts/layout.ts";
+import { type MachineWatch, askNode } from "../readiness/ask-nodes.ts";
+import { type NodeVersion, readNodeVersion } from "./node-version.ts";
+import { type UpgradeSource, startUpgrade } from "./start-upgrade.ts";
+
+/** What a node that is being upgraded is observed with. */
+export interface NodeObserver {
+  readonly watch: MachineWatch;
+  /** Shows what the upgrade waits for on this node; empty: nothing any more. */
+  readonly waiting: (node: NodeRecord, reason: string) => void;
+  /** Called when it is known which version the node has. */
+  readonly seen: (node: NodeRecord, version: string) => void;
+}
+
+export interface UpgradeNode extends NodeObserver {
+  readonly node: NodeRecord;
+  readonly layout: Layout & { readonly upgrade: LayoutUpgrade };
+  readonly source: UpgradeSource;
+  /** Whether its script runs. Otherwise the node has the version, and only its check must pass. */
+  readonly runsScript: boolean;
+}
+
+/** How long a node's check may fail after its upgrade. */
+const checkLimitMs = 10 * 60_000;
+const answerLimitMs = 60_000;
+const lookPauseMs = 400;
+
+/**
+ * Upgrades one node, and resolves when its check has passed twice. If this is interrupted, the node goes on by itself. Fails as `upgrade-failed`, as
+ * `machine-failed` if the machine has ended, and as the connection does.
+ */
+export async function upgradeNode(
+  installation: Installation,
+  request: UpgradeNode,
+  signal: AbortSignal,
+): Promise<void> {
+  const { node, source, runsScript, waiting } = request;
+  using step = installation.runtime.progress.start("Upgrade", nodeReference(node));
+  if (runsScript) await runUpgrade(installation, request, signal);
+  await untilReady(installation, request, signal);
+  waiting(node, "");
+  step.done(`now has version ${outside(source.to)}`);
+}
+
+async function runUpgrade(installation: Installation, request: UpgradeNode, signal: AbortSignal): Promise<void> {
+  const { node, layout, source, seen } = request;
+  const { plan, runtime } = installation;
+  // Its services run: what they occupy is no obstacle.
+  if (layout.upgrade.preparesNodes)
+    await runPhase(prepareNode({ ...layout, conditions: () => [] }, plan), node, runtime, signal);
+  await runPhase(startUpgrade(layout.upgrade, source), node, runtime, signal);
+  const after = await untilUpgradeEnds(installation, request, signal);
+  seen(node, after.version);
+  if (after.upgrade.state !== "succeeded") throw upgradeFailed(node, failureOf(after), after.upgrade.log);
+  if (after.version !== source.to) throw upgradeFailed(node, wrongVersion(after.version), []);
+}
+
+const failureOf = ({ upgrade }: NodeVersion): string => upgrade.reason || "its upgrade was interrupted";
+const wrongVersion = (version: string): string =>
+  `its upgrade script succeeded, but the node still has version ${outside(version)}`;
+
+/** Resolves when no upgrade runs on the node. A node that doesn't answer, because it restarts, is waited for. */
+export async function untilUpgradeEnds(
+  { runtime }: Pick<Installation, "runtime">,
+  { node, watch, waiting }: Pick<UpgradeNode, "node" | "watch" | "waiting">,
+  signal: AbortSignal,
+): Promise<NodeVersion> {
+  const state = { isSilent: false };
+  const look = async (inner: AbortSignal): Promise<NodeVersion | undefined> => {
+    await watch.current(state.isSilent, inner);
+    try {
+      const found = await readNodeVersion(node, runtime.connections, inner);
+      state.isSilent = false;
+      if (found.upgrade.state !== "running") return found;
+      waiting(node, "its upgrade script is running");
+    } catch (error) {
+      inner.throwIfAborted();
+      if (!isSilence(error)) throw error;
+      state.isSilent = true;
+      waiting(node, `it does not answer: ${messageOf(error)}`);
+    }
+    return undefined;
+  };
+  return poll(look, { clock: runtime.clock, pauseMs: waits.nodeUpgrade.pauseMs }, signal);
+}
+
+const isSilence = (error: unknown): boolean =>
+  hasErrorId(error, "deadline-passed") || (error instanceof ClusterError && error.transient);
+
+async function untilReady(
+  { runtime }: Installation,
+  { node, watch, waiting }: UpgradeNode,
+  signal: AbortSignal,
+): Promise<void> {
+  const { connections, clock } = runtime;
+  const state = { isSilent: false, reason: "" };
+  const look = async (inner: AbortSignal): Promise<true | undefined> => {
+    await watch.current(state.isSilent, inner);
+    const question = { connections, clock, limitMs: answerLimitMs, looks: 2, lookPauseMs };
+    const { verdict, report } = await askNode(node, question, inner);
+    state.isSilent = report === undefined;
+    if (verdict.kind === "ready") return true;
+    if (verdict.kind === "failed") throw upgradeFailed(node, verdict.reason, verdict.log);
+    state.reason = verdict.reason;
+    waiting(node, verdict.reason);
+    return undefined;
+  };
+  const rule = { ...ruleOf({ ...waits.nodeUpgrade, limitMs: checkLimitMs }, clock) };
+  if ((await poll(look, rule, signal)) === undefined) throw upgradeFailed(node, state.reason, []);
+}
+
+function upgradeFailed(node: Pick<NodeRecord, "role" | "index">, reason: string, log: readonly string[]): ClusterError {
+  const reference = nodeReference(node);
+  const tail = log.length === 0 ? [] : ["The last lines of its log:", ...log.map((line) => `  ${outsideLine(line)}`)];
+  return new ClusterError("upgrade-failed", [`The upgrade failed on ${reference}: ${reason}.`, ...tail].join("\n"), {
+    hint: `The whole log is ${installPaths.upgradeLog} on that node.`,
+    facts: { node: reference, reason, log },
+  });
+}

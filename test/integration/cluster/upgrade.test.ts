@@ -1,0 +1,164 @@
+/** An upgrade of a small cluster whose machines are folders. */
+import { describe, expect, test } from "bun:test";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Role } from "../../../src/model/cluster-record.ts";
+import { type Clock, systemClock } from "../../../src/system/runtime.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { machinesLack } from "../../support/install-machine.ts";
+import { until } from "../../support/until.ts";
+import { type UpgradeMachines, upgradeMachines } from "../../support/upgrade-machines.ts";
+
+const three: readonly Role[] = ["master", "agent", "agent"];
+const begins = async ({ events }: UpgradeMachines): Promise<readonly string[]> =>
+  (await events()).filter((line) => line.startsWith("begin ")).map((line) => line.slice("begin ".length));
+
+/** A clock that runs three hundred times as fast. */
+const fastClock: Clock = {
+  now: () => Date.now() * 300,
+  sleep: async (ms, signal) => systemClock.sleep(ms / 300, signal),
+};
+
+describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here"})`, () => {
+  test("goes from node to node, each of which is checked before the next one begins", async () => {
+    await using all = await upgradeMachines(["master", "master", "agent", "public_agent"]);
+    const { version, upgraded } = await all.upgrade();
+    expect({ version, upgraded }).toEqual({
+      version: "2.0",
+      upgraded: ["master_0", "master_1", "agent_0", "public_agent_0"],
+    });
+    expect(await all.events()).toEqual(
+      upgraded.flatMap((node) => [`begin ${node}`, `end ${node}`, `check ${node}`, `check ${node}`]),
+    );
+    expect(await all.versions()).toEqual(["2.0", "2.0", "2.0", "2.0"]);
+    const [first] = all.machines.machines;
+    await until(
+      "the server has ended",
+      async () => !(await Bun.file(join(first!.folder, "var/lib/cluster-e2e/bootstrap-server.py")).exists()),
+    );
+    expect(await Bun.file(join(first!.folder, "var/lib/cluster-e2e/upgrade/artifact.sh")).exists()).toBe(false);
+    expect(await first!.read("var/lib/cluster-e2e/installer/genconf/config.yaml")).toContain("0".repeat(32));
+    expect(await first!.read("var/lib/cluster-e2e/upgrade.versions")).toBe("1.0\n2.0\n");
+    expect(JSON.stringify(first!.commands)).not.toContain("hunter2");
+  }, 60_000);
+
+  test("upgrades several agents at once, but never two masters", async () => {
+    await using all = await upgradeMachines(["master", "master", "agent", "agent"]);
+    await all.upgrade({ parallel: 2, script: "sleep 0.5" });
+    const events = (await all.events()).filter((line) => !line.startsWith("check "));
+    expect(events.slice(0, 4)).toEqual(["begin master_0", "end master_0", "begin master_1", "end master_1"]);
+    expect(events.slice(4, 6).toSorted()).toEqual(["begin agent_0", "begin agent_1"]);
+  }, 60_000);
+
+  test("does nothing if all nodes have the version", async () => {
+    await using all = await upgradeMachines(three);
+    expect(await all.upgrade({ version: "1.0" })).toMatchObject({ version: "1.0", upgraded: [] });
+    expect(await all.events()).toEqual([""]);
+  }, 60_000);
+
+  test("stops where a script fails, says what each node has, and continues there", async () => {
+    await using all = await upgradeMachines(three);
+    const script = '[ "$node" != agent_0 ] || { echo "no space left"; exit 3; }';
+    const failure = await failureOf(all.upgrade({ script }));
+    expect(failure.id).toBe("upgrade-failed");
+    expect(failure.message).toBe(
+      "The upgrade failed on agent_0: its upgrade script exited with status 3.\nThe last lines of its log:\n  no space left\n" +
+        "Version 2.0: master_0. Version 1.0: agent_0, agent_1.",
+    );
+    expect(failure.hint).toContain("continues with the nodes that lack 2.0");
+    expect(failure.facts).toMatchObject({
+      node: "agent_0",
+      versions: { master_0: "2.0", agent_0: "1.0", agent_1: "1.0" },
+    });
+    expect((await all.upgrade()).upgraded).toEqual(["agent_0", "agent_1"]);
+    expect(await begins(all)).toEqual(["master_0", "agent_0", "agent_0", "agent_1"]);
+    expect(await all.versions()).toEqual(["2.0", "2.0", "2.0"]);
+  }, 60_000);
+
+  test("an interrupted one goes on by itself on its node, and the next run waits for it", async () => {
+    await using all = await upgradeMachines(three);
+    const gate = join(all.cluster.directory, "gate");
+    const stop = new AbortController();
+    const script = `[ "$node" != agent_0 ] || until [ -e ${gate} ]; do sleep 0.05; done`;
+    const running = failureOf(all.upgrade({ script, signal: stop.signal }));
+    await until("agent_0 is at work", async () => (await begins(all)).includes("agent_0"));
+    const reason = new Error("interrupted");
+    stop.abort(reason);
+    expect((await running) as Error).toBe(reason);
+    const said = "Version 2.0: master_0. Version 1.0: agent_0, agent_1. The upgrade of agent_0 may go on by itself.";
+    expect(all.told.told).toContain(`${said} Run the same command again to continue.`);
+    const again = all.upgrade();
+    await systemClock.sleep(300, new AbortController().signal);
+    await Bun.write(gate, "");
+    expect((await again).upgraded).toEqual(["agent_1"]);
+    expect(await begins(all)).toEqual(["master_0", "agent_0", "agent_1"]);
+  }, 60_000);
+
+  test("a node whose check doesn't pass ends it, and is checked again by the next run", async () => {
+    await using all = await upgradeMachines(["master", "agent"]);
+    const [master] = all.machines.machines;
+    await master!.write("unready", "");
+    const failure = await failureOf(all.upgrade({ clock: fastClock, timeoutMs: 3_600_000 }));
+    expect(failure).toMatchObject({ id: "upgrade-failed" });
+    expect(failure.message).toBe(
+      "The upgrade failed on master_0: its check says: the disk is full.\nVersion 2.0: master_0. Version 1.0: agent_0.",
+    );
+    await rm(join(master!.folder, "unready"));
+    expect((await all.upgrade()).upgraded).toEqual(["agent_0"]);
+    expect(await begins(all)).toEqual(["master_0", "agent_0"]);
+  }, 60_000);
+
+  test("a time limit says what it was waiting for", async () => {
+    await using all = await upgradeMachines(["master"]);
+    const failure = await failureOf(all.upgrade({ script: "sleep 60", timeoutMs: 4000 }));
+    expect(failure.id).toBe("deadline-passed");
+    expect(failure.message).toContain(
+      "It was still waiting for master_0: its upgrade script is running.\nVersion 1.0: master_0. The upgrade of master_0 may go on by itself.",
+    );
+  }, 60_000);
+
+  test("a script that changes nothing has failed", async () => {
+    await using all = await upgradeMachines(["master"]);
+    const failure = await failureOf(all.upgrade({ script: "exit 0" }));
+    expect(failure.message).toStartWith(
+      "The upgrade failed on master_0: its upgrade script succeeded, but the node still has version 1.0.",
+    );
+  }, 60_000);
+
+  test.each([
+    ["a release without upgrades", { head: "# variant: oss" }, "bad-usage", "cannot upgrade a running cluster"],
+    ["another variant", { head: "# variant: ee" }, "variant-mismatch", "is the enterprise variant"],
+    ["a folder's artifact without upgrade", { head: folderHead("") }, "bad-usage", "has no program named upgrade"],
+    ["another layout", { head: folderHead("# upgrade: yes\n") }, "artifact-invalid", "other paths"],
+  ] as const)(
+    "refuses %s before anything is touched",
+    async (_, changes, id, text) => {
+      await using all = await upgradeMachines(["master"]);
+      const failure = await failureOf(all.upgrade(changes));
+      expect(failure).toMatchObject({ id, message: expect.stringContaining(text) });
+      expect(all.machines.machines[0]!.commands.filter((line) => !/e2e-(node-version|secrets)/.test(line))).toEqual([]);
+    },
+    60_000,
+  );
+
+  test("refuses nodes on which nothing is installed, a configuration that is gone, or one that the artifact refuses", async () => {
+    await using all = await upgradeMachines(["master", "agent"]);
+    const [master, agent] = all.machines.machines;
+    const refused = async () => failureOf(all.upgrade());
+    await master!.write("var/lib/cluster-e2e/installer/genconf/config.yaml", 'superuser: "you"\n');
+    expect(await refused()).toMatchObject({
+      id: "configuration-refused",
+      message: expect.stringContaining("superuser: must be set"),
+      hint: expect.stringContaining("Change it there"),
+    });
+    await rm(join(master!.folder, "var/lib/cluster-e2e/installer/genconf/config.yaml"));
+    expect(await refused()).toMatchObject({ id: "not-installed", message: expect.stringContaining("config.yaml") });
+    await rm(join(agent!.folder, "opt/mesosphere/etc/dcos-version.json"));
+    expect(await refused()).toMatchObject({ id: "not-installed", message: expect.stringContaining("agent_0") });
+    expect(await all.events()).toEqual([""]);
+  }, 60_000);
+});
+
+function folderHead(more: string): string {
+  return `# variant: none\n# platform: {"name": "meter", "version": "1.0"}\n${more}`;
+}
