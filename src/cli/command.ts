@@ -1,6 +1,6 @@
-import type { Context } from "./context.ts";
-import type { Arguments, Options, ValuesOf } from "./options/option.ts";
-import type { Problems } from "./options/problems.ts";
+import type { Clock, Progress } from "../system/runtime.ts";
+import type { Arguments, Invocation, Options, ValuesOf } from "./options/option.ts";
+import type { NameFlags, Problems } from "./options/problems.ts";
 
 /** The input of `run`: the values of arguments and options in one object. */
 type Input<Positionals, Declared> = ValuesOf<Positionals> & ValuesOf<Declared>;
@@ -72,3 +72,83 @@ export function defineCommand<const Positionals extends Arguments, const Declare
 ): Command<Positionals, Declared> {
   return command;
 }
+
+/** Everything a command may use of the process it runs in. */
+export interface Context extends Invocation {
+  readonly programName: string;
+  /** Replaces neutral option names with flags in texts from lower layers. Errors and progress messages are converted automatically. */
+  readonly nameFlags: NameFlags;
+  readonly clock: Clock;
+  /** Names of the variables that control Bun itself and were set at the start. They aren't in `environment`. */
+  readonly runtimeVariables: readonly string[];
+  /** Aborted by the first SIGINT, SIGTERM or SIGHUP. Its reason is an `Interrupted`. */
+  readonly signal: AbortSignal;
+  /** Everything users are told while the command runs, on stderr. */
+  readonly progress: Progress;
+  /** The only way to stdout. */
+  readonly output: Output;
+  readonly stdin: Answers;
+  readonly isTerminal: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
+  /** The number of times `-v` was given. */
+  readonly verbosity: number;
+  /**
+   * Removes variables from the process itself, for a program that is started by a package and inherits all of them. `environment` keeps them.
+   */
+  dropVariables(isNeeded: (name: string) => boolean): void;
+  /**
+   * Registers a description that a second interrupt prints just before the program exits at once: what is left behind, and when it ends by itself. An
+   * empty text prints nothing. Dispose of it once nothing would be left behind.
+   */
+  onAbandon(describe: () => string): Disposable;
+  /** From now on any failure, including a bug, ends the program with this exit code (`run` after connecting: 255). */
+  failuresExitWith(exitCode: number): void;
+}
+
+export interface Output {
+  /** The value of `--output`, or "text" if the command has no such option. */
+  readonly format: string;
+  /**
+   * Sets the command's result; call it once. Text is written at once: a missing final newline is added, and an empty text writes nothing. JSON is
+   * written when the command has ended, with `schemaVersion`, and with `error` if the command failed after all.
+   */
+  result(result: Result): void;
+}
+
+export interface Result {
+  /** The text for people and pipes, written to stdout in every format except "json". */
+  readonly text: string;
+  /** Keys are camelCase. Dates become ISO texts; absent and undefined members are left out. */
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** The user's input while a command runs. */
+export interface Answers {
+  /** Asks a yes-or-no question. Anything except yes means no, as does the end of stdin. Use it only on terminals: elsewhere nobody can answer. */
+  confirm(question: string, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Reads a secret that the user gives as "-". On a terminal it asks without showing the input. Otherwise it reads one line of stdin and leaves the
+   * rest to the next reader. The answer is hidden (`Progress.hide`) before it is returned. Throws `bad-usage` if stdin ends before a line begins.
+   */
+  readSecret(prompt: string, signal: AbortSignal): Promise<string>;
+}
+
+/** The reason for aborting `Context.signal`. */
+export class Interrupted extends Error {
+  override readonly name = "Interrupted";
+  readonly signalName: "SIGINT" | "SIGTERM" | "SIGHUP";
+
+  constructor(signalName: "SIGINT" | "SIGTERM" | "SIGHUP") {
+    super(`Interrupted by ${signalName}`);
+    this.signalName = signalName;
+  }
+}
+
+/** The parts of the process that the program uses. bin passes them in, so that nothing else uses the global. */
+export type ProcessLike = Pick<
+  NodeJS.Process,
+  "argv" | "env" | "cwd" | "pid" | "kill" | "on" | "off" | "stdin" | "stdout" | "stderr"
+> & {
+  exitCode?: number | string | null | undefined;
+  /** Node's own parts, by name. */
+  binding?(name: "tty_wrap"): { isTTY?(descriptor: number): boolean };
+};

@@ -1,12 +1,11 @@
 import type { Command, Program } from "./command.ts";
 import { helpOption, licensesOption, versionOption } from "./help/describe.ts";
 import type { Argument, Option } from "./options/option.ts";
-import { givenReplacementOf } from "./options/replaced.ts";
-import { type Words, readWords, textsOf } from "./options/words.ts";
+import { givenReplacementOf, type Words, readWords, textsOf } from "./options/parse.ts";
 
 /** The answer to a shell about the word at the cursor. */
 export interface Offer {
-  /** The format is described in completion-script.ts. */
+  /** The format is described in completion-command.ts. */
   readonly lines: readonly string[];
   /** A command line of this program. Each line that it prints is also a candidate. */
   readonly command?: readonly string[];
@@ -19,17 +18,15 @@ const cursor = "\0";
 export function completionOffer(program: Program, argv: readonly string[]): Offer {
   const [shell, ...typed] = argv;
   const [name = "", ...words] = shell === "bash" ? rejoin(typed) : typed;
-  if (words.length === 0) return commandOffer(program);
+  if (words.length === 0) {
+    const commands = program.commands.map((command) => `${command.name}\t${command.summary}`);
+    return { lines: ["words", ...commands, ...[helpOption, versionOption, licensesOption].flatMap(flagLines)] };
+  }
   const command = program.commands.find((each) => each.name === name);
   return command === undefined ? nothing : wordOffer(program, command, words);
 }
 
 const nothing: Offer = { lines: ["words"] };
-
-function commandOffer(program: Program): Offer {
-  const commands = program.commands.map((command) => `${command.name}\t${command.summary}`);
-  return { lines: ["words", ...commands, ...[helpOption, versionOption, licensesOption].flatMap(flagLines)] };
-}
 
 function wordOffer(program: Program, command: Command, words: readonly string[]): Offer {
   const options = [...Object.values(command.options), helpOption];

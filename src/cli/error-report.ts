@@ -2,9 +2,8 @@ import { ClusterError, messageOf } from "../errors.ts";
 import { outside } from "../outside-text.ts";
 import { messageBlock } from "../system/printable.ts";
 import { version } from "../version.ts";
-import type { Program } from "./command.ts";
-import { Interrupted } from "./context.ts";
-import { flagNames } from "./options/flag-names.ts";
+import { type Program, Interrupted } from "./command.ts";
+import { flagNames } from "./options/problems.ts";
 
 /** A report of one failure in every output form. */
 export interface ErrorReport {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { messageOf } from "../errors.ts";
-import { Interrupted, type ProcessLike } from "./context.ts";
+import { Interrupted, type ProcessLike } from "./command.ts";
 
 type SignalName = Interrupted["signalName"];
 

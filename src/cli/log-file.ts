@@ -17,11 +17,7 @@ const fullNotice = "(This log is full.)\n";
 export class LogFile {
   readonly #clock: Clock;
   readonly #early: { readonly lines: string[]; characters: number } = { lines: [], characters: 0 };
-  readonly #target: { path: string | undefined; descriptor: number | undefined; bytes: number } = {
-    path: undefined,
-    descriptor: undefined,
-    bytes: 0,
-  };
+  readonly #target: { path?: string; descriptor?: number | undefined; bytes: number } = { bytes: 0 };
 
   constructor(clock: Clock) {
     this.#clock = clock;

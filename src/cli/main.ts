@@ -1,7 +1,6 @@
 import { version } from "../version.ts";
-import type { Program } from "./command.ts";
+import type { Program, ProcessLike } from "./command.ts";
 import { preparedHelpName } from "./help/prepared-help-name.ts";
-import type { ProcessLike } from "./context.ts";
 
 /**
  * Runs the program that the process was started as. An executable only calls `await runProgram(load, process)`. It never throws and never ends the

@@ -3,25 +3,18 @@ import { Masker } from "../system/masker.ts";
 import { shownText } from "../system/printable.ts";
 import { disableCoreDumps } from "../system/processes/core-dumps.ts";
 import { version } from "../version.ts";
-import type { Command, Program } from "./command.ts";
-import type { ProcessLike } from "./context.ts";
+import type { Command, ProcessLike, Program } from "./command.ts";
 import { type ErrorReport, reportError } from "./error-report.ts";
 import { helpOption, licensesOption, versionOption } from "./help/describe.ts";
 import { commandHelp } from "./help/help.ts";
 import { helpWidth } from "./help/prepared-help.ts";
-import { flagNames } from "./options/flag-names.ts";
-import { parseCommandLine } from "./options/parse.ts";
-import { Problems, nearest } from "./options/problems.ts";
-import { readWords } from "./options/words.ts";
-import { type Session, type SessionParts, openSession } from "./session.ts";
+import { parseCommandLine, readWords } from "./options/parse.ts";
+import { Problems, flagNames, nearest } from "./options/problems.ts";
+import { type Run, type Session, openSession } from "./session.ts";
 import { Terminal } from "./terminal.ts";
 
 /** These variables make any Bun executable run other code or behave as Bun itself, so no child may inherit them. */
 const scrubbed = ["BUN_OPTIONS", "BUN_BE_BUN"];
-
-interface Run extends Omit<SessionParts, "format" | "verbosity"> {
-  readonly areDumpsDisabled: boolean;
-}
 
 /** Handles everything except the answers that main gives at once. `argv` holds at least one word. */
 export async function runCommandLine(program: Program, argv: readonly string[], host: ProcessLike): Promise<void> {
@@ -31,15 +24,8 @@ export async function runCommandLine(program: Program, argv: readonly string[], 
   for (const name of scrubbed) delete host.env[name];
   const areDumpsDisabled = await disableCoreDumps();
   const invocation = { cwd: host.cwd(), environment: { ...host.env } };
-  const run: Run = {
-    program,
-    host,
-    terminal: new Terminal(host),
-    masker: new Masker(),
-    invocation,
-    runtimeVariables,
-    areDumpsDisabled,
-  };
+  const [terminal, masker] = [new Terminal(host), new Masker()];
+  const run: Run = { program, host, terminal, masker, invocation, runtimeVariables, areDumpsDisabled };
   try {
     await runSelected(selectCommand(program, argv), argv.slice(1), run);
   } catch (error) {
@@ -74,7 +60,7 @@ function selectCommand(program: Program, argv: readonly string[]): Command {
 }
 
 async function runSelected(command: Command, argv: readonly string[], run: Run): Promise<void> {
-  const { program, host, terminal, masker, invocation, runtimeVariables } = run;
+  const { program, host, terminal, masker, invocation } = run;
   const problems = new Problems(`${program.name} ${command.name} --help`, flagNames(program));
   const hide = (secret: string): void => masker.hide(secret);
   const { isHelpWanted, values } = await parseCommandLine(command, argv, { invocation, problems, hide });
@@ -86,16 +72,7 @@ async function runSelected(command: Command, argv: readonly string[], run: Run):
   const { output, verbose } = values;
   const format = typeof output === "string" ? output : "text";
   const verbosity = typeof verbose === "number" ? verbose : 0;
-  const session = await openSession({
-    program,
-    host,
-    terminal,
-    masker,
-    invocation,
-    runtimeVariables,
-    format,
-    verbosity,
-  });
+  const session = await openSession({ ...run, format, verbosity });
   // The words of the command line are left out: values of --env and similar options may be secrets.
   session.log.write(`${program.name} ${command.name} (version ${version})`);
   if (!run.areDumpsDisabled) session.progress.detail(1, "Cannot disable core dumps: a crash may write secrets to one");

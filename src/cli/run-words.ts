@@ -1,8 +1,7 @@
-import type { Program } from "./command.ts";
-import { completeWord } from "./completion-script.ts";
+import type { Program, ProcessLike } from "./command.ts";
+import { completeWord } from "./completion-command.ts";
 import { programHelp } from "./help/help.ts";
 import { helpWidth } from "./help/prepared-help.ts";
-import type { ProcessLike } from "./context.ts";
 
 /** What runs a program's words needs of the process. `print` writes text and a newline, without touching the process's streams. */
 interface Host {

@@ -1,13 +1,11 @@
 import type { Masker } from "../system/masker.ts";
 import { systemClock } from "../system/runtime.ts";
-import type { Program } from "./command.ts";
-import type { Context, ProcessLike } from "./context.ts";
+import type { Context, ProcessLike, Program } from "./command.ts";
 import { Interrupts } from "./interrupts.ts";
 import { LogFile } from "./log-file.ts";
-import { flagNames } from "./options/flag-names.ts";
 import type { Invocation } from "./options/option.ts";
-import type { Terminal } from "./terminal.ts";
-import { answers } from "./terminal/answers.ts";
+import { flagNames } from "./options/problems.ts";
+import { type Terminal, answers } from "./terminal.ts";
 import { type Colours, OutputWriter, isColoured, isLive, loadColours, noColours } from "./terminal/output-writer.ts";
 import { TerminalProgress } from "./terminal/terminal-progress.ts";
 
@@ -24,13 +22,18 @@ export interface Session {
   readonly failureExitCode: { current: number | undefined };
 }
 
-export interface SessionParts {
+/** One run of the program, before it has read the command's options. */
+export interface Run {
   readonly program: Program;
   readonly host: ProcessLike;
   readonly terminal: Terminal;
   readonly masker: Masker;
   readonly invocation: Invocation;
   readonly runtimeVariables: readonly string[];
+  readonly areDumpsDisabled: boolean;
+}
+
+interface SessionParts extends Run {
   /** The value of `--output`. */
   readonly format: string;
   /** The number of times `-v` was given. */
@@ -63,7 +66,11 @@ export async function openSession(parts: SessionParts): Promise<Session> {
     progress,
     output,
     stdin: openStdin(parts, progress, interrupts),
-    isTerminal: terminals(parts.terminal),
+    isTerminal: {
+      stdin: parts.terminal.isTerminal("stdin"),
+      stdout: parts.terminal.isTerminal("stdout"),
+      stderr: parts.terminal.isTerminal("stderr"),
+    },
     verbosity: parts.verbosity,
     dropVariables: (isNeeded) => {
       for (const name of Object.keys(parts.host.env)) if (!isNeeded(name)) delete parts.host.env[name];
@@ -119,12 +126,4 @@ function openStdin(
     hide: (secret) => masker.hide(secret),
     onAbandon: (undo) => interrupts.onAbandon(undo),
   });
-}
-
-function terminals(terminal: Terminal): Context["isTerminal"] {
-  return {
-    stdin: terminal.isTerminal("stdin"),
-    stdout: terminal.isTerminal("stdout"),
-    stderr: terminal.isTerminal("stderr"),
-  };
 }

@@ -4,7 +4,7 @@ import { ClusterError, messageOf, quoted } from "../errors.ts";
 import { type ClusterRecord, nodeReference } from "../model/cluster-record.ts";
 import { parseClusterId, parseCreationId, parseRegion } from "../model/parse-values.ts";
 import { parseKey } from "../ssh/keys.ts";
-import { hostName, knownHostsText, parseKnownHosts } from "../ssh/known-hosts.ts";
+import { hostName, knownHostsText, parseKnownHosts } from "../ssh/openssh-files.ts";
 import { type CreationFiles, creationFiles } from "../store/creation-folder.ts";
 import { isMapping, object } from "../model/reader.ts";
 import { errorCode, isFileOrAbsent, writePrivateFile } from "../system/files/private-file.ts";

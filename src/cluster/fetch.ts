@@ -2,7 +2,7 @@ import { constants, mkdir, rename, stat } from "node:fs/promises";
 import { basename, dirname, join, posix, resolve } from "node:path";
 import { ClusterError, messageOf, quoted } from "../errors.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
-import { type SessionSettings, renderSessionScript } from "../ssh/session/session-script.ts";
+import { type SessionSettings, renderSessionScript } from "../ssh/session/session-line.ts";
 import { shellText } from "../ssh/shell-text.ts";
 import { type Checked, problem } from "../system/checked.ts";
 import { errorCode, isAccessible, temporaryFolder } from "../system/files/private-file.ts";

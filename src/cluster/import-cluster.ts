@@ -3,7 +3,7 @@ import { ClusterError, hasErrorId, messageOf } from "../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
 import { targetOf } from "../ssh/connection/connection.ts";
 import { openConnection } from "../ssh/connection/open-connection.ts";
-import { hostName, knownHostsText, parseKnownHosts } from "../ssh/known-hosts.ts";
+import { hostName, knownHostsText, parseKnownHosts } from "../ssh/openssh-files.ts";
 import { assertOwnFolder, creationFiles, makeCreationFolder } from "../store/creation-folder.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import { errorCode, writePrivateFile } from "../system/files/private-file.ts";

@@ -8,7 +8,7 @@ import type { Layout } from "../platform/layouts/layout.ts";
 import { type Login, loginVariables, testEnvironment } from "../platform/test-environment.ts";
 import { firstToAnswer } from "../ssh/connection/connection-pool.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
-import type { SessionScript, SessionSettings } from "../ssh/session/session-script.ts";
+import type { SessionScript, SessionSettings } from "../ssh/session/session-line.ts";
 import { type Session, type SessionEnd, startSession } from "../ssh/session/session.ts";
 import { type SessionRequest, findSsh } from "../ssh/session/ssh-process.ts";
 import { creationFiles } from "../store/creation-folder.ts";
@@ -23,7 +23,7 @@ import {
   withAdvice,
 } from "./connections.ts";
 import { type FetchRequest, type FetchSource, fetchFiles } from "./fetch.ts";
-import { findNode } from "./node-reference.ts";
+import { findNode } from "./find-cluster.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
 export interface RunRequest {

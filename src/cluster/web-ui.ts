@@ -11,7 +11,7 @@ import { layouts } from "../platform/layouts/find-layout.ts";
 import type { Layout } from "../platform/layouts/layout.ts";
 import { askNode } from "../platform/readiness/ask-nodes.ts";
 import { type NodeReport, hasTls, reportedLayout } from "../platform/readiness/node-question.ts";
-import { createKnownHosts } from "../ssh/known-hosts.ts";
+import { createKnownHosts } from "../ssh/openssh-files.ts";
 import { creationFiles } from "../store/creation-folder.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { assertKeyIsHere, openMaskedConnections } from "./connections.ts";

@@ -1,7 +1,6 @@
 import type { BackendKind } from "../backend/contract.ts";
-import { namingFlags } from "../cli/options/flag-names.ts";
-import { option } from "../cli/options/option.ts";
-import type { Invocation, Option, Options } from "../cli/options/option.ts";
+import { namingFlags } from "../cli/options/problems.ts";
+import { option, type Invocation, type Option, type Options } from "../cli/options/option.ts";
 import type { BackendOption } from "../model/option-schema.ts";
 
 /** The program of a backend. */

@@ -1,12 +1,10 @@
-import type { Backend } from "../backend/contract.ts";
-import { defineCommand } from "../cli/command.ts";
-import type { Context } from "../cli/context.ts";
+import type { Backend, BackendKind } from "../backend/contract.ts";
+import { defineCommand, type Context } from "../cli/command.ts";
 import { flag } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { plainLine } from "../system/printable.ts";
-import type { BackendKind } from "../backend/contract.ts";
 import { placeOptions } from "./backend-options.ts";
 import { clusterIdIfGiven, orDefaultClusterId } from "./options.ts";
 

@@ -1,4 +1,4 @@
-import type { Context } from "../cli/context.ts";
+import type { Context } from "../cli/command.ts";
 import type { FetchRequest } from "../cluster/fetch.ts";
 import { findCluster } from "../cluster/find-cluster.ts";
 import { runOnCluster } from "../cluster/run-on-cluster.ts";

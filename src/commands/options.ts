@@ -1,7 +1,6 @@
-import { BadValue, flag, option, whileOptionsAreRead } from "../cli/options/option.ts";
+import { BadValue, type Invocation, flag, option, whileOptionsAreRead } from "../cli/options/option.ts";
 import { duration, value } from "../cli/options/value-types.ts";
-import type { Invocation } from "../cli/options/option.ts";
-import { clusterIdProblem } from "../cluster/cluster-id.ts";
+import { clusterIdProblem } from "../model/parse-values.ts";
 import type { Checkout } from "../platform/checkout/checkout.ts";
 
 const clusterIdTraits = {
@@ -27,7 +26,7 @@ export const node = (machineId: RegExp) =>
   option(
     value(async (given) => {
       // Loaded late: the parts of Bun that it needs take two thirds of a start's time.
-      const { nodeReferenceProblem } = await import("../cluster/node-reference.ts");
+      const { nodeReferenceProblem } = await import("../cluster/find-cluster.ts");
       const problem = nodeReferenceProblem(given, machineId);
       if (problem !== undefined) throw new BadValue(problem);
       return given;

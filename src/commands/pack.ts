@@ -1,9 +1,7 @@
 import { defineCommand } from "../cli/command.ts";
 import { argument, option } from "../cli/options/option.ts";
 import { directoryPath, outputFormat, path, verbose } from "../cli/options/value-types.ts";
-import { ClusterError } from "../errors.ts";
 import { outside } from "../outside-text.ts";
-import type { PlatformFolder } from "../platform/folder/read-folder.ts";
 
 export const packCommand = defineCommand({
   name: "pack",
@@ -28,7 +26,7 @@ export const packCommand = defineCommand({
     { words: "pack ./etcd --output-file /srv/www/etcd.sh", summary: "Write the artifact where a web server serves it" },
   ],
   run: async (input, context) => {
-    const [{ resolve }, { packFolder }, { readPlatformFolder }] = await Promise.all([
+    const [{ resolve }, { defaultName, notPackable, packFolder }, { readPlatformFolder }] = await Promise.all([
       import("node:path"),
       import("../platform/folder/pack.ts"),
       import("../platform/folder/read-folder.ts"),
@@ -43,17 +41,3 @@ export const packCommand = defineCommand({
     context.output.result({ text: file, data: { file, name, version, sizeBytes, sha256 } });
   },
 });
-
-function notPackable(problems: readonly string[]): ClusterError {
-  const [first = "", ...others] = problems;
-  const message =
-    others.length === 0 ? first : `${problems.length} problems:${problems.map((each) => `\n  ${each}`).join("")}`;
-  return new ClusterError("bad-usage", message, {
-    hint: "FOLDER must have platform.yaml, and the programs install and check.",
-    facts: { problems },
-  });
-}
-
-/** A version may have characters that no file name should have. */
-const defaultName = ({ facts: { name, version } }: PlatformFolder): string =>
-  `${name}-${version.replaceAll(/[^A-Za-z0-9._+~-]/g, "_")}.sh`;

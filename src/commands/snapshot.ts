@@ -1,11 +1,9 @@
-import type { Backend, SnapshotRecord } from "../backend/contract.ts";
-import { defineCommand } from "../cli/command.ts";
-import type { Context } from "../cli/context.ts";
+import type { Backend, SnapshotRecord, BackendKind } from "../backend/contract.ts";
+import { defineCommand, type Context } from "../cli/command.ts";
 import { argument, BadValue } from "../cli/options/option.ts";
 import { choice, outputFormat, value, verbose } from "../cli/options/value-types.ts";
 import { snapshotNameProblem } from "../model/parse-values.ts";
 import { tableText } from "./cluster-view.ts";
-import type { BackendKind } from "../backend/contract.ts";
 import { placeOptions } from "./backend-options.ts";
 import { clusterId } from "./options.ts";
 

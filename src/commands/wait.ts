@@ -1,5 +1,4 @@
-import { defineCommand } from "../cli/command.ts";
-import type { Context } from "../cli/context.ts";
+import { defineCommand, type Context } from "../cli/command.ts";
 import { option, type ValuesOf } from "../cli/options/option.ts";
 import { outputFormat, text, verbose } from "../cli/options/value-types.ts";
 import { timeLimit } from "../system/time-limit.ts";

@@ -58,7 +58,7 @@ export const readLogsOptions = (given: LogsOptions): LogsOptions => readArgument
 
 /**
  * Options that the library calls otherwise than the commands declare them, or doesn't have. The code below both names options as the commands do, in
- * backquotes; see cli/options/flag-names.ts for the command line.
+ * backquotes; see cli/options/problems.ts for the command line.
  */
 const libraryNames: ReadonlyMap<string, string> = new Map([
   ["extraConfig", "`clusterConfig`"],

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
 import type { Backend } from "../backend/contract.ts";
-import { clusterIdProblem } from "../cluster/cluster-id.ts";
 import { assertOwnKey, clusterKey, keyMissing, openConnections } from "../cluster/connections.ts";
 import { createCluster } from "../cluster/create.ts";
 import {
@@ -15,6 +14,7 @@ import { masterCounts, mostNodes, nodeCountProblem } from "../cluster/node-count
 import type { SnapshotName } from "../cluster/snapshots.ts";
 import { ClusterError } from "../errors.ts";
 import { type ClusterRecord, type Counts, type Variant, nodeCount, variants } from "../model/cluster-record.ts";
+import { clusterIdProblem } from "../model/parse-values.ts";
 import {
   type Shape,
   among,

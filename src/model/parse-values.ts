@@ -84,3 +84,9 @@ function pairOf(text: string): readonly [name: string, value: number] {
   const [name = "", value = ""] = text.split("=");
   return [name, Number(value)];
 }
+
+/** Returns what is wrong with a cluster id, or `undefined`. */
+export function clusterIdProblem(text: string): string | undefined {
+  if (parseClusterId(text) !== undefined) return undefined;
+  return `"${text}" is not a cluster id: use 1 to 63 letters, digits, "_", "." and "-", beginning with a letter or digit`;
+}

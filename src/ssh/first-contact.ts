@@ -7,7 +7,7 @@ import { hostKeyChanged } from "./connection/connection-errors.ts";
 import { type Connection, type Destination, targetOf } from "./connection/connection.ts";
 import { openConnection } from "./connection/open-connection.ts";
 import { readPublicKey } from "./keys.ts";
-import type { KnownHosts } from "./known-hosts.ts";
+import type { KnownHosts } from "./openssh-files.ts";
 import replaceHostKeyFile from "./replace-host-key.sh" with { type: "text" };
 import { shellText } from "./shell-text.ts";
 
@@ -145,7 +145,7 @@ async function replaceHostKey(
   const printed = { text: "" };
   const result = await connection.run(
     {
-      argv: ["sh", "-c", replaceHostKeyScript, "e2e-first-contact", folder, reload],
+      argv: ["sh", "-c", shellText(replaceHostKeyFile), "e2e-first-contact", folder, reload],
       sudo: true,
       stdin: switchOncePinned(),
       limitMs: replaceLimitMs,
@@ -175,14 +175,8 @@ function findPublicKey(text: string): Buffer | undefined {
 
 function notYetSwitched({ destination }: FirstContact): ClusterError {
   const { name } = targetOf(destination);
-  return new ClusterError(
-    "connection-failed",
-    `${name} still presented its first host key instead of the pinned one.`,
-    {
-      transient: true,
-      facts: { node: name },
-    },
-  );
+  const message = `${name} still presented its first host key instead of the pinned one.`;
+  return new ClusterError("connection-failed", message, { transient: true, facts: { node: name } });
 }
 
 function replacementFailed({ destination }: FirstContact, stderr: string, transient: boolean): ClusterError {
@@ -207,6 +201,3 @@ export const systemHostKeyLocation: HostKeyLocation = {
   folder: "/etc/ssh",
   reload: "systemctl reload ssh.service 2>/dev/null || systemctl reload sshd.service",
 };
-
-/** Its arguments are the folder and the reload line. */
-const replaceHostKeyScript = shellText(replaceHostKeyFile);

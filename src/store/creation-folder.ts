@@ -177,14 +177,7 @@ async function writeCreation(
   directory: string,
   facts: Pick<Creation, "clusterId" | "creationId" | "state">,
 ): Promise<void> {
-  const owner = await identifyThisProcess();
-  const creation: Creation = {
-    schemaVersion: 1,
-    clusterId: facts.clusterId,
-    creationId: facts.creationId,
-    state: facts.state,
-    owner,
-  };
+  const creation: Creation = { schemaVersion: 1, ...facts, owner: await identifyThisProcess() };
   await writePrivateFile(creationFiles(directory).creation, `${JSON.stringify(creation, undefined, 2)}\n`);
 }
 

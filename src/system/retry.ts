@@ -1,5 +1,5 @@
 import { ClusterError } from "../errors.ts";
-import type { Clock } from "./runtime.ts";
+import type { Clock, Progress } from "./runtime.ts";
 import { abortReason } from "./time-limit.ts";
 
 export interface RetryRule {
@@ -43,4 +43,89 @@ export async function retry<Result>(
       await clock.sleep(pauseMs, signal);
     }
   }
+}
+
+export interface PollRule {
+  readonly clock: Clock;
+  /** The time (of `clock`) of the last look. Without it, only the signal limits the wait. */
+  readonly deadlineMs?: number;
+  /** The pause after a look without a result, given the number of looks so far (1, 2, …). */
+  readonly pauseMs: (looks: number) => number;
+  /**
+   * Shows what it is waiting for, such as "2 machines to end", after each look without a result, and clears that at the
+   * end.
+   */
+  readonly shows?: { readonly progress: Pick<Progress, "waiting">; readonly waitingFor: () => string };
+  /** Failures that count as a look without a result. All others end the wait. */
+  readonly tolerates?: (error: unknown) => boolean;
+  /** Returns, for each pause, a signal that ends it early. */
+  readonly wakeUp?: () => AbortSignal;
+}
+
+/**
+ * Looks until there is a result other than `undefined`, and returns it. At the deadline it looks one last time. If
+ * there is still no result, it returns `undefined`, or throws the failure of that look.
+ */
+export async function poll<Result>(
+  look: (signal: AbortSignal) => Promise<Result | undefined>,
+  rule: PollRule & { readonly deadlineMs?: never },
+  signal: AbortSignal,
+): Promise<Result>;
+export async function poll<Result>(
+  look: (signal: AbortSignal) => Promise<Result | undefined>,
+  rule: PollRule,
+  signal: AbortSignal,
+): Promise<Result | undefined>;
+export async function poll<Result>(
+  look: (signal: AbortSignal) => Promise<Result | undefined>,
+  rule: PollRule,
+  signal: AbortSignal,
+): Promise<Result | undefined> {
+  const { clock, deadlineMs = Infinity, shows } = rule;
+  const shown = { text: "" };
+  try {
+    for (let looks = 1; ; looks += 1) {
+      const seen = await lookOnce(look, rule, signal);
+      if (seen.result !== undefined) return seen.result;
+      const leftMs = deadlineMs - clock.now();
+      if (leftMs <= 0) {
+        if (seen.failure !== undefined) throw seen.failure.error;
+        return undefined;
+      }
+      if (shows !== undefined) show(shows, shown);
+      await pause(Math.min(rule.pauseMs(looks), leftMs), rule, signal);
+    }
+  } finally {
+    if (shown.text !== "") shows?.progress.waiting("");
+  }
+}
+
+async function lookOnce<Result>(
+  look: (signal: AbortSignal) => Promise<Result | undefined>,
+  { tolerates }: PollRule,
+  signal: AbortSignal,
+): Promise<{ readonly result: Result | undefined; readonly failure?: { readonly error: unknown } }> {
+  signal.throwIfAborted();
+  try {
+    return { result: await look(signal) };
+  } catch (error) {
+    if (signal.aborted) throw abortReason(error, signal);
+    if (tolerates?.(error) !== true) throw error;
+    return { result: undefined, failure: { error } };
+  }
+}
+
+/** After each look, because a look may have shown what it waited for itself, and cleared that. */
+function show({ progress, waitingFor }: NonNullable<PollRule["shows"]>, shown: { text: string }): void {
+  const text = waitingFor();
+  if (text === "" && shown.text === "") return;
+  shown.text = text;
+  progress.waiting(text === "" ? "" : `waiting for ${text}`);
+}
+
+/** A sleep rejects both when it is woken and when it is aborted. */
+async function pause(ms: number, { clock, wakeUp }: PollRule, signal: AbortSignal): Promise<void> {
+  if (wakeUp === undefined) return await clock.sleep(ms, signal);
+  await clock.sleep(ms, AbortSignal.any([signal, wakeUp()])).catch(() => {});
+  signal.throwIfAborted();
 }

@@ -100,7 +100,6 @@ test("who may not use Docker is told how to come to that", async () => {
   expect(doctor.stdout).toContain("sudo usermod -aG docker $USER");
   const created = await create("refused");
   expect(created.status).toBe(5);
-  expect(created.stderr).toContain("You may not use Docker on this machine");
   expect(created.stderr).toContain("[machine-not-set-up]");
 }, 120_000);
 
@@ -130,7 +129,7 @@ test("a killed node is told of, and destroy leaves nothing", async () => {
   await by("e2e", "docker kill $(docker ps --quiet)");
   const waited = await by("e2e", "cluster-container wait -c whole");
   expect(waited.status).toBe(1);
-  expect(waited.stderr).toContain("the container stopped with status 137");
+  expect(waited.stderr).toContain("status 137");
   expect((await by("e2e", "cluster-container destroy -c whole")).stdout).toBe("whole\n");
   expect((await by("e2e", "docker ps --all --quiet; docker network ls --quiet --filter type=custom")).stdout).toBe("");
 }, 300_000);

@@ -88,10 +88,10 @@ test("a cluster that isn't there is said", async () => {
 test("where nobody can be asked, --all needs --yes", async () => {
   const ran = await destroy("--all");
   expect(ran).toMatchObject({ status: 2, stdout: "" });
-  expect(ran.stderr).toContain("--all: there is no terminal on which to confirm, so --yes is required");
+  expect(ran.stderr).toContain("--yes is required");
   const both = await destroy("--all", "--yes", "-c", ids()[0]!);
   expect(both.status).toBe(2);
-  expect(both.stderr).toContain("--all and --cluster-id: cannot be combined");
+  expect(both.stderr).toContain("--all and --cluster-id: ");
   expect(await left()).toBe(2);
 });
 

@@ -1,33 +1,27 @@
 /** The enterprise variant on containers, with TLS, a license and the superuser's login; and the library. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { openssl } from "./support/authority.ts";
 import { browserLack, look, startBrowser } from "./support/browser.ts";
 import { runEnterpriseFlow } from "./support/enterprise-flow.ts";
 import { repository } from "./support/executable.ts";
+import { shareBackend } from "./support/shared-backend.ts";
 import { nodeImage, startTestContainers } from "./support/test-containers.ts";
-import type { TestContainers } from "./support/test-containers.ts";
 
-const state: { containers?: TestContainers; artifact?: string; openSource?: string } = {};
-const containers = (): TestContainers => state.containers!;
+const { backend: containers, artifact } = shareBackend(startTestContainers, "enterprise");
+const state: { openSource?: string } = {};
 const id = (): string => containers().id("enterprise");
 
 beforeAll(async () => {
-  state.containers = await startTestContainers();
-  state.artifact = await buildArtifact("enterprise", state.containers.folder);
-  state.openSource = await buildArtifact("oss", state.containers.folder);
+  state.openSource = await buildArtifact("oss", containers().folder);
 }, 300_000);
-
-afterAll(async () => {
-  await state.containers?.[Symbol.asyncDispose]();
-}, 120_000);
 
 test("create --wait ends with a platform that has TLS and a login", async () => {
   await runEnterpriseFlow({
     id: id(),
     folder: containers().folder,
-    artifact: state.artifact!,
+    artifact: artifact(),
     agents: 2,
     machineArguments: ["--node-image", nodeImage],
     run: (words) => containers().run(words),
@@ -81,7 +75,7 @@ test("create --wait logs in as the superuser of its configuration, with a passwo
   const own = containers().id("operator");
   const words = "create --variant enterprise --agents 1 --public-agents 0 --wait --timeout 5m --superuser-password -";
   const created = await containers().run(
-    [...words.split(" "), "--node-image", nodeImage, "--extra-config", extra, "-c", own, state.artifact!],
+    [...words.split(" "), "--node-image", nodeImage, "--extra-config", extra, "-c", own, artifact()],
     { stdin: `${password}\n` },
   );
   expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({ status: 0, stdout: `${own}\n` });

@@ -1,20 +1,9 @@
 /** The container engine's errors, caused in the built executable: text, stream, exit code and JSON. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { buildArtifact } from "./support/artifacts.ts";
+import { expect, test } from "bun:test";
+import { shareBackend } from "./support/shared-backend.ts";
 import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
-import type { TestContainers } from "./support/test-containers.ts";
 
-const state: { containers?: TestContainers; artifact?: string } = {};
-const containers = (): TestContainers => state.containers!;
-
-beforeAll(async () => {
-  state.containers = await startTestContainers();
-  state.artifact = await buildArtifact("oss", state.containers.folder);
-}, 300_000);
-
-afterAll(async () => {
-  await state.containers?.[Symbol.asyncDispose]();
-});
+const { backend: containers, artifact } = shareBackend(startTestContainers);
 
 interface EngineErrorCase {
   readonly id: string;
@@ -53,7 +42,7 @@ test.each(cases.map((each) => [each.id, each] as const))("%s", async (id, { stat
   const lines = `[ "$1 $2" != '${refused}' ] || { echo 'Error response from daemon: ${daemon}' >&2; exit 1; }`;
   const environment = { PATH: await pathWithEngine(containers().folder, "docker", () => lines) };
   const clusterId = containers().id("errors");
-  const words = ["create", "--variant", "oss", "--node-image", nodeImage, "-c", clusterId, state.artifact!];
+  const words = ["create", "--variant", "oss", "--node-image", nodeImage, "-c", clusterId, artifact()];
   const ran = await containers().run(words, { environment });
   expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status, stdout: "" });
   for (const text of [...says, `[${id}]`]) expect(ran.stderr).toContain(text);

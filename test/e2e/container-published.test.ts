@@ -2,23 +2,12 @@
  * A Docker that runs in a virtual machine, as on macOS: containers' addresses are unreachable, so their ports are
  * published on the loopback interface. Here it is the real Docker, which only claims to be Docker Desktop.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { buildArtifact } from "./support/artifacts.ts";
+import { shareBackend } from "./support/shared-backend.ts";
 import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
-import type { TestContainers } from "./support/test-containers.ts";
 
-const state: { containers?: TestContainers; artifact?: string } = {};
-const containers = (): TestContainers => state.containers!;
-
-beforeAll(async () => {
-  state.containers = await startTestContainers();
-  state.artifact = await buildArtifact("oss", state.containers.folder);
-}, 300_000);
-
-afterAll(async () => {
-  await state.containers?.[Symbol.asyncDispose]();
-}, 120_000);
+const { backend: containers, artifact } = shareBackend(startTestContainers);
 
 /** The real docker, the answer of whose `info` is changed by a sed script. */
 const pathWithInfo = (sed: string): Promise<string> =>
@@ -34,7 +23,7 @@ test("nodes are reached at ports of 127.0.0.1", async () => {
   const run = (words: readonly string[]) => containers().run(words, { environment });
   const words = "create --variant oss --public-agents 0 --wait --timeout 3m --node-image".split(" ");
   expect((await run(["doctor"])).stdout).toContain("nodes are reached at ports of 127.0.0.1");
-  const created = await run([...words, nodeImage, "-c", id, state.artifact!]);
+  const created = await run([...words, nodeImage, "-c", id, artifact()]);
   expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({ status: 0, stdout: `${id}\n` });
   const cluster = await containers().inspect(id);
   const publishedPort = (await docker(["port", cluster.nodes[0]!.id, "80/tcp"])).split(":").at(-1);
@@ -52,7 +41,7 @@ test("nodes are reached at ports of 127.0.0.1", async () => {
 test("a Docker without root is refused plainly", async () => {
   const environment = { PATH: await pathWithInfo('s/"SecurityOptions":\\[/&"name=rootless",/') };
   const words = ["create", "--variant", "oss", "--node-image", nodeImage, "-c", containers().id("rootless")];
-  const refused = await containers().run([...words, state.artifact!], { environment });
+  const refused = await containers().run([...words, artifact()], { environment });
   expect({ status: refused.status, stdout: refused.stdout }).toEqual({ status: 5, stdout: "" });
   expect(refused.stderr).toContain("Docker runs rootless here");
   const doctor = await containers().run(["doctor"], { environment });

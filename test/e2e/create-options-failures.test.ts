@@ -1,22 +1,11 @@
 /** A creation that can't continue ends with the reason, and leaves nothing. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { serveArtifact } from "./support/artifact-server.ts";
-import { buildArtifact } from "./support/artifacts.ts";
+import { shareBackend } from "./support/shared-backend.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
-import type { TestCloud } from "./support/test-cloud.ts";
 
-const state: { cloud?: TestCloud; artifact?: string } = {};
-const cloud = (): TestCloud => state.cloud!;
+const { backend: cloud, artifact } = shareBackend(async () => startTestCloud("container"));
 const otherSum = "0123456789abcdef".repeat(4);
-
-beforeAll(async () => {
-  state.cloud = await startTestCloud("container");
-  state.artifact = await buildArtifact("oss", state.cloud.folder);
-}, 300_000);
-
-afterAll(async () => {
-  await state.cloud?.[Symbol.asyncDispose]();
-}, 120_000);
 
 const createWords = (more: readonly string[]): readonly string[] => [
   ..."create --variant oss --linux-distribution debian-12 --agents 0 --public-agents 0".split(" "),
@@ -29,7 +18,7 @@ async function expectNothingLeft(): Promise<void> {
 }
 
 test("a local artifact of another sum is refused before anything is launched", async () => {
-  const refused = await cloud().run(createWords(["--artifact-sha256", otherSum, state.artifact!]));
+  const refused = await cloud().run(createWords(["--artifact-sha256", otherSum, artifact()]));
   expect(refused.stderr).toContain(`not ${otherSum}`);
   expect(refused.stderr).toContain("[artifact-invalid]");
   expect(refused).toMatchObject({ status: 1, stdout: "" });
@@ -38,7 +27,7 @@ test("a local artifact of another sum is refused before anything is launched", a
 });
 
 test("one that a node fetched is refused before it runs there", async () => {
-  await using server = await serveArtifact(state.artifact!, cloud().gatewayAddress);
+  await using server = await serveArtifact(artifact(), cloud().gatewayAddress);
   const refused = await cloud().run(createWords(["--artifact-sha256", otherSum, server.url]));
   expect(refused.stderr).toContain(`not ${otherSum}`);
   expect(refused.stderr).toContain("[artifact-invalid]");
@@ -47,7 +36,7 @@ test("one that a node fetched is refused before it runs there", async () => {
 }, 300_000);
 
 test("a download that breaks off, wherever it goes, is said to", async () => {
-  await using server = await serveArtifact(state.artifact!, cloud().gatewayAddress, 1_000_000);
+  await using server = await serveArtifact(artifact(), cloud().gatewayAddress, 1_000_000);
   const failed = await cloud().run(createWords([server.url]));
   expect(failed.stderr).toContain(server.url);
   expect(failed.stderr).toContain("the connection was lost");
@@ -59,7 +48,7 @@ test("a download that breaks off, wherever it goes, is said to", async () => {
 test("--timeout ends a creation with 4", async () => {
   const { pendingMs } = (await cloud().control("behaviour")) as { readonly pendingMs: number };
   await cloud().control("behaviour", { pendingMs: 600_000 });
-  const late = await cloud().run(createWords(["--timeout", "4s", state.artifact!]));
+  const late = await cloud().run(createWords(["--timeout", "4s", artifact()]));
   await cloud().control("behaviour", { pendingMs });
   expect(late.stderr).toContain("--timeout");
   expect(late.stderr).toContain("[deadline-passed]");

@@ -1,31 +1,24 @@
 /** The effects of the options of create on real machines. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { imagesOf } from "../local-cloud/catalogue/images.ts";
 import { fixedId } from "../local-cloud/catalogue/resource-id.ts";
 import { serveArtifact } from "./support/artifact-server.ts";
-import { buildArtifact } from "./support/artifacts.ts";
+import { shareBackend } from "./support/shared-backend.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
-import type { TestCloud } from "./support/test-cloud.ts";
 
-const state: { cloud?: TestCloud; artifact?: string; sha256?: string } = {};
-const cloud = (): TestCloud => state.cloud!;
+const { backend: cloud, artifact } = shareBackend(async () => startTestCloud("container"));
+const state: { sha256?: string } = {};
 const inFolder = (name: string): string => join(cloud().folder, name);
 /** The public subnet of the network that isn't the default one. */
 const subnet = fixedId("subnet", "us-west-2/own/public");
 
 beforeAll(async () => {
-  state.cloud = await startTestCloud("container");
-  state.artifact = await buildArtifact("oss", state.cloud.folder);
-  state.sha256 = new Bun.CryptoHasher("sha256").update(await Bun.file(state.artifact).bytes()).digest("hex");
+  state.sha256 = new Bun.CryptoHasher("sha256").update(await Bun.file(artifact()).bytes()).digest("hex");
   // The artifact refuses this at once, where a test is only about what comes before.
   await Bun.write(inFolder("refused.yaml"), "resolvers: none of these\n");
 }, 300_000);
-
-afterAll(async () => {
-  await state.cloud?.[Symbol.asyncDispose]();
-}, 120_000);
 
 const createWords = (id: string, more: readonly string[]): readonly string[] => [
   ...`create -c ${id} --variant oss --linux-distribution debian-12 --public-agents 0`.split(" "),
@@ -58,7 +51,7 @@ test("one cluster with all of them, ready when create --wait returns", async () 
   await write("genconf/sub/folder/data.txt", "data\n", 0o640);
   await write("genconf/ip-detect", "#!/bin/sh\ntouch /run/own-ip-detect\nhostname -I | cut -d ' ' -f 1\n", 0o644);
   await Bun.$`ssh-keygen -q -t ed25519 -N "" -f ${inFolder("own_key")}`.quiet();
-  await using server = await serveArtifact(state.artifact!, "127.0.0.1");
+  await using server = await serveArtifact(artifact(), "127.0.0.1");
   const image = imagesOf("us-west-2").find(({ name }) => name === "debian-12-amd64-20250316-2053");
   const created = await cloud().run(
     createWords("default", [
@@ -76,7 +69,7 @@ test("one cluster with all of them, ready when create --wait returns", async () 
   expect(created.stderr).not.toContain("topsecret");
   // The nodes can't reach this loopback address: it came here once, and went from here to one node.
   expect(server.requests).toEqual([
-    { from: "127.0.0.1", range: "bytes=0-4095" },
+    { from: "127.0.0.1", range: "bytes=0-16383" },
     { from: "127.0.0.1", range: undefined },
   ]);
 }, 600_000);
@@ -136,7 +129,7 @@ test("the user's own key opens the nodes", async () => {
 });
 
 test("an artifact that the nodes can reach is fetched by one of them, and --keep-on-failure leaves the machines", async () => {
-  await using server = await serveArtifact(state.artifact!, cloud().gatewayAddress);
+  await using server = await serveArtifact(artifact(), cloud().gatewayAddress);
   const extra = ["--extra-config", inFolder("refused.yaml"), "--keep-on-failure"];
   const failed = await cloud().run(createWords("kept", [...extra, server.url]));
   expect(failed.stderr).toContain("resolvers: ");

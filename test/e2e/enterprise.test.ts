@@ -1,29 +1,21 @@
 /** The enterprise variant on real machines: license, superuser, TLS, and no secret where it does not belong. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { buildArtifact } from "./support/artifacts.ts";
+import { shareBackend } from "./support/shared-backend.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
-import type { TestCloud } from "./support/test-cloud.ts";
 
 const license = "license-0123456789-not-to-be-seen";
-const state: { cloud?: TestCloud; artifact?: string } = {};
-const cloud = (): TestCloud => state.cloud!;
+const { backend: cloud, artifact } = shareBackend(async () => startTestCloud("container"), "enterprise");
 
 beforeAll(async () => {
-  state.cloud = await startTestCloud("container");
-  state.artifact = await buildArtifact("enterprise", state.cloud.folder);
-  await Bun.write(join(state.cloud.folder, "license.txt"), `${license}\n`);
-  await Bun.write(join(state.cloud.folder, "security.yaml"), "security: disabled\n");
-  await Bun.write(join(state.cloud.folder, "licensed.yaml"), `license_key_contents: ${license}\n`);
+  await Bun.write(join(cloud().folder, "license.txt"), `${license}\n`);
+  await Bun.write(join(cloud().folder, "security.yaml"), "security: disabled\n");
+  await Bun.write(join(cloud().folder, "licensed.yaml"), `license_key_contents: ${license}\n`);
 }, 300_000);
 
-afterAll(async () => {
-  await state.cloud?.[Symbol.asyncDispose]();
-}, 120_000);
-
 const createWords = () =>
-  `create --variant enterprise --linux-distribution debian-12 --public-agents 0 -vvv ${state.artifact}`.split(" ");
+  `create --variant enterprise --linux-distribution debian-12 --public-agents 0 -vvv ${artifact()}`.split(" ");
 
 // Shows R53, R54.
 test("without a license the artifact's own words are shown, and nothing is left", async () => {

@@ -3,12 +3,11 @@
  * builds. A base built with debootstrap has the name that its recipe uses, so no registry is needed.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { publishedDebian } from "./support/published-debian.ts";
+import { nameDebianBase } from "./support/published-debian.ts";
 import { docker, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
 const releases = ["12", "13"] as const;
-const base = (release: string): string => `docker.io/library/debian:${release}`;
 const limitMs = 900_000;
 
 const state: { containers?: TestContainers; before: ReadonlySet<string> } = { before: new Set() };
@@ -18,15 +17,12 @@ const containers = (): TestContainers => state.containers!;
 const images = async (): Promise<readonly string[]> =>
   (await docker(["images", "--format={{.Repository}}:{{.Tag}}"]))
     .split("\n")
-    .filter((name) => name.startsWith("localhost/cluster-e2e-node:debian-") || /^debian:1[23]$/.test(name));
+    .filter((name) => /^localhost\/cluster-e2e-node:debian-1[23]-folder-|^debian:1[23]$/.test(name));
 
 beforeAll(async () => {
   state.containers = await startTestContainers();
   state.before = new Set(await images());
-  for (const release of releases) {
-    if ((await docker(["images", "--quiet", base(release)])) !== "") continue;
-    await docker(["tag", await publishedDebian(release), base(release)]);
-  }
+  await Promise.all(releases.map(nameDebianBase));
 }, limitMs);
 
 afterAll(async () => {
@@ -49,6 +45,7 @@ async function withExample(
 ): Promise<void> {
   const id = containers().id(`${name}-${release}`);
   const options = ["--linux-distribution", `debian-${release}`, "--wait", "--timeout", "10m", "-c", id];
+  await nameDebianBase(release);
   const created = await containers().run(["create", ...options, ...words, `example:${name}`], { limitMs });
   expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({ status: 0, stdout: `${id}\n` });
   // They are in the image.
@@ -87,9 +84,9 @@ test.each(releases)(
       expect(await run(["./etcd-test", "1"], "master_1")).toContain(
         "2 of 3 members answer, and one of them is the leader",
       );
-      const waited = await containers().run(["wait", "-c", id, "--timeout", "5s"]);
+      const waited = await containers().run(["wait", "-c", id, "--timeout", "20s"]);
       expect(waited.status).not.toBe(0);
-      expect(waited.stderr).toContain("etcd does not run: it is inactive");
+      expect(waited.stderr).toContain("master_0: its check says: etcd is inactive");
       await run(["systemctl start etcd"]);
       expect(await run(["./etcd-test"], "master_2")).toContain("3 of 3 members answer");
     });

@@ -2,16 +2,14 @@
  * A cluster in a CI pipeline: one job creates and exports it; another imports it, syncs, runs tests, and fetches the
  * results.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { buildArtifact } from "./support/artifacts.ts";
 import { clusterNames, makeCheckout } from "./support/checkout.ts";
+import { shareBackend } from "./support/shared-backend.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
-import type { TestCloud } from "./support/test-cloud.ts";
 
-const state: { cloud?: TestCloud; artifact?: string } = {};
-const cloud = (): TestCloud => state.cloud!;
+const { backend: cloud, artifact } = shareBackend(async () => startTestCloud("container"));
 const exported = (): string => join(cloud().folder, "exported.json");
 const summary = (): string => join(cloud().folder, "summary.md");
 
@@ -19,19 +17,10 @@ const summary = (): string => join(cloud().folder, "summary.md");
 const runThere = (...words: readonly string[]) =>
   cloud().run(words, { environment: { XDG_STATE_HOME: join(cloud().folder, "other") } });
 
-beforeAll(async () => {
-  state.cloud = await startTestCloud("container");
-  state.artifact = await buildArtifact("oss", state.cloud.folder);
-}, 120_000);
-
-afterAll(async () => {
-  await state.cloud?.[Symbol.asyncDispose]();
-}, 120_000);
-
 // Shows R95.
 test("create appends what it has made to the step's summary, first the cluster, then that it is ready", async () => {
   const words = "create --variant oss --linux-distribution debian-12 --agents 0 --public-agents 0 --wait --summary";
-  const created = await cloud().run([...words.split(" "), state.artifact!], {
+  const created = await cloud().run([...words.split(" "), artifact()], {
     environment: { GITHUB_STEP_SUMMARY: summary() },
   });
   expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({

@@ -1,24 +1,13 @@
 /** Nodes whose image attacks the first login. What one node knows must not give access to another. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { buildArtifact } from "./support/artifacts.ts";
 import type { Ended } from "./support/executable.ts";
+import { shareBackend } from "./support/shared-backend.ts";
 import { shell } from "./support/shell.ts";
 import { nodeImage, startTestContainers } from "./support/test-containers.ts";
-import type { TestContainers } from "./support/test-containers.ts";
 
-const state: { containers?: TestContainers; artifact?: string } = {};
-const containers = (): TestContainers => state.containers!;
-
-beforeAll(async () => {
-  state.containers = await startTestContainers();
-  state.artifact = await buildArtifact("oss", state.containers.folder);
-}, 300_000);
-
-afterAll(async () => {
-  await state.containers?.[Symbol.asyncDispose]();
-}, 120_000);
+const { backend: containers, artifact } = shareBackend(startTestContainers);
 
 interface HostileImage extends AsyncDisposable {
   readonly name: string;
@@ -48,7 +37,7 @@ async function create(image: HostileImage, name: string, agents: number): Promis
   await mkdir(shared);
   const counts = ["--masters", "1", "--agents", String(agents), "--public-agents", "0"];
   const from = ["--variant", "oss", "--node-image", image.name, "--custom-volume", `${shared}:/shared`];
-  const ran = await containers().run(["create", ...from, ...counts, "-c", containers().id(name), state.artifact!]);
+  const ran = await containers().run(["create", ...from, ...counts, "-c", containers().id(name), artifact()]);
   return { ran, shared };
 }
 

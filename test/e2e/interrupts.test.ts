@@ -1,26 +1,15 @@
 /** Ctrl-C and kill -9 at every stage of a creation: only the failure logs are left, and the same create works again. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { buildArtifact } from "./support/artifacts.ts";
 import type { Running } from "./support/executable.ts";
+import { shareBackend } from "./support/shared-backend.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
-import type { TestCloud } from "./support/test-cloud.ts";
 
-const state: { cloud?: TestCloud; artifact?: string } = {};
-const cloud = (): TestCloud => state.cloud!;
-
-beforeAll(async () => {
-  state.cloud = await startTestCloud("container");
-  state.artifact = await buildArtifact("oss", state.cloud.folder);
-}, 300_000);
-
-afterAll(async () => {
-  await state.cloud?.[Symbol.asyncDispose]();
-}, 120_000);
+const { backend: cloud, artifact } = shareBackend(async () => startTestCloud("container"));
 
 const createWords = (id: string) =>
-  `create -v --variant oss --linux-distribution debian-12 --public-agents 0 -c ${id} ${state.artifact}`.split(" ");
+  `create -v --variant oss --linux-distribution debian-12 --public-agents 0 -c ${id} ${artifact()}`.split(" ");
 
 /** Resolves when the cloud has been asked for this action by now. */
 async function asked(action: string): Promise<void> {

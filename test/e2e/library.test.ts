@@ -1,34 +1,24 @@
 /** The library in another program, on real machines: its sources under Bun, and its build under Node. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { repository } from "./support/executable.ts";
+import { shareBackend } from "./support/shared-backend.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
-import type { TestCloud } from "./support/test-cloud.ts";
 
 const examples = join(repository, "test", "e2e", "example");
 const example = join(examples, "library.ts");
 const license = "license-0123456789-not-to-be-seen";
-const state: { cloud?: TestCloud; artifact?: string } = {};
-const cloud = (): TestCloud => state.cloud!;
+const { backend: cloud, artifact } = shareBackend(async () => startTestCloud("container"));
 
 /** The Node on the PATH, where it is one that the library is for. */
 const node = await nodeProgram();
 if (node === undefined) console.warn("skipped: there is no Node 20.5 or later on the PATH to use the library with");
 
-beforeAll(async () => {
-  state.cloud = await startTestCloud("container");
-  state.artifact = await buildArtifact("oss", state.cloud.folder);
-}, 300_000);
-
-afterAll(async () => {
-  await state.cloud?.[Symbol.asyncDispose]();
-}, 120_000);
-
 // Shows R78.
 test("the example runs a job under Bun and leaves nothing", async () => {
-  const ran = await run([process.execPath, example, state.artifact!]);
+  const ran = await run([process.execPath, example, artifact()]);
   expect(ran.stderr).toContain("master_0: Start installation: done");
   expectJob(ran);
   await expectNothingLeft();
@@ -42,7 +32,7 @@ test.skipIf(node === undefined)(
     const consumer = await makeConsumer();
     const tsc = join(repository, "node_modules", ".bin", "tsc");
     expect(await run([process.execPath, "--bun", tsc, "--project", consumer])).toMatchObject({ status: 0, stdout: "" });
-    const ran = await run([node!, join(consumer, "library.js"), state.artifact!]);
+    const ran = await run([node!, join(consumer, "library.js"), artifact()]);
     expectJob(ran);
     await expectNothingLeft();
   },
@@ -50,8 +40,8 @@ test.skipIf(node === undefined)(
 );
 
 test("an enterprise cluster knows its superuser, and a body that fails leaves nothing", async () => {
-  const artifact = await buildArtifact("enterprise", cloud().folder);
-  const ran = await run([process.execPath, join(examples, "library-enterprise.ts"), artifact, license]);
+  const enterprise = await buildArtifact("enterprise", cloud().folder);
+  const ran = await run([process.execPath, join(examples, "library-enterprise.ts"), enterprise, license]);
   expect(ran.stdout, ran.stderr).toBe(
     [
       "wrong password: login-refused",

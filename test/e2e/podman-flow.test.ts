@@ -140,8 +140,8 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(again.stderr).toContain(`cluster-container destroy --cluster-id ${id()} --engine podman`);
     const elsewhere = await containers().run(["inspect", "-c", id(), "--engine", "docker"]);
     expect(elsewhere.status).toBe(3);
-    expect(elsewhere.stderr).toContain(`There is no cluster "${id()}" in engine docker.`);
-    expect(elsewhere.stderr).toContain("There is one in podman: add --engine podman.");
+    expect(elsewhere.stderr).toContain("[cluster-not-found]");
+    expect(elsewhere.stderr).toContain("add --engine podman");
   });
 
   // Shows R109.
@@ -161,7 +161,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     const environment = { ...engine.environment, XDG_STATE_HOME: join(folder, "state"), PATH: `${docker}:${PATH}` };
     const found = await run("cluster-container", ["list"], { environment });
     expect({ status: found.status, stdout: found.stdout }).toEqual({ status: 5, stdout: "" });
-    expect(found.stderr).toContain("Neither Docker nor Podman is usable here. Docker does not answer");
+    expect(found.stderr).toContain("Docker does not answer");
     expect(found.stderr).toContain("Podman runs rootless here");
     expect(found.stderr).toMatch(/^For Docker: .*systemctl start docker.*\n {2}For Podman: .*sudo cluster-container/m);
     const named = await containers().run(createWords(containers().id("rootless")), { environment: { PATH } });
@@ -190,7 +190,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(listed.stderr).toMatch(/^Docker does not answer: .* Using Podman\.$/m);
     const missing = await run("cluster-container", ["destroy", "--yes", "-c", "x"], { environment });
     expect(missing.status).toBe(3);
-    expect(missing.stderr).toContain("It may be in docker, whose clusters cannot be listed: Docker does not answer");
+    expect(missing.stderr).toMatch(/in docker, .*: Docker does not answer/);
   });
 
   test("a container that was killed is told of at once by wait, run and list", async () => {
@@ -198,7 +198,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     await containers().engine.run(["kill", agent.id]);
     const waited = await containers().run(["wait", "-c", id()]);
     expect(waited.status).toBe(1);
-    expect(waited.stderr).toContain(`agent_0 (${agent.id}): the container stopped with status 137`);
+    expect(waited.stderr).toMatch(new RegExp(`agent_0 \\(${agent.id}\\): .* status 137`));
     const ran = await containers().run(["run", "-c", id(), "--node", "agent_0", "true"]);
     expect(ran.status).toBe(3);
     expect(ran.stderr).toContain("stopped with status 137");

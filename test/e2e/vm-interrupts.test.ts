@@ -1,32 +1,25 @@
 /** Creations of virtual machines that end early: Ctrl-C, kill -9, a machine that ends, a second create. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { buildArtifact } from "./support/artifacts.ts";
+import { shareBackend } from "./support/shared-backend.ts";
 import { startTestVms } from "./support/test-vms.ts";
-import type { TestVms } from "./support/test-vms.ts";
 
-const state: { vms?: TestVms; artifact?: string; image?: string } = {};
-const vms = (): TestVms => state.vms!;
+const { backend: vms, artifact } = shareBackend(startTestVms);
+const state: { image?: string } = {};
 
 beforeAll(async () => {
-  state.vms = await startTestVms();
-  state.artifact = await buildArtifact("oss", vms().folder);
   // Nothing boots from it: these tests are over long before anything would have.
   state.image = join(vms().folder, "empty.img");
   await Bun.write(state.image, new Uint8Array(1_048_576));
 }, 300_000);
-
-afterAll(async () => {
-  await state.vms?.[Symbol.asyncDispose]();
-}, 120_000);
 
 const createWords = (id: string) => [
   ..."create -vv --variant oss --public-agents 0 --memory 256 --cpus 1 --disk-size 1g --image".split(" "),
   state.image!,
   "-c",
   id,
-  state.artifact!,
+  artifact(),
 ];
 
 const machineFiles = async (id: string) =>
@@ -144,10 +137,10 @@ test.each(stages.slice(1))(
 );
 
 test("an image that does not exist, and a size that is none, are refused", async () => {
-  const without = await vms().run(["create", "--variant", "oss", "--image", "/no/such.img", state.artifact!]);
+  const without = await vms().run(["create", "--variant", "oss", "--image", "/no/such.img", artifact()]);
   expect(without.status).toBe(2);
   expect(without.stderr).toContain("/no/such.img does not exist");
-  const tooSmall = await vms().run(["create", "--variant", "oss", "--memory", "64", state.artifact!]);
+  const tooSmall = await vms().run(["create", "--variant", "oss", "--memory", "64", artifact()]);
   expect(tooSmall.status).toBe(2);
   expect(tooSmall.stderr).toContain("at least 256 MB");
 });

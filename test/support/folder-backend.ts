@@ -2,7 +2,7 @@ import type { Backend, Creation, CreationFolder, CreationRequest } from "../../s
 import { Client } from "ssh2";
 import type { ClusterRecord } from "../../src/model/cluster-record.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
-import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
+import { createKnownHosts } from "../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../src/store/creation-folder.ts";
 import { exampleCluster } from "./install-example.ts";
 import type { FolderMachines } from "./install-machine.ts";

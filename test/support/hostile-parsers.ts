@@ -41,7 +41,7 @@ import { parseResolvers } from "../../src/platform/resolvers.ts";
 import { createOutputTail } from "../../src/ssh/connection/command-output.ts";
 import { readServerOffer } from "../../src/ssh/connection/connection-errors.ts";
 import { parseKey } from "../../src/ssh/keys.ts";
-import { parseKnownHosts } from "../../src/ssh/known-hosts.ts";
+import { parseKnownHosts } from "../../src/ssh/openssh-files.ts";
 import { unpackTar } from "../../src/system/files/read-tar.ts";
 import { ArchiveProblem } from "../../src/system/files/tar.ts";
 import { maskUrl } from "../../src/system/mask-url.ts";

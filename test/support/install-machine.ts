@@ -6,7 +6,7 @@ import { Server, type ServerChannel, utils } from "ssh2";
 import type { NodeRecord, Role } from "../../src/model/cluster-record.ts";
 import { type ConnectionPool, createConnectionPool } from "../../src/ssh/connection/connection-pool.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
-import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
+import { createKnownHosts } from "../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../src/store/creation-folder.ts";
 import { silentProgress, systemClock } from "../../src/system/runtime.ts";
 import { machinePrograms } from "./install-machine-programs.ts";

@@ -1,9 +1,7 @@
-import type { Backend } from "../../src/backend/contract.ts";
-import type { Context, Result } from "../../src/cli/context.ts";
-import { flagNames } from "../../src/cli/options/flag-names.ts";
+import type { Backend, BackendKind } from "../../src/backend/contract.ts";
+import type { Context, Result } from "../../src/cli/command.ts";
+import { flagNames, Problems } from "../../src/cli/options/problems.ts";
 import { parseCommandLine } from "../../src/cli/options/parse.ts";
-import { Problems } from "../../src/cli/options/problems.ts";
-import type { BackendKind } from "../../src/backend/contract.ts";
 import { programFor } from "../../src/commands/program.ts";
 import { type Clock, silentProgress } from "../../src/system/runtime.ts";
 import { neverAborted } from "./never-aborted.ts";

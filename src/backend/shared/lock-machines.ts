@@ -1,5 +1,5 @@
 import { ClusterError } from "../../errors.ts";
-import { acquireProcessLock } from "../../system/processes/process-lock.ts";
+import { acquireProcessLock } from "../../system/processes/process-identity.ts";
 import type { Clock, Runtime } from "../../system/runtime.ts";
 
 const lockOf = (directory: string): string => `${directory}.lock`;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { readBootId } from "../../system/processes/process-identity.ts";
-import { acquireProcessLock } from "../../system/processes/process-lock.ts";
+import { acquireProcessLock } from "../../system/processes/process-identity.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { version } from "../../version.ts";

@@ -1,7 +1,5 @@
 import type { Command, Program } from "../command.ts";
-import { flag } from "../options/option.ts";
-import type { Argument, Option } from "../options/option.ts";
-import { replacementOf } from "../options/replaced.ts";
+import { flag, type Argument, type Option, replacementOf } from "../options/option.ts";
 
 /** Every command and the program itself have this option. */
 export const helpOption = flag({ flag: "--help", short: "-h", summary: "Show this help" });
@@ -9,10 +7,7 @@ export const helpOption = flag({ flag: "--help", short: "-h", summary: "Show thi
 /** The program has this option in addition to `--help`. */
 export const versionOption = flag({ flag: "--version", summary: "Print the version" });
 
-export const licensesOption = flag({
-  flag: "--licenses",
-  summary: "Print the licenses of all included software",
-});
+export const licensesOption = flag({ flag: "--licenses", summary: "Print the licenses of all included software" });
 
 /** `cluster-cloud create [OPTIONS] ARTIFACT_URL` */
 export function usageOf(program: Program, command: Command): string {
@@ -54,11 +49,8 @@ export function optionLabel(option: Option): string {
 
 /** `--cluster-id <cluster_id>` */
 export function flagWithPlaceholder(option: Option): string {
-  return option.kind === "value" ? `${option.flag} ${placeholderOf(option)}` : option.flag;
-}
-
-function placeholderOf(option: Option): string {
-  return option.placeholder ?? `<${option.flag.slice(2).replaceAll("-", "_")}>`;
+  const { kind, flag: name, placeholder = `<${name.slice(2).replaceAll("-", "_")}>` } = option;
+  return kind === "value" ? `${name} ${placeholder}` : name;
 }
 
 /** Notes to add to a summary: ` (oss, enterprise) (required)`. `replacement` is the option that makes this one unnecessary. */

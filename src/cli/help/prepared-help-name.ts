@@ -1,4 +1,4 @@
-import type { ProcessLike } from "../context.ts";
+import type { ProcessLike } from "../command.ts";
 
 /**
  * Returns the name of the prepared help that these words ask for: a command's name, or an empty name for the program. Absent if they ask for anything

@@ -67,12 +67,10 @@ interface ArgumentTraits<Single> extends Traits<Single> {
   readonly name: string;
 }
 
-/** `flag`: whether it was given. `count`: how often it was given. */
-type OptionKind = "value" | "flag" | "count";
-
 /** One declared option. Commands receive a `Value`. */
 export interface Option<Value = unknown> extends OptionTraits<unknown> {
-  readonly kind: OptionKind;
+  /** `flag`: whether it was given. `count`: how often it was given. */
+  readonly kind: "value" | "flag" | "count";
   readonly type: ValueType<unknown>;
   /** Never set; carries the type. */
   carry?(value: Value): void;
@@ -136,3 +134,7 @@ export function counted(traits: Pick<OptionTraits<number>, "flag" | "short" | "s
 }
 
 const plainText: ValueType<string> = { parse: (given) => given };
+
+/** Returns the option of this command that replaces the option or argument with this declared name, if there is one. */
+export const replacementOf = ({ options }: { readonly options: Options }, name: string): Option | undefined =>
+  Object.values(options).find(({ replaces }) => replaces?.includes(name) === true);

@@ -1,6 +1,6 @@
 import { ClusterError } from "../../errors.ts";
 import { unmarked } from "../../outside-text.ts";
-import type { NameFlags } from "./flag-names.ts";
+import type { Options } from "./option.ts";
 
 /** Collects all problems of one command line, so that they can be reported together. */
 export class Problems {
@@ -39,10 +39,9 @@ export class Problems {
 /** The candidate that a mistyped word probably meant; undefined if none is near enough to suggest. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const allowed = Math.max(1, Math.floor(bare(word).length / 3));
-  const ranked = candidates
+  const [best] = candidates
     .map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
     .toSorted((one, other) => one.distance - other.distance);
-  const [best] = ranked;
   if (best !== undefined && best.distance <= allowed) return best.candidate;
   // `--region` for `--cloud-region`: too many letters differ, yet the meaning is plain.
   return bare(word).length < 4 ? undefined : candidates.find((candidate) => bare(candidate).includes(bare(word)));
@@ -65,4 +64,27 @@ function editDistance(one: string, other: string): number {
     }
   }
   return at(one.length, other.length);
+}
+
+/** Replaces neutral option names in a text with flags: "`timeout`" becomes "--timeout", "`agents 0`" becomes "--agents 0". */
+export type NameFlags = (text: string) => string;
+
+/** The names are the keys under which commands declare their options. */
+export const flagNames = (program: { readonly commands: readonly { readonly options: Options }[] }): NameFlags =>
+  namingFlags(() =>
+    program.commands.flatMap(({ options }) => Object.entries(options).map(([name, { flag }]) => [name, flag])),
+  );
+
+/** Backquoted words that are not option names stay unchanged. */
+export function namingFlags(flagsByName: () => readonly (readonly [string, string])[]): NameFlags {
+  const known: { flags?: ReadonlyMap<string, string> } = {};
+  return (text) => {
+    if (!text.includes("`")) return text;
+    known.flags ??= new Map(flagsByName());
+    const { flags } = known;
+    return text.replaceAll(/`(\w+)( [^`\n]+)?`/g, (found, name: string, value = "") => {
+      const flag = flags.get(name);
+      return flag === undefined ? found : `${flag}${value}`;
+    });
+  };
 }

@@ -112,7 +112,14 @@ export class StepTable {
   /** Also returns whether this is the first step of its title. */
   begin(title: string, subject: string | undefined, nowMs: number): { entry: StepEntry; isFirst: boolean } {
     const known = this.#titles.get(title);
-    const record = known ?? newRecord(nowMs);
+    const record = known ?? {
+      startedMs: nowMs,
+      lastEndMs: nowMs,
+      ended: 0,
+      failed: 0,
+      outcome: "",
+      active: new Set<StepEntry>(),
+    };
     this.#titles.set(title, record);
     const entry: StepEntry = { title, subject, startedMs: nowMs, text: "", endedMs: undefined };
     record.active.add(entry);
@@ -149,8 +156,4 @@ export class StepTable {
       ms: (record.active.size > 0 ? nowMs : record.lastEndMs) - record.startedMs,
     }));
   }
-}
-
-function newRecord(nowMs: number): TitleRecord {
-  return { startedMs: nowMs, lastEndMs: nowMs, ended: 0, failed: 0, outcome: "", active: new Set() };
 }

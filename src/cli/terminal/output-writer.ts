@@ -1,7 +1,7 @@
 import { mapOutside, mapTexts } from "../../outside-text.ts";
 import { printableJson, shownText, withoutCommands } from "../../system/printable.ts";
 import type { Environment } from "../../system/runtime.ts";
-import type { Output, Result } from "../context.ts";
+import type { Output, Result } from "../command.ts";
 
 interface Parts {
   readonly format: string;
@@ -23,20 +23,16 @@ export class OutputWriter implements Output {
     return this.#parts.format;
   }
 
-  get isJson(): boolean {
-    return this.#parts.format === "json";
-  }
-
   result(result: Result): void {
     if (this.#given.length > 0) throw new Error("A command wrote its result twice");
     this.#given.push(result);
     const text = withoutCommands(shownText(result.text, this.#parts.mask));
-    if (!this.isJson && text !== "") this.#parts.write(text.endsWith("\n") ? text : `${text}\n`);
+    if (this.format !== "json" && text !== "") this.#parts.write(text.endsWith("\n") ? text : `${text}\n`);
   }
 
   /** Writes the JSON object if the format is JSON. `error` describes the command's failure. */
   finish(error: Readonly<Record<string, unknown>> | undefined): void {
-    if (!this.isJson) return;
+    if (this.format !== "json") return;
     const data = { schemaVersion: 1, ...this.#given[0]?.data, error };
     this.#parts.write(`${printableJson(mapTexts(data, (text) => mapOutside(text, this.#parts.mask)))}\n`);
   }

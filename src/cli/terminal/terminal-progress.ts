@@ -3,7 +3,7 @@ import type { Masker } from "../../system/masker.ts";
 import { messageBlock, plainLine, shownText } from "../../system/printable.ts";
 import type { Clock, Progress, Step } from "../../system/runtime.ts";
 import type { LogFile } from "../log-file.ts";
-import type { NameFlags } from "../options/flag-names.ts";
+import type { NameFlags } from "../options/problems.ts";
 import { formatDuration } from "../options/value-types.ts";
 import { LiveArea, type LiveLine, type Screen, type StepEntry, StepTable, type TitleSummary } from "./live-area.ts";
 import type { Colours } from "./output-writer.ts";

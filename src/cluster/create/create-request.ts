@@ -1,9 +1,8 @@
 import { ClusterError } from "../../errors.ts";
 import type { ClusterRecord, Counts, Variant } from "../../model/cluster-record.ts";
-import { parseSnapshotName } from "../../model/parse-values.ts";
-import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
-import { clusterIdProblem } from "../cluster-id.ts";
+import { clusterIdProblem, parseSnapshotName } from "../../model/parse-values.ts";
 import type { AddedConfiguration, CompleteConfiguration, InstallPlan } from "../../platform/install/install-plan.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { SnapshotName } from "../snapshots.ts";
 
 /** What the user asked for, on the command line or through the library. */

@@ -3,7 +3,7 @@ import { ClusterError, messageOf } from "../../errors.ts";
 import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { makeFirstContact, systemHostKeyLocation } from "../../ssh/first-contact.ts";
-import { createKnownHosts } from "../../ssh/known-hosts.ts";
+import { createKnownHosts } from "../../ssh/openssh-files.ts";
 import { creationFiles } from "../../store/creation-folder.ts";
 import { readOwnText } from "../../system/files/read-text.ts";
 import type { Runtime } from "../../system/runtime.ts";

@@ -2,7 +2,7 @@ import type { Creation } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { type Semaphore, createSemaphore } from "../../system/concurrency.ts";
-import { poll } from "../../system/poll.ts";
+import { poll } from "../../system/retry.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { orAborted, whileWaitingFor } from "../../system/time-limit.ts";
 

@@ -1,4 +1,4 @@
-import type { Context } from "../../cli/context.ts";
+import type { Context } from "../../cli/command.ts";
 import type { Problems } from "../../cli/options/problems.ts";
 import { chooseCounts } from "../../cluster/node-counts.ts";
 import { installationProblems } from "../../cluster/plan-installation.ts";

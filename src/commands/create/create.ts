@@ -1,15 +1,13 @@
-import { defineCommand } from "../../cli/command.ts";
+import { defineCommand, type Context } from "../../cli/command.ts";
 import { argument, BadValue, whileOptionsAreRead } from "../../cli/options/option.ts";
 import { value } from "../../cli/options/value-types.ts";
-import type { Context } from "../../cli/context.ts";
-import type { Backend } from "../../backend/contract.ts";
+import type { Backend, BackendKind } from "../../backend/contract.ts";
 import type { CreateRequest, InstallationRequest, NewMachines } from "../../cluster/create/create-request.ts";
 import type { SuperuserLogin } from "../../cluster/wait-for-cluster.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { type CreateInput, askedCounts, createOptions } from "./create-options.ts";
-import type { BackendKind } from "../../backend/contract.ts";
 import { checkSummary, summarizingFailure } from "../summary/step-summary.ts";
 
 const positionals = {

@@ -1,4 +1,4 @@
-import type { Context } from "../../cli/context.ts";
+import type { Context } from "../../cli/command.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { placeOptions, programName } from "../backend-options.ts";
 import { clusterView, durationText, nodeView, numbered } from "../cluster-view.ts";

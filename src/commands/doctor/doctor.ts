@@ -1,5 +1,4 @@
-import { defineCommand } from "../../cli/command.ts";
-import type { Context } from "../../cli/context.ts";
+import { defineCommand, type Context } from "../../cli/command.ts";
 import { formatDuration, outputFormat, verbose } from "../../cli/options/value-types.ts";
 import { type Colours, isColoured, loadColours, noColours } from "../../cli/terminal/output-writer.ts";
 import type { CheckResult } from "../../model/check.ts";

@@ -1,10 +1,8 @@
-import type { Backend } from "../../backend/contract.ts";
-import { defineCommand } from "../../cli/command.ts";
-import type { Context } from "../../cli/context.ts";
+import type { Backend, BackendKind } from "../../backend/contract.ts";
+import { defineCommand, type Context } from "../../cli/command.ts";
 import { argument, flag, option } from "../../cli/options/option.ts";
 import { outputFormat, text, verbose } from "../../cli/options/value-types.ts";
 import { tableText } from "../cluster-view.ts";
-import type { BackendKind } from "../../backend/contract.ts";
 import { placeOptions } from "../backend-options.ts";
 import { clusterId } from "../options.ts";
 

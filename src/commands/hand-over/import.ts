@@ -1,5 +1,4 @@
-import { defineCommand } from "../../cli/command.ts";
-import type { Context } from "../../cli/context.ts";
+import { defineCommand, type Context } from "../../cli/command.ts";
 import { argument } from "../../cli/options/option.ts";
 import { outputFormat, value, verbose } from "../../cli/options/value-types.ts";
 import { ClusterError, messageOf } from "../../errors.ts";

@@ -1,4 +1,4 @@
-import type { Context } from "../../cli/context.ts";
+import type { Context } from "../../cli/command.ts";
 import { originOf } from "../../cli/error-report.ts";
 import { flag } from "../../cli/options/option.ts";
 import type { Problems } from "../../cli/options/problems.ts";

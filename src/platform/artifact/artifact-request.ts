@@ -2,10 +2,9 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ClusterError, type ErrorDetail, messageOf, quoted } from "../../errors.ts";
 import { type Checked, problem } from "../../system/checked.ts";
-import { RefusedRedirect, requestFile } from "../../system/files/request-file.ts";
+import { RefusedRedirect, requestFile, networkFailure } from "../../system/network.ts";
 import { isFolder } from "../../system/files/private-file.ts";
 import { maskUrl, parseUrl } from "../../system/mask-url.ts";
-import { networkFailure } from "../../system/network-failure.ts";
 import { exampleNames } from "../examples/example-names.ts";
 import { type PlatformFolder, platformFolderOf, readPlatformFolder } from "../folder/read-folder.ts";
 

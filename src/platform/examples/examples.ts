@@ -1,4 +1,10 @@
-import type { ExampleName } from "./example-names.ts";
+import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { ClusterError, messageOf } from "../../errors.ts";
+import type { Role } from "../../model/cluster-record.ts";
+import type { PlatformFacts } from "../folder/platform-file.ts";
+import { platformFolderOf } from "../folder/read-folder.ts";
+import { type ExampleName, exampleNames } from "./example-names.ts";
 import etcdCheck from "./etcd/check" with { type: "text" };
 import etcdInstall from "./etcd/install" with { type: "text" };
 import etcdFacts from "./etcd/platform.yaml" with { type: "text" };
@@ -71,3 +77,62 @@ export const examples: Readonly<Record<ExampleName, readonly ExampleFile[]>> = {
     "tests/swarm-test": swarmTest,
   }),
 };
+
+/** What `examples` shows. */
+interface ListedExample extends Pick<PlatformFacts, "name" | "version"> {
+  readonly description: string;
+  /** How many of them a cluster has by default. */
+  readonly nodes: { readonly masters: number; readonly agents: number; readonly publicAgents: number };
+}
+
+/** The rows of a table, with a head, and the same as data. */
+export async function listExamples(): Promise<{
+  readonly rows: readonly (readonly string[])[];
+  readonly examples: readonly ListedExample[];
+}> {
+  const listed = await Promise.all(exampleNames.map(listExample));
+  const head = ["NAME", "VERSION", "MASTERS", "AGENTS", "PUBLIC AGENTS", "DESCRIPTION"];
+  const rows = listed.map(({ name, version, description, nodes }) => [
+    name,
+    version,
+    ...[nodes.masters, nodes.agents, nodes.publicAgents].map(String),
+    description,
+  ]);
+  return { rows: [head, ...rows], examples: listed };
+}
+
+async function listExample(example: ExampleName): Promise<ListedExample> {
+  const platform = await platformFolderOf(example, examples[example]);
+  if (platform.problems !== undefined) throw new TypeError(platform.problems.join("; "));
+  const { name, version, description = "", nodes } = platform.value.facts;
+  const usual = (role: Role): number => nodes[role].default ?? 1;
+  return {
+    name,
+    version,
+    description,
+    nodes: { masters: usual("master"), agents: usual("agent"), publicAgents: usual("public_agent") },
+  };
+}
+
+/** Writes the folder of an example, which must be new or empty. Fails as `bad-usage` if it isn't, or can't be written. */
+export async function writeExample(name: ExampleName, folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+    if ((await readdir(folder)).length > 0) throw notWritten(folder, "it is not empty", undefined);
+    for (const file of examples[name]) {
+      const path = join(folder, file.path);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, file.text, { flag: "wx" });
+      if (file.mode === 0o755) await chmod(path, file.mode);
+    }
+  } catch (error) {
+    throw error instanceof ClusterError ? error : notWritten(folder, messageOf(error), error);
+  }
+}
+
+const notWritten = (folder: string, reason: string, cause: unknown): ClusterError =>
+  new ClusterError("bad-usage", `Cannot write the example to ${folder}: ${reason}.`, {
+    hint: "Pass a folder that does not exist yet, or an empty one that you may write to.",
+    facts: { folder },
+    cause,
+  });

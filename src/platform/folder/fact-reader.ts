@@ -1,4 +1,5 @@
 import { quoted } from "../../errors.ts";
+import { type Reader, refined, string } from "../../model/reader.ts";
 import { outside } from "../../outside-text.ts";
 import { isPlainLine } from "../../system/printable.ts";
 
@@ -13,7 +14,7 @@ export interface FactReader {
 type Mapping = Readonly<Record<string, unknown>>;
 
 interface Rule<Value> {
-  readonly isRight: (found: unknown) => found is Value;
+  readonly read: Reader<Value>;
   /** What the value must be, such as `the name of a package`. */
   readonly what: string;
 }
@@ -42,15 +43,15 @@ export function readMapping(reader: FactReader, key: string, found: unknown, key
 const isPlainMapping = (found: unknown): found is Mapping =>
   typeof found === "object" && found !== null && Object.getPrototypeOf(found) === Object.prototype;
 
-/** Reads an optional text that `isRight`; `what` says what it must be. */
+/** Reads an optional text. */
 export function readFact(
   reader: FactReader,
   key: string,
   found: unknown,
-  { isRight, what }: Rule<string>,
+  { read, what }: Rule<string>,
 ): string | undefined {
   if (found === undefined) return undefined;
-  if (typeof found === "string") return isRight(found) ? found : report(reader, key, `${quoted(found)} is not ${what}`);
+  if (typeof found === "string") return read(found) ?? report(reader, key, `${quoted(found)} is not ${what}`);
   const isWord = typeof found === "number" || typeof found === "bigint" || typeof found === "boolean";
   const advice = isWord || found instanceof Date ? "; put it in quotes" : "";
   return report(reader, key, `must be a text, not ${described(found)}${advice}`);
@@ -97,21 +98,17 @@ export function readList<Entry>(
   const entries: readonly unknown[] = found;
   const repeated = new Set(entries.filter((entry, index) => entries.indexOf(entry) !== index));
   for (const entry of new Set(entries)) {
-    if (!rules.isRight(entry)) report(reader, key, `${described(entry)} is not ${rules.what}`);
+    if (rules.read(entry) === undefined) report(reader, key, `${described(entry)} is not ${rules.what}`);
     else if (repeated.has(entry)) report(reader, key, `${described(entry)} is listed twice`);
   }
-  return entries.filter(rules.isRight);
+  return entries.flatMap((entry) => rules.read(entry) ?? []);
 }
 
 /** A printable line of at most this many characters, without spaces at its ends. */
-export const isLine = (found: unknown, longest: number): found is string =>
-  typeof found === "string" && found !== "" && found.length <= longest && found.trim() === found && isPlainLine(found);
-
-/** A rule for texts: all of it matches. */
-export const matches =
-  (shape: RegExp) =>
-  (found: unknown): found is string =>
-    typeof found === "string" && shape.test(found);
+export const plainLineOf = (longest: number): Reader<string> =>
+  refined(string, (found) =>
+    found !== "" && found.length <= longest && found.trim() === found && isPlainLine(found) ? found : undefined,
+  );
 
 const longestNumber = 20;
 

@@ -139,3 +139,18 @@ const archived = ({ path, mode, sizeBytes, source }: PlatformFolderFile): TarFil
 async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
   yield bytes;
 }
+
+/** What `pack` says of a folder with problems. */
+export function notPackable(problems: readonly string[]): ClusterError {
+  const [first = "", ...others] = problems;
+  const message =
+    others.length === 0 ? first : `${problems.length} problems:${problems.map((each) => `\n  ${each}`).join("")}`;
+  return new ClusterError("bad-usage", message, {
+    hint: "FOLDER must have platform.yaml, and the programs install and check.",
+    facts: { problems },
+  });
+}
+
+/** A version may have characters that no file name should have. */
+export const defaultName = ({ facts: { name, version } }: PlatformFolder): string =>
+  `${name}-${version.replaceAll(/[^A-Za-z0-9._+~-]/g, "_")}.sh`;

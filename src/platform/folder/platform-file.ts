@@ -1,4 +1,5 @@
 import { type Role, type WebScheme, roles } from "../../model/cluster-record.ts";
+import { integer, matching, oneOf, refined } from "../../model/reader.ts";
 import type { Checked } from "../../system/checked.ts";
 import { problem } from "../../system/checked.ts";
 import { parseJson } from "../../system/parse-json.ts";
@@ -6,8 +7,7 @@ import { parseConfiguration } from "../configuration/configuration-file.ts";
 import type { NodeCondition } from "../layouts/layout.ts";
 import {
   type FactReader,
-  isLine,
-  matches,
+  plainLineOf,
   readFact,
   readList,
   readMapping,
@@ -111,11 +111,17 @@ export const asciiJson = (value: unknown): string =>
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 const nodeKeys = { master: "masters", agent: "agents", public_agent: "public_agents" } as const;
-const conditions: readonly NodeCondition[] = ["docker", "cgroups-1", "dns-port-free", "clock-synchronized"];
+const conditions = [
+  "docker",
+  "cgroups-1",
+  "dns-port-free",
+  "clock-synchronized",
+] as const satisfies readonly NodeCondition[];
 
 const absolutePath = {
-  isRight: (found: unknown): found is string =>
-    matches(/^(?:\/[A-Za-z0-9._+@:,=~-]+)+$/)(found) && found.length <= 200 && !/\/\.\.?(?:\/|$)/.test(found),
+  read: refined(matching(/^(?:\/[A-Za-z0-9._+@:,=~-]+)+$/), (path) =>
+    path.length <= 200 && !/\/\.\.?(?:\/|$)/.test(path) ? path : undefined,
+  ),
   what: "an absolute path of letters, digits and ._+@:,=~-",
 };
 
@@ -136,15 +142,15 @@ function readFacts(found: unknown): Checked<PlatformFacts> {
   ]);
   const facts: PlatformFacts = {
     name: readRequired(reader, "name", top["name"], {
-      isRight: matches(/^[a-z][a-z0-9-]{0,39}$/),
+      read: matching(/^[a-z][a-z0-9-]{0,39}$/),
       what: "1 to 40 lower-case letters, digits and hyphens that begin with a letter",
     }),
     version: readRequired(reader, "version", top["version"], {
-      isRight: (each): each is string => isLine(each, 50),
+      read: plainLineOf(50),
       what: "one printable line of 1 to 50 characters",
     }),
     description: readFact(reader, "description", top["description"], {
-      isRight: (each): each is string => isLine(each, 100),
+      read: plainLineOf(100),
       what: "one printable line of 1 to 100 characters",
     }),
     nodes: readNodes(reader, top["nodes"]),
@@ -152,12 +158,12 @@ function readFacts(found: unknown): Checked<PlatformFacts> {
     ...readReachable(reader, top),
     conditions: readList(reader, "conditions", top["conditions"], {
       most: conditions.length,
-      isRight: (each): each is NodeCondition => conditions.some((condition) => condition === each),
+      read: oneOf(...conditions),
       what: `one of ${conditions.join(", ")}`,
     }),
     kernelModules: readList(reader, "kernel_modules", top["kernel_modules"], {
       most: 50,
-      isRight: matches(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/),
+      read: matching(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/),
       what: "the name of a kernel module",
     }),
     logs: readLogs(reader, top["logs"]),
@@ -198,7 +204,7 @@ function readPackages(reader: FactReader, found: unknown): PlatformFacts["packag
   const given = readMapping(reader, "packages", found, ["apt", "dnf"]);
   const rules = {
     most: 200,
-    isRight: matches(/^[a-zA-Z0-9][a-zA-Z0-9.+_-]{0,99}$/),
+    read: matching(/^[a-zA-Z0-9][a-zA-Z0-9.+_-]{0,99}$/),
     what: "the name of a package",
   };
   return {
@@ -217,8 +223,7 @@ function readReachable(
 ): Pick<PlatformFacts, "ports" | "web"> {
   const ports = readList(reader, "ports", top["ports"], {
     most: 100,
-    isRight: (each): each is number =>
-      typeof each === "number" && Number.isInteger(each) && each >= anyPort.least && each <= anyPort.most,
+    read: refined(integer, (port) => (port >= anyPort.least && port <= anyPort.most ? port : undefined)),
     what: `a whole number from ${anyPort.least} to ${anyPort.most}`,
   });
   const web = readWeb(reader, top["web"]);
@@ -238,11 +243,11 @@ function readWeb(reader: FactReader, found: unknown): PlatformWeb | undefined {
   if (reader.problems.length === count && given["port"] === undefined) reader.problems.push("web.port: is missing");
   const port = readNumber(reader, "web.port", given["port"], anyPort) ?? 0;
   const path = readFact(reader, "web.path", given["path"], {
-    isRight: matches(/^\/(?!\/)[A-Za-z0-9._~%/-]{0,199}$/),
+    read: matching(/^\/(?!\/)[A-Za-z0-9._~%/-]{0,199}$/),
     what: "a path that begins with one / and has letters, digits and ._~%/-",
   });
   const scheme = readFact(reader, "web.scheme", given["scheme"], {
-    isRight: (each): each is WebScheme => each === "http" || each === "https",
+    read: oneOf("http", "https"),
     what: "http or https",
   });
   const certificate = readFact(reader, "web.certificate", given["certificate"], absolutePath);
@@ -258,7 +263,7 @@ function readLogs(reader: FactReader, found: unknown): PlatformFacts["logs"] {
   return {
     units: readList(reader, "logs.units", given["units"], {
       most: 50,
-      isRight: matches(/^[A-Za-z0-9_][A-Za-z0-9_.:@\\-]{0,199}$/),
+      read: matching(/^[A-Za-z0-9_][A-Za-z0-9_.:@\\-]{0,199}$/),
       what: "the name of a systemd unit",
     }),
     files: readList(reader, "logs.files", given["files"], { most: 50, ...absolutePath }),

@@ -1,6 +1,6 @@
 import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
-import { poll } from "../../system/poll.ts";
+import { poll } from "../../system/retry.ts";
 import type { Clock, Progress } from "../../system/runtime.ts";
 import { type NodeAnswer, askNodes, createMachineWatch } from "./ask-nodes.ts";
 import { type MastersChecker, type Superuser, type Wait, createMastersChecker } from "./masters-checker.ts";

@@ -3,7 +3,7 @@ import type { ClientChannel } from "ssh2";
 import { outside } from "../../outside-text.ts";
 import { afterToken, processMark } from "../session/session-line.ts";
 import type { RemoteCommand } from "./connection.ts";
-import type { Link } from "./link.ts";
+import type { Link } from "./exec-channel.ts";
 
 /** Limit for each stream; earlier output is dropped. */
 const keptCharacters = 4 * 1024 * 1024;

@@ -29,19 +29,14 @@ const factsOf = (target: Target): Readonly<Record<string, unknown>> => ({
  * Explains why a connection failed. Refusals, timeouts, resets and unknown names are transient, because they occur while machines boot; a refused
  * login or a failed handshake is transient only with `mayStillBoot`. `offer` is the last offer that the server sent.
  */
-export function connectFailure(
-  target: Target,
-  error: Ssh2Error,
-  { mayStillBoot, offer }: { readonly mayStillBoot: boolean; readonly offer: ServerOffer | undefined },
-): ClusterError {
-  const failure = describeFailure(target, error, { mayStillBoot, offer });
-  const { message, transient, hint } = failure;
-  return new ClusterError("connection-failed", message, {
-    ...(hint !== undefined && { hint }),
-    transient,
-    facts: factsOf(target),
-    cause: error,
-  });
+export function connectFailure(target: Target, error: Ssh2Error, circumstances: Circumstances): ClusterError {
+  const { message, ...detail } = describeFailure(target, error, circumstances);
+  return new ClusterError("connection-failed", message, { ...detail, facts: factsOf(target), cause: error });
+}
+
+interface Circumstances {
+  readonly mayStillBoot: boolean;
+  readonly offer: ServerOffer | undefined;
 }
 
 interface FailureText {
@@ -67,11 +62,7 @@ function noAgreement(address: string, offer: ServerOffer): Omit<FailureText, "tr
   };
 }
 
-function describeFailure(
-  target: Target,
-  error: Ssh2Error,
-  { mayStillBoot, offer }: { readonly mayStillBoot: boolean; readonly offer: ServerOffer | undefined },
-): FailureText {
+function describeFailure(target: Target, error: Ssh2Error, { mayStillBoot, offer }: Circumstances): FailureText {
   const address = addressOf(target);
   if (error.message.startsWith("Bad packet length")) return tooMuchAtOnce(address);
   switch (error.level) {

@@ -3,11 +3,10 @@ import { createSemaphore } from "../../system/concurrency.ts";
 import { readOwnText } from "../../system/files/read-text.ts";
 import { retry } from "../../system/retry.ts";
 import type { Clock, Progress } from "../../system/runtime.ts";
-import { orAborted } from "../../system/time-limit.ts";
+import { eitherSignal, orAborted } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
-import { eitherSignal } from "../either-signal.ts";
 import { parseKey } from "../keys.ts";
-import type { KnownHosts } from "../known-hosts.ts";
+import type { KnownHosts } from "../openssh-files.ts";
 import { type Connection, type Destination, targetOf } from "./connection.ts";
 import { openConnection, openSocket } from "./open-connection.ts";
 

@@ -13,7 +13,7 @@ import {
   readServerOffer,
 } from "./connection-errors.ts";
 import type { Connection } from "./connection.ts";
-import type { Link } from "./link.ts";
+import type { Link } from "./exec-channel.ts";
 import { runOverLink } from "./run-over-link.ts";
 import { uploadOver } from "./upload.ts";
 
@@ -124,18 +124,13 @@ async function login({ client, socket, failure }: Attempt, config: ConnectConfig
   }
 }
 
-/** The method is named explicitly, which saves the round trip that asks for the available methods. */
-const loginMethod = (options: ConnectionOptions): PublicKeyAuthMethod => ({
-  type: "publickey",
-  username: options.user,
-  key: options.privateKey,
-});
-
 function configuration(options: ConnectionOptions, socket: Socket, seen: ServerSeen): ConnectConfig {
+  // The method is named explicitly, which saves the round trip that asks for the available methods.
+  const loginMethod: PublicKeyAuthMethod = { type: "publickey", username: options.user, key: options.privateKey };
   return {
     sock: socket,
     username: options.user,
-    authHandler: [loginMethod(options)],
+    authHandler: [loginMethod],
     algorithms: { serverHostKey: ["ssh-ed25519"] },
     hostVerifier: (key: Buffer) => {
       const isAccepted = options.hostKeys.some((accepted) => accepted.equals(key));

@@ -2,16 +2,14 @@ import type { ClientChannel } from "ssh2";
 import { ClusterError } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
 import { retry } from "../../system/retry.ts";
-import { orAborted } from "../../system/time-limit.ts";
+import { eitherSignal, orAborted, timeLimit } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
-import { eitherSignal } from "../either-signal.ts";
 import { createToken, endGroupCommand, endGroupLine, remoteLine, shownLine } from "../session/session-line.ts";
 import { commandNotBegun } from "../session/session-messages.ts";
 import { collectOutput } from "./command-output.ts";
 import { connectionLost } from "./connection-errors.ts";
 import type { RemoteCommand, RemoteResult } from "./connection.ts";
-import type { Link } from "./link.ts";
-import { feed, openChannel } from "./exec-channel.ts";
+import { type Link, feed, openChannel } from "./exec-channel.ts";
 
 const endingGraceMs = 1_000;
 /** Includes the login. */
@@ -19,8 +17,9 @@ const anotherLoginMs = 5_000;
 
 /** `Connection.run` over an open link. */
 export async function runOverLink(link: Link, command: RemoteCommand, signal: AbortSignal): Promise<RemoteResult> {
-  using limit = timeLimit(link, command);
-  using end = eitherSignal([signal, link.lost, limit.signal]);
+  const { limitMs } = command;
+  using limit = limitMs === undefined ? undefined : timeLimit(limitMs, limitPassed(link, command, limitMs));
+  using end = eitherSignal([signal, link.lost, ...(limit === undefined ? [] : [limit.signal])]);
   return await link.commandSlots.run(async () => {
     link.progress.detail(2, `${link.target.name}: $ ${outside(shownLine(command, link.target.user))}`);
     const token = createToken();
@@ -141,22 +140,11 @@ async function endFromElsewhere(link: Link, processId: number, asRoot: boolean):
   await connection.run({ argv: endGroupCommand(processId), sudo: asRoot }, grace);
 }
 
-function timeLimit(link: Link, command: RemoteCommand): Disposable & { readonly signal: AbortSignal } {
-  const limit = new AbortController();
-  const { limitMs } = command;
-  if (limitMs === undefined) return { signal: limit.signal, [Symbol.dispose]: () => {} };
-  const timer = setTimeout(() => limit.abort(limitPassed(link, command, limitMs)), limitMs);
-  return { signal: limit.signal, [Symbol.dispose]: () => clearTimeout(timer) };
-}
-
 function limitPassed(link: Link, command: RemoteCommand, limitMs: number): ClusterError {
   const task = command.task ?? `"${command.argv.slice(0, 2).join(" ")}"`;
-  return new ClusterError(
-    "deadline-passed",
-    `${link.target.name}: ${task} did not finish within ${limitMs / 1000} s.`,
-    {
-      hint: "The node hangs or is very slow. Try again, and check its console output and logs for the cause.",
-      facts: { node: link.target.name, limitMs },
-    },
-  );
+  const message = `${link.target.name}: ${task} did not finish within ${limitMs / 1000} s.`;
+  return new ClusterError("deadline-passed", message, {
+    hint: "The node hangs or is very slow. Try again, and check its console output and logs for the cause.",
+    facts: { node: link.target.name, limitMs },
+  });
 }

@@ -4,7 +4,7 @@ import { ClusterError } from "../../errors.ts";
 import { outsideReason } from "../../system/printable.ts";
 import { shellText } from "../shell-text.ts";
 import type { UploadSource, UploadTarget } from "./connection.ts";
-import type { Link } from "./link.ts";
+import type { Link } from "./exec-channel.ts";
 import receive from "./receive.sh" with { type: "text" };
 import { runOverLink } from "./run-over-link.ts";
 

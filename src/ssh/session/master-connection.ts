@@ -40,7 +40,7 @@ export function masterConnection(
     folder,
     options: [...path, "-o", "ControlMaster=no"],
     hasSocket: () => existsSync(join(folder, name)),
-    isAlive: () => command({ folder, name }, "check", environment),
+    isAlive: () => command(folder, name, "check", environment),
     open: (sshConfigFile, host) => {
       // The session ends at once, so that an ssh which finds that another one has become the master ends as well.
       const words = ["-F", sshConfigFile, ...path, "-o", "ControlMaster=auto", "-o", `ControlPersist=${idleSeconds}`];
@@ -61,7 +61,7 @@ export async function closeMasterConnections(folder: string, environment: Enviro
   const names = await socketNames(folder);
   await Promise.all(
     names.map(async (name) => {
-      await command({ folder, name }, "exit", environment);
+      await command(folder, name, "exit", environment);
       await rm(join(folder, name), { force: true }).catch(() => {});
     }),
   );
@@ -70,7 +70,7 @@ export async function closeMasterConnections(folder: string, environment: Enviro
 /** Whether a folder has a master connection whose process answers. */
 export async function hasMasterConnection(folder: string, environment: Environment): Promise<boolean> {
   const names = await socketNames(folder);
-  return (await Promise.all(names.map((name) => command({ folder, name }, "check", environment)))).includes(true);
+  return (await Promise.all(names.map((name) => command(folder, name, "check", environment)))).includes(true);
 }
 
 async function socketNames(folder: string): Promise<readonly string[]> {
@@ -80,7 +80,8 @@ async function socketNames(folder: string): Promise<readonly string[]> {
 
 /** Resolves with whether the process has obeyed. */
 async function command(
-  { folder, name }: { readonly folder: string; readonly name: string },
+  folder: string,
+  name: string,
   word: "check" | "exit",
   environment: Environment,
 ): Promise<boolean> {

@@ -1,13 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import type { RemoteCommand } from "../connection/connection.ts";
-import { quote, shellText } from "../shell-text.ts";
+import { checkedVariableName, quote, shellText } from "../shell-text.ts";
 import awaitScript from "./await-script.sh" with { type: "text" };
 import beginSession from "./begin-session.sh" with { type: "text" };
 import deliverScript from "./deliver-script.sh" with { type: "text" };
 import endGroup from "./end-group.sh" with { type: "text" };
-import endSessionFile from "./end-session.sh" with { type: "text" };
 import runSealed from "./run-sealed.sh" with { type: "text" };
 import sessionFolder from "./session-folder.sh" with { type: "text" };
 
@@ -52,8 +49,7 @@ export function deliverCommand({ token }: SessionTransport, script: string): Rem
 /** Ends all processes of a session, and what they started. */
 export function endCommand({ token, asRoot }: SessionTransport): RemoteCommand {
   const pattern = `${token.slice(0, -1)}[${token.slice(-1)}]`;
-  const argv = ["sh", "-c", shellText(endSessionFile), "e2e-end-session", pattern] as const;
-  return { argv, sudo: asRoot, limitMs: 5_000 };
+  return { argv: ["sh", "-c", shellText(endGroup), "e2e-end-session", pattern], sudo: asRoot, limitMs: 5_000 };
 }
 
 /** Its words are all that is visible of the session. */
@@ -129,31 +125,63 @@ function checkedName(name: string): string {
   return name;
 }
 
-/** Tells whether an `ssh` that has ended had logged in. Its exit status can't: 255 may be the remote command's own. */
-export interface LoginMark extends AsyncDisposable {
-  /** Arguments for ssh's command line. */
-  readonly options: readonly string[];
-  /** Variables that ssh must find in its environment: it passes LocalCommand to the user's shell, which may be any program. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** Stays the same after disposal. */
-  isSet(): boolean;
+/** The environment of a user's command. No value of it ever appears in an argument list made here, on either side. */
+export interface SessionScript {
+  /** The first settings that fit are used. */
+  readonly settings: readonly SessionSettings[];
+  /** A single word is a shell line; several words are run exactly as they are. */
+  readonly words: readonly string[];
+  /** Says what to do if a working directory is missing on the node; printed after that message. */
+  readonly missingFolderHint: string;
+}
+
+export interface SessionSettings {
+  /**
+   * These settings fit only if this absolute path exists on the node. The check runs there, which saves a round trip
+   * before the session. Undefined: they always fit.
+   */
+  readonly whenExists: string | undefined;
+  /** A shell file on the node to source first, if it exists. */
+  readonly environmentFile: string | undefined;
+  /** Set after that file is read, so they override it. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** Undefined: the home directory. A directory that doesn't exist ends the session with 255. */
+  readonly workingDirectory: string | undefined;
 }
 
 /**
- * ssh itself creates an empty file as soon as it has logged in, before the remote command begins. `path` must not exist and must be in a folder that
- * belongs to this user; disposing of the mark removes the file. https://man.openbsd.org/ssh_config#LocalCommand
+ * Returns the shell text of a session. The shell stays the parent of the command (no `exec`). Otherwise a command that
+ * dies by a signal would end the whole session with it, which ssh reports as 255 instead of 128 + n.
  */
-export function createLoginMark(path: string): LoginMark {
-  const command = `: >${quote([path])}`.replaceAll("%", "%%");
-  const state = { wasSet: false };
-  const isSet = (): boolean => state.wasSet || existsSync(path);
-  return {
-    options: ["-o", "PermitLocalCommand=yes", "-o", `LocalCommand=${command}`],
-    environment: { SHELL: "/bin/sh" },
-    isSet,
-    [Symbol.asyncDispose]: async () => {
-      state.wasSet = isSet();
-      await rm(path, { force: true });
-    },
-  };
+export function renderSessionScript({ settings, words, missingFolderHint }: SessionScript): string {
+  const [line, ...more] = words;
+  const render = (one: SessionSettings): string => renderSettings(one, missingFolderHint);
+  return [
+    ...settings.map((one, index) => `${index === 0 ? "if" : "elif"} ${condition(one)}; then\n${render(one)}`),
+    ...(settings.length === 0 ? [] : ["fi"]),
+    more.length === 0 ? `eval ${quote([line ?? ""])}` : quote(words),
+    "exit $?",
+    "",
+  ].join("\n");
+}
+
+const condition = ({ whenExists }: SessionSettings): string =>
+  whenExists === undefined ? ":" : `[ -e ${quote([whenExists])} ]`;
+
+function renderSettings(
+  { environmentFile, variables, workingDirectory }: SessionSettings,
+  missingFolderHint: string,
+): string {
+  return [
+    ...(environmentFile === undefined ? [] : [readFile(quote([environmentFile]))]),
+    ...Object.entries(variables).map(([name, value]) => `export ${checkedVariableName(name)}=${quote([value])}`),
+    workingDirectory === undefined ? "cd" : enter(workingDirectory, missingFolderHint),
+  ].join("\n");
+}
+
+const readFile = (path: string): string => `if [ -r ${path} ]; then . ${path}; fi`;
+
+function enter(folder: string, hint: string): string {
+  const complaint = quote([`The folder ${folder} does not exist on this node. ${hint}`]);
+  return `cd -- ${quote([folder])} 2>/dev/null || { echo ${complaint} >&2; exit 255; }`;
 }

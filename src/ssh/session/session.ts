@@ -1,8 +1,7 @@
 import { ClusterError } from "../../errors.ts";
-import { orAborted } from "../../system/time-limit.ts";
-import { eitherSignal } from "../either-signal.ts";
-import { type LoginMark, createLoginMark, createToken } from "./session-line.ts";
-import { type SshMessages, createSshMessages } from "./session-messages.ts";
+import { eitherSignal, orAborted } from "../../system/time-limit.ts";
+import { createToken } from "./session-line.ts";
+import { type LoginMark, type SshMessages, createLoginMark, createSshMessages } from "./session-messages.ts";
 import {
   type SessionRequest,
   type Ssh,

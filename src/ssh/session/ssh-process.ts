@@ -1,21 +1,22 @@
+import type { FileSink } from "bun";
 import { ClusterError } from "../../errors.ts";
+import { errorCode } from "../../system/files/private-file.ts";
 import { outsideReason } from "../../system/printable.ts";
 import { minimalEnvironment } from "../../system/processes/run-program.ts";
 import type { Environment } from "../../system/runtime.ts";
 import type { Connection } from "../connection/connection.ts";
-import { feedStdin } from "./feed-stdin.ts";
 import type { MasterConnection } from "./master-connection.ts";
 import {
-  type LoginMark,
+  type SessionScript,
   type SessionTransport,
   deliverCommand,
   endCommand,
   pipedLine,
+  renderSessionScript,
   sealed,
   terminalLine,
 } from "./session-line.ts";
-import type { SshMessages } from "./session-messages.ts";
-import { type SessionScript, renderSessionScript } from "./session-script.ts";
+import type { LoginMark, SshMessages } from "./session-messages.ts";
 
 export interface SessionRequest {
   /** Has a `Host` block named `host`; see renderSshConfig. */
@@ -146,4 +147,40 @@ export function findSsh(environment: Environment): string {
   throw new ClusterError("machine-not-set-up", "There is no ssh on this machine's PATH.", {
     hint: "Install the OpenSSH client (Debian and Ubuntu: openssh-client; Fedora: openssh-clients).",
   });
+}
+
+export interface StdinFeed {
+  /** Sent first. */
+  readonly head: string;
+  /** Sent next: this program's own stdin, or an open file. */
+  readonly source: "inherit" | number;
+  readonly sink: FileSink;
+  readonly environment: Environment;
+}
+
+/**
+ * Passes on stdin after a text of ours, no faster than the receiver reads it, until stdin ends or the signal aborts. A separate `cat` reads stdin: a
+ * read that this process began on a terminal could not be cancelled, and would keep the process alive after the command has ended.
+ */
+export async function feedStdin({ head, source, sink, environment }: StdinFeed, signal: AbortSignal): Promise<void> {
+  const cat = Bun.spawn(["cat"], { stdio: [source, "pipe", "ignore"], env: environment });
+  const stop = (): void => cat.kill();
+  signal.addEventListener("abort", stop);
+  if (signal.aborted) stop();
+  try {
+    await pass(sink, Buffer.from(head));
+    for await (const chunk of cat.stdout) await pass(sink, chunk);
+    await sink.end();
+  } catch (error) {
+    // The receiver has gone, as in `yes | program | head`; its exit status says why.
+    if (!signal.aborted && errorCode(error) !== "EPIPE") throw error;
+  } finally {
+    stop();
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+async function pass(sink: FileSink, chunk: Uint8Array): Promise<void> {
+  await sink.write(chunk);
+  await sink.flush();
 }

@@ -1,9 +1,15 @@
 import { execFile } from "node:child_process";
-import { readlink } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { link, readlink, rename, rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { promisify } from "node:util";
 import * as read from "../../model/reader.ts";
+import { errorCode } from "../files/private-file.ts";
 import { readOwnText } from "../files/read-text.ts";
+import { parseJson } from "../parse-json.ts";
+import { poll } from "../retry.ts";
+import type { Clock, Environment } from "../runtime.ts";
+import { waits } from "../waits.ts";
 import { systemEnvironment } from "./run-program.ts";
 
 /** Distinguishes one process from every other, including a later one with the same number. */
@@ -23,7 +29,7 @@ export const parseProcessIdentity: read.Reader<ProcessIdentity> = read.object({
 
 /** The process that this program runs in. `undefined` if the system doesn't report it. */
 export async function identifyThisProcess(): Promise<ProcessIdentity | undefined> {
-  const pid = (await ownPidFromProc()) ?? (await ownPidFromShell());
+  const pid = await ownPid();
   return pid === undefined ? undefined : await identifyProcess(pid);
 }
 
@@ -57,25 +63,26 @@ async function startFromProc(pid: number): Promise<string | undefined> {
 }
 
 /** macOS has no /proc. */
-async function startFromPs(pid: number): Promise<string | undefined> {
+const startFromPs = (pid: number): Promise<string | undefined> =>
+  outputOf("ps", ["-o", "lstart=", "-p", String(pid)], { TZ: "UTC" });
+
+async function ownPid(): Promise<number | undefined> {
+  const pid = await readlink("/proc/self").catch(() => outputOf("/bin/sh", ["-c", "echo $PPID"]));
+  return pid === undefined ? undefined : Number(pid);
+}
+
+/** What a program of the system prints, without the spaces around it. Undefined if it fails, or prints nothing. */
+async function outputOf(
+  program: string,
+  words: readonly string[],
+  variables: Environment = {},
+): Promise<string | undefined> {
   try {
-    const environment = { ...systemEnvironment, TZ: "UTC" };
-    const { stdout } = await promisify(execFile)("ps", ["-o", "lstart=", "-p", String(pid)], { env: environment });
-    return stdout.trim() === "" ? undefined : stdout.trim();
+    const { stdout } = await promisify(execFile)(program, words, { env: { ...systemEnvironment, ...variables } });
+    return stdout.trim() || undefined;
   } catch {
     return undefined;
   }
-}
-
-async function ownPidFromProc(): Promise<number | undefined> {
-  return await readlink("/proc/self").then(Number, () => undefined);
-}
-
-async function ownPidFromShell(): Promise<number | undefined> {
-  return await promisify(execFile)("/bin/sh", ["-c", "echo $PPID"], { env: systemEnvironment }).then(
-    ({ stdout }) => Number(stdout),
-    () => undefined,
-  );
 }
 
 /** A text that differs after each start of this computer. `undefined` if the system doesn't report it. */
@@ -83,15 +90,9 @@ export async function readBootId(): Promise<string | undefined> {
   try {
     return (await readOwnText("/proc/sys/kernel/random/boot_id")).trim();
   } catch {
-    return await bootIdOfMac();
+    // macOS has no /proc.
+    return await outputOf("/usr/sbin/sysctl", ["-n", "kern.bootsessionuuid"]);
   }
-}
-
-async function bootIdOfMac(): Promise<string | undefined> {
-  return await promisify(execFile)("/usr/sbin/sysctl", ["-n", "kern.bootsessionuuid"], { env: systemEnvironment }).then(
-    ({ stdout }) => stdout.trim(),
-    () => undefined,
-  );
 }
 
 /** The command line of a running process, its words joined by spaces. `undefined`: there is no such process. */
@@ -101,22 +102,97 @@ export async function commandOfProcess(pid: number): Promise<string | undefined>
     // A process that has ended but has not been reaped has none.
     return words === "" ? undefined : words.replaceAll("\0", " ").trim();
   } catch {
-    return await commandFromPs(pid);
+    return await outputOf("ps", ["-ww", "-o", "command=", "-p", String(pid)]);
   }
-}
-
-/** macOS has no /proc. */
-async function commandFromPs(pid: number): Promise<string | undefined> {
-  return await promisify(execFile)("ps", ["-ww", "-o", "command=", "-p", String(pid)], {
-    env: systemEnvironment,
-  }).then(
-    ({ stdout }) => (stdout.trim() === "" ? undefined : stdout.trim()),
-    () => undefined,
-  );
 }
 
 /** Uses the shell's built-in `kill`, which every machine has. It doesn't matter whether the process still existed. */
 export async function signalProcess(pid: number, name: "TERM" | "KILL"): Promise<void> {
   const script = 'kill -"$1" "$2" 2>/dev/null || :';
   await promisify(execFile)("/bin/sh", ["-c", script, "sh", name, String(pid)], { env: systemEnvironment });
+}
+
+interface Waiting {
+  readonly clock: Clock;
+  /** Called once, if it has to wait. */
+  readonly onWait: () => void;
+  /** If another process still holds the lock at that time, `error` is thrown. Absent: wait without limit. */
+  readonly giveUp?: { readonly atMs: number; readonly error: Error };
+}
+
+/**
+ * Holds the file at `path`, whose folder exists, as a lock until the result is disposed of. Waits while another living process holds it. A killed
+ * process loses its locks.
+ */
+export async function acquireProcessLock(
+  path: string,
+  { clock, onWait, giveUp }: Waiting,
+  signal: AbortSignal,
+): Promise<AsyncDisposable> {
+  const text = JSON.stringify({ ...(await identifyThisProcess()), token: randomUUID() });
+  let hasTold = false;
+  const look = async (): Promise<true | undefined> => {
+    if (await takeFreed(path, text, signal)) return true;
+    if (!hasTold) onWait();
+    hasTold = true;
+    return undefined;
+  };
+  const rule = { ...waits.processLock, clock };
+  if (giveUp === undefined) await poll(look, rule, signal);
+  else if ((await poll(look, { ...rule, deadlineMs: giveUp.atMs }, signal)) === undefined) throw giveUp.error;
+  return {
+    [Symbol.asyncDispose]: async () => {
+      if ((await readOwnText(path).catch(() => "")) === text) await rm(path, { force: true });
+    },
+  };
+}
+
+/** Takes the lock unless a living process holds it. */
+async function takeFreed(path: string, text: string, signal: AbortSignal): Promise<boolean> {
+  while (!(await take(path, text))) {
+    signal.throwIfAborted();
+    const holder = await readOwnText(path).catch(() => undefined);
+    if (holder === undefined) continue;
+    if (await isHeld(holder)) return false;
+    await breakLock(path, holder);
+  }
+  return true;
+}
+
+/** Creating a link is atomic, so nobody sees a lock without its holder. */
+async function take(path: string, text: string): Promise<boolean> {
+  const draft = `${path}.${randomUUID()}`;
+  await writeFile(draft, text, { mode: 0o600 });
+  try {
+    await link(draft, path);
+    return true;
+  } catch (error) {
+    if (errorCode(error) === "EEXIST") return false;
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function isHeld(holder: string): Promise<boolean> {
+  try {
+    const identity = parseProcessIdentity(parseJson(holder));
+    return identity !== undefined && (await isProcessAlive(identity));
+  } catch {
+    return false;
+  }
+}
+
+/** If several processes find the holder dead, one moves the lock away. A process that moved a new lock away gives it back. */
+async function breakLock(path: string, holder: string): Promise<void> {
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    await rename(path, aside);
+    if ((await readOwnText(aside)) !== holder) await link(aside, path);
+  } catch (error) {
+    const code = errorCode(error);
+    if (code !== "ENOENT" && code !== "EEXIST") throw error;
+  } finally {
+    await rm(aside, { force: true });
+  }
 }

@@ -11,7 +11,7 @@ export interface ArtifactServer extends AsyncDisposable {
 interface ArtifactRequest {
   /** The asker's address. */
   readonly from: string;
-  /** `bytes=0-4095`; undefined: all of it was asked for. */
+  /** `bytes=0-16383`; undefined: all of it was asked for. */
   readonly range: string | undefined;
 }
 

@@ -1,6 +1,6 @@
 /** Faults of the API that meet the commands on a cluster that is there. */
 import type { Expected, Fault } from "../fault.ts";
-import type { ApiFault, ApiTrouble } from "../worlds/api-proxy.ts";
+import type { ApiFault, ApiTrouble } from "../worlds/api-troubles.ts";
 import type { CloudWorld } from "../worlds/cloud-world.ts";
 
 type CloudFault = Fault<CloudWorld>;
@@ -39,7 +39,7 @@ const onCluster = (
   place: "api",
   needsCluster: true,
   seconds: expected.status === 0 ? 6 : 20,
-  strike: async ({ proxy }) => proxy.add(...faults),
+  strike: async (world) => world.failApi(...faults),
   act: async (world) => world.run(words),
   expected,
 });
@@ -99,7 +99,7 @@ const hangs: readonly CloudFault[] = [
     name: "every request hangs, and create has a limit",
     place: "api",
     seconds: 25,
-    strike: async ({ proxy }) => proxy.add({ action: "*", trouble: "hang" }),
+    strike: async (world) => world.failApi({ action: "*", trouble: "hang" }),
     act: async (world) => world.run([...world.createWords, "--timeout", "10s"]),
     expected: {
       status: 4,
@@ -114,7 +114,7 @@ const hangs: readonly CloudFault[] = [
     place: "api",
     needsCluster: true,
     seconds: 25,
-    strike: async ({ proxy }) => proxy.add({ action: "*", trouble: "hang" }),
+    strike: async (world) => world.failApi({ action: "*", trouble: "hang" }),
     act: async (world) => world.run(["wait", "-c", "faulty", "--timeout", "10s"]),
     expected: {
       status: 4,

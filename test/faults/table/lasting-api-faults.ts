@@ -1,6 +1,6 @@
 /** Faults of the API that stay, or that the program can do nothing about: the creation says so and leaves nothing. */
 import type { Expected, Fault } from "../fault.ts";
-import type { ApiFault, ApiTrouble } from "../worlds/api-proxy.ts";
+import type { ApiFault, ApiTrouble } from "../worlds/api-troubles.ts";
 import type { CloudWorld } from "../worlds/cloud-world.ts";
 import { behaving, created, duringTheFault, failed } from "./cloud-injections.ts";
 
@@ -10,7 +10,7 @@ const throughout = (name: string, faults: readonly ApiFault[], expected: Expecte
   name,
   place: "api",
   seconds,
-  strike: async ({ proxy }) => proxy.add(...faults),
+  strike: async (world) => world.failApi(...faults),
   expected,
 });
 
@@ -83,7 +83,7 @@ const unreachable: readonly CloudFault[] = [
     place: "api",
     seconds: 20,
     act: async (world) => {
-      const endpoint = world.proxy.endpoint.replace("http:", "https:");
+      const endpoint = world.cloud.endpoint.replace("http:", "https:");
       return world.run(world.createWords, { environment: { AWS_ENDPOINT_URL_EC2: endpoint } });
     },
     expected: failed("cloud-failed", "did not answer ec2:"),
@@ -126,16 +126,16 @@ const limits: readonly CloudFault[] = [
     name: "one minute of throttling from the launch on",
     place: "api",
     seconds: 75,
-    strike: async ({ proxy }) => proxy.add({ action: "RunInstances", trouble: "throttled", forMs: 60_000 }),
+    strike: async (world) => world.failApi({ action: "RunInstances", trouble: "throttled", forMs: 60_000 }),
     expected: created,
   },
   {
     name: "the answer is lost and the machines stay unseen",
     place: "api",
     seconds: 30,
-    strike: async ({ proxy, cloud }) => {
-      cloud.behaviour.change({ instancesVisibleAfterMs: 20_000, tagsVisibleAfterMs: 20_000 });
-      return proxy.add({ action: "RunInstances", trouble: "answer-lost", times: 3 });
+    strike: async (world) => {
+      world.cloud.behaviour.change({ instancesVisibleAfterMs: 20_000, tagsVisibleAfterMs: 20_000 });
+      return world.failApi({ action: "RunInstances", trouble: "answer-lost", times: 3 });
     },
     expected: created,
   },

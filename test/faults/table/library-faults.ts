@@ -40,7 +40,7 @@ const oneSession: CloudFault = {
     return {
       hasStruck: () =>
         sessions.refused > 0 &&
-        cloud.answers.answered.slice(before).some(({ command }) => command.includes('kill -TERM -"$1"')),
+        cloud.answers.answered.slice(before).some(({ command }) => command.includes('kill -TERM -"$g"')),
       [Symbol.asyncDispose]: async () => {
         sessions.most = Number.POSITIVE_INFINITY;
         cloud.answers.replace(usualAnswers);

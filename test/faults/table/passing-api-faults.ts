@@ -1,6 +1,6 @@
 /** Faults of the API that pass within seconds, at each kind of request of a creation: the creation succeeds all the same. */
 import type { Fault } from "../fault.ts";
-import type { ApiTrouble } from "../worlds/api-proxy.ts";
+import type { ApiTrouble } from "../worlds/api-troubles.ts";
 import type { CloudWorld } from "../worlds/cloud-world.ts";
 import { created } from "./cloud-injections.ts";
 
@@ -32,7 +32,7 @@ export const passingApiFaults: readonly CloudFault[] = steps.flatMap(({ step, ac
   passing.map(({ trouble, name, times }): CloudFault => ({
     name: `${name} at ${step}`,
     place: "api",
-    strike: async ({ proxy }) => proxy.add({ action, trouble, times, ...more }),
+    strike: async (world) => world.failApi({ action, trouble, times, ...more }),
     expected: created,
   })),
 );

@@ -1,7 +1,7 @@
 /** Faults of the API while a creation is undone, after a failure on a node or after Ctrl-C. */
 import type { Ended, Running } from "../../e2e/support/executable.ts";
 import type { Expected, Fault, Struck } from "../fault.ts";
-import type { ApiFault, ApiTrouble } from "../worlds/api-proxy.ts";
+import type { ApiFault, ApiTrouble } from "../worlds/api-troubles.ts";
 import type { CloudWorld } from "../worlds/cloud-world.ts";
 import { answering, struck } from "./cloud-injections.ts";
 
@@ -23,7 +23,7 @@ const whileUndoing = (name: string, faults: readonly ApiFault[], seconds: number
   seconds,
   strike: async (world) => {
     const refusal = await refusing(world);
-    const trouble = world.proxy.add(...faults);
+    const trouble = world.failApi(...faults);
     return {
       hasStruck: () => trouble.hasStruck(),
       [Symbol.asyncDispose]: async () => {
@@ -81,7 +81,7 @@ const stopped: Expected = {
 async function lingeringWithEnd(world: CloudWorld): Promise<Struck> {
   const answers = await lingering(world);
   return struck(async () => {
-    world.proxy.clear();
+    world.cloud.faults.clear();
     await answers[Symbol.asyncDispose]();
   });
 }
@@ -105,8 +105,8 @@ const interrupts: readonly CloudFault[] = [
     place: "api",
     seconds: 70,
     strike: lingeringWithEnd,
-    act: interrupted("Configure …", async ({ proxy }) =>
-      proxy.add({ action: "*", trouble: "unavailable", forMs: 45_000 }),
+    act: interrupted("Configure …", async (world) =>
+      world.failApi({ action: "*", trouble: "unavailable", forMs: 45_000 }),
     ),
     expected: stopped,
   },
@@ -115,14 +115,14 @@ const interrupts: readonly CloudFault[] = [
     place: "api",
     seconds: 20,
     strike: lingeringWithEnd,
-    act: interrupted("Configure …", async ({ proxy }) => proxy.add({ action: "*", trouble: "reset" }), 4_000),
+    act: interrupted("Configure …", async (world) => world.failApi({ action: "*", trouble: "reset" }), 4_000),
     expected: { status: "SIGINT", says: ["may be left", "terminate automatically"], keepsCluster: false },
   },
   {
     name: "Ctrl-C twice",
     place: "computer",
     strike: lingeringWithEnd,
-    act: interrupted("Configure …", async ({ proxy }) => proxy.add({ action: "*", trouble: "slow" }), 500),
+    act: interrupted("Configure …", async (world) => world.failApi({ action: "*", trouble: "slow" }), 500),
     expected: { status: "SIGINT", says: ["may be left", "terminate automatically"], keepsCluster: false },
   },
   {
@@ -130,7 +130,7 @@ const interrupts: readonly CloudFault[] = [
     place: "api",
     seconds: 30,
     strike: lingeringWithEnd,
-    act: interrupted("Configure …", async ({ proxy }) => proxy.add({ action: "*", trouble: "expired" })),
+    act: interrupted("Configure …", async (world) => world.failApi({ action: "*", trouble: "expired" })),
     expected: { status: "SIGINT", id: "interrupted", says: ["has expired", "may be left"], keepsCluster: false },
   },
 ];
@@ -171,7 +171,7 @@ const neverLaunched = (
   name,
   place: "api",
   seconds: 50,
-  strike: async ({ proxy }) => proxy.add({ action: "RunInstances", trouble }),
+  strike: async (world) => world.failApi({ action: "RunInstances", trouble }),
   act: async (world) => world.run([...world.createWords, "--timeout", "15s"]),
   expected: { ...unanswered[trouble], keepsCluster: false, withinMs: 135_000 },
 }));

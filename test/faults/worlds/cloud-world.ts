@@ -1,12 +1,12 @@
-/** `cluster-cloud` with a local cloud whose machines are scripted, behind a proxy that can break. */
+/** `cluster-cloud` with a local cloud whose machines are scripted and whose API can break. */
 import { join } from "node:path";
 import { DeleteSecurityGroupCommand, EC2Client, TerminateInstancesCommand } from "@aws-sdk/client-ec2";
 import { accounts } from "../../local-cloud/endpoint/accounts.ts";
 import { LocalCloud } from "../../local-cloud/local-cloud.ts";
 import type { LoginShell } from "../../local-cloud/machines/exec.ts";
 import type { ScriptedAnswer } from "../../local-cloud/machines/scripted-answers.ts";
-import type { Exhibit, Thing } from "../fault.ts";
-import { ApiProxy } from "./api-proxy.ts";
+import type { Exhibit, Struck, Thing } from "../fault.ts";
+import { type ApiFault, cloudFault } from "./api-troubles.ts";
 import { createWordsWith, newFolder, ProgramWorld } from "./program-world.ts";
 
 /** What the machines answer if nothing goes wrong; the first pattern that matches counts. */
@@ -28,7 +28,6 @@ export class CloudWorld extends ProgramWorld {
   readonly cloud: LocalCloud;
   /** For the artifact's URL. */
   readonly urlSecret = `url-${this.random}`;
-  readonly proxy: ApiProxy;
   /** The login shell of the machines, looked up for each command. */
   readonly shell: { current: () => LoginShell };
   /** MaxSessions of the machines' SSH servers, and how many sessions they refused. */
@@ -59,11 +58,9 @@ export class CloudWorld extends ProgramWorld {
     this.shell = settings.shell;
     this.sessions = settings.sessions;
     this.cloud = cloud;
-    this.proxy = new ApiProxy(cloud.endpoint);
     this.environment = {
       ...cloud.environment,
       ...this.ownEnvironment(),
-      AWS_ENDPOINT_URL_EC2: this.proxy.endpoint,
       AWS_EC2_METADATA_DISABLED: "true",
     };
     this.secrets = [accounts.main.secretAccessKey, this.license, this.passwordHash, this.urlSecret];
@@ -85,6 +82,11 @@ export class CloudWorld extends ProgramWorld {
         .flatMap(({ volumes }) => volumes.filter(({ deleteOnTermination }) => !deleteOnTermination))
         .map(({ id }): Thing => ({ kind: "volume", id })),
     ];
+  }
+
+  /** Lets requests to the API meet trouble. What it returns says whether all of these faults have struck, and clears them. */
+  failApi(...faults: readonly ApiFault[]): Struck {
+    return this.cloud.faults.add(...faults.map(cloudFault));
   }
 
   /** Ends machines as another program of the account may. */
@@ -114,7 +116,6 @@ export class CloudWorld extends ProgramWorld {
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {
-    await this.proxy[Symbol.asyncDispose]();
     await this.cloud[Symbol.asyncDispose]();
     await super[Symbol.asyncDispose]();
   }

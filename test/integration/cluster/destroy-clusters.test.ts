@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { removeCluster } from "../../../src/cluster/destroy-clusters.ts";
 import { hasMasterConnection } from "../../../src/ssh/session/master-connection.ts";
-import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";

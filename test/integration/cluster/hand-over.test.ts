@@ -11,7 +11,7 @@ import { importCluster } from "../../../src/cluster/import-cluster.ts";
 import { CloudBackend, Cluster } from "../../../src/index.ts";
 import type { ClusterRecord } from "../../../src/model/cluster-record.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
-import { parseKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { parseKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
 import type { Runtime } from "../../../src/system/runtime.ts";
 import { type CloudFixture, openFixture, region } from "../../support/cloud-fixture.ts";

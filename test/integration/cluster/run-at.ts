@@ -7,7 +7,7 @@ import { runOnCluster } from "../../../src/cluster/run-on-cluster.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 import type { Checkout } from "../../../src/platform/checkout/checkout.ts";
-import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { closeMasterConnections } from "../../../src/ssh/session/master-connection.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { layouts } from "../../../src/platform/layouts/find-layout.ts";
-import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";

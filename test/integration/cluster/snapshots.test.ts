@@ -3,11 +3,12 @@ import type { Backend } from "../../../src/backend/contract.ts";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { restoreSnapshot } from "../../../src/cluster/snapshots.ts";
-import { failureOf } from "../../support/failure-of.ts";
+import { failureOf, rejectionOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../support/install-machine.ts";
 import { recordingProgress } from "../../support/recording-progress.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
+import { scriptedClock } from "../../support/scripted-clock.ts";
 import { signal } from "../../support/ssh-options.ts";
 
 const sudo = '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nUSER=root exec "$@"\n';
@@ -24,12 +25,9 @@ async function restore(holdsMemory: boolean, end: string) {
   const snapshots = { restore: async () => {}, holdsMemory };
   const backend = { name: "vm", find: async () => cluster, snapshots } as unknown as Backend<unknown>;
   const { progress, steps } = recordingProgress();
-  const clock = { now: () => Date.UTC(2026, 0, 2, 3, 4, 5, 678), sleep: async () => {} };
+  const clock = scriptedClock(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
   const name = { clusterId: cluster.id, name: "installed" };
-  const ended = await restoreSnapshot(backend, name, { environment: {}, clock, progress }, signal).then(
-    () => undefined,
-    (error: unknown) => error,
-  );
+  const ended = await rejectionOf(restoreSnapshot(backend, name, { environment: {}, clock, progress }, signal));
   const given = await Promise.all(machines.machines.map((machine) => machine.read("run/date")));
   return { ended, steps, given };
 }

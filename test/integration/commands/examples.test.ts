@@ -21,9 +21,9 @@ test("it lists each example with its default nodes", async () => {
   const { status, stdout, stderr } = await run(scratch.path);
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   const lines = stdout.trimEnd().split("\n");
-  expect(lines[0]).toMatch(/^NAME +VERSION +NODES +DESCRIPTION$/);
+  expect(lines[0]).toMatch(/^NAME +VERSION +MASTERS +AGENTS +PUBLIC AGENTS +DESCRIPTION$/);
   expect(lines.slice(1).map((line) => line.split(" ")[0])).toEqual([...exampleNames]);
-  expect(stdout).toMatch(/^slurm +1\.0 +1 master, 2 agents +Slurm, /m);
+  expect(stdout).toMatch(/^slurm +1\.0 +1 +2 +0 +Slurm, /m);
   const json = JSON.parse((await run(scratch.path, "--output", "json")).stdout) as { readonly examples: unknown[] };
   expect(json.examples).toHaveLength(exampleNames.length);
   expect(json.examples[0]).toMatchObject({ name: "etcd", nodes: { masters: 3, agents: 0, publicAgents: 0 } });

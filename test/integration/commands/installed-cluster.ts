@@ -2,17 +2,11 @@ import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import type { ClusterRecord } from "../../../src/model/cluster-record.ts";
-import { type Clock, systemClock } from "../../../src/system/runtime.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { type FolderMachines, startMachines } from "../../support/install-machine.ts";
 import { runCommandLine } from "../../support/run-command.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
-
-/** A clock that runs twenty times as fast. */
-const fastClock: Clock = {
-  now: () => Date.now() * 20,
-  sleep: async (ms, signal) => systemClock.sleep(ms / 20, signal),
-};
+import { fastClock } from "../../support/scripted-clock.ts";
 
 interface InstalledCluster extends AsyncDisposable {
   readonly machines: FolderMachines;

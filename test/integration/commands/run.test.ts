@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
-import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { closeMasterConnections } from "../../../src/ssh/session/master-connection.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { exampleCluster } from "../../support/install-example.ts";

@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import type { NodeRecord, Variant } from "../../../src/model/cluster-record.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
-import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { InProcessMachine } from "../../local-cloud/machines/in-process-machine.ts";
 import { ScriptedAnswers } from "../../local-cloud/machines/scripted-answers.ts";

@@ -46,9 +46,9 @@ const problemsOf = async (failing: Promise<unknown>): Promise<readonly unknown[]
 
 /** Each request, and the arguments that its problems name. */
 const requests: readonly (readonly [given: unknown, names: readonly string[]])[] = [
-  [{ clusterId: "mine" }, ["variant"]],
+  [{ variant: "none" }, ["variant"]],
   [{ variant: "OSS" }, ["variant"]],
-  [{ variant: undefined, masters: 1 }, ["variant"]],
+  [{ variant: 7, masters: 1 }, ["variant"]],
   [{ variant: "oss", master: 3 }, ["master"]],
   [{ variant: "oss", masters: "1", agents: "2", publicAgents: 0.5 }, ["masters", "agents", "publicAgents"]],
   [{ variant: "oss", agents: 600, publicAgents: 600 }, ["masters"]],
@@ -85,6 +85,14 @@ test("a creation with a wrong or missing argument names it, and requests nothing
   await problemsOf(untyped(Cluster)["find"]!(fixture.backend, "default", { signal: AbortSignal.timeout(1) }));
   for (const text of [undefined, 7, "", {}]) await problemsOf(untyped(Cluster)["import"]!(fixture.backend, text));
   expect(fixture.cloud.requests.entries).toEqual([]);
+});
+
+test("a cluster without a variant is for a platform that has none, and is waited for as such", async () => {
+  await using fixture = await openFixture();
+  await using cluster = await Cluster.create(fixture.backend, { clusterId: "mine", agents: 0, publicAgents: 0 });
+  expect(cluster.variant).toBe("none");
+  const failure = await failureOf(cluster.waitForClusterOss());
+  expect(failure).toMatchObject({ id: "bad-usage", hint: "Call waitForCluster." });
 });
 
 test("a request that its caller changes meanwhile is the one that was checked", async () => {

@@ -24,10 +24,11 @@ test("another computer can use an exported cluster, in the cluster's own region 
   const elsewhere = await failureOf(Cluster.import(new CloudBackend({ ...there, region: "us-east-1" }), text));
   expect(elsewhere).toMatchObject({
     id: "bad-usage",
-    message: "The cluster is in us-west-2, but the backend is for us-east-1.",
+    facts: { region: "us-west-2" },
+    message: expect.stringContaining("us-east-1"),
   });
   const damaged = await failureOf(Cluster.import(new CloudBackend({ ...there, region }), text.replace("nightly", "x")));
-  expect(damaged).toMatchObject({ id: "bad-usage", message: "the text is damaged: its checksum is wrong." });
+  expect(damaged).toMatchObject({ id: "bad-usage", message: expect.stringContaining("checksum") });
   expect(await readdir(state).catch(() => [])).toEqual([]);
   const imported = await Cluster.import(new CloudBackend({ ...there, region }), text);
   expect(imported.sshKeyPath).toStartWith(state);
@@ -47,6 +48,6 @@ test("clusters on this machine cannot be handed over", async () => {
   const backend = createVmBackend({ environment, clock: systemClock, progress: silentProgress });
   expect(await failureOf(exportCluster(backend, "default", neverAborted))).toMatchObject({
     id: "bad-usage",
-    message: "Clusters of this kind (vm) are reached from their own machine only.",
+    message: expect.stringContaining("(vm)"),
   });
 });

@@ -128,9 +128,8 @@ test("clusters in the cloud have no snapshots, and names of snapshots are checke
   await using fixture = await openFixture();
   await using cluster = await create(fixture, { agents: 0, publicAgents: 0 });
   const refusals = [cluster.snapshot("installed"), cluster.restore("installed"), cluster.snapshots()];
-  for (const { id, message } of await Promise.all(refusals.map(failureOf))) {
-    expect({ id, message }).toEqual({ id: "bad-usage", message: "Clusters of this kind (cloud) have no snapshots." });
-  }
+  for (const refusal of await Promise.all(refusals.map(failureOf)))
+    expect(refusal).toMatchObject({ id: "bad-usage", message: expect.stringContaining("(cloud)") });
   expect((await failureOf(cluster.snapshot("../x"))).message).toContain('"../x": a snapshot\'s name has');
   expect((await cluster.masters[0].run({ args: ["hostname"] })).status).toBe(0);
 }, 120_000);

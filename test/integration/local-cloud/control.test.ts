@@ -75,6 +75,7 @@ test("a reset ends the machines and forgets everything else", async () => {
 
 test.each([
   ["a misspelt fault", "faults", { action: "X", when: "before", time: 1, code: "Y" }],
+  ["an unknown change", "faults", { action: "X", when: "after", change: "all" }],
   ["a fault without effect", "faults", { action: "X", when: "before" }],
   ["an unknown behaviour", "behaviour", { pending: 1 }],
   ["a clock without a number", "clock", { skewMs: "1" }],

@@ -61,9 +61,11 @@ describe("authentication", () => {
     cloud().clock.skew(600_000);
     // A separate client, because the SDK learns the offset and keeps it.
     expect(await codeOf(describeInstances(clientOf(cloud(), {})))).toBe("RequestExpired");
+    const askedMs = Date.now();
     const response = await fetch(cloud().endpoint, { method: "POST", body: "" });
     const shownMs = Date.parse(response.headers.get("date") ?? "");
-    expect(Math.abs(shownMs - Date.now() - 600_000)).toBeLessThan(5000);
+    // The header has no fractions of a second.
+    expect(shownMs - 600_000).toBeWithin(askedMs - 1000, Date.now() + 1);
   });
 
   test("the error about a denied action names the action", async () => {
@@ -102,6 +104,64 @@ describe("a scripted fault", () => {
     expect((await createGroup()).GroupId).toBeUndefined();
     expect(await codeOf(createGroup())).toBe("InvalidGroup.Duplicate");
     expect(cloud().requests.entries.map(({ outcome }) => outcome)).toEqual(["raw", "InvalidGroup.Duplicate"]);
+  });
+
+  test("cut: the action is executed and the connection closed in the middle of the response", async () => {
+    cloud().faults.add({ action: "CreateSecurityGroup", when: "after", times: 1, cut: true });
+    expect(await failureOf(createGroup())).not.toBe("");
+    expect(cloud().groups()).toHaveLength(1);
+    expect(cloud().requests.entries.map(({ outcome }) => outcome)).toEqual(["lost"]);
+  });
+
+  test.each([
+    ["half-tags", [1, 1, "address"]],
+    ["no-address", [1, 2, "no address"]],
+    ["no-machines", [0, 0, "no address"]],
+  ] as const)("change %s: the response of an executed action is changed", async (change, expected) => {
+    const tags = ["a", "b"].map((Key) => ({ Key, Value: "x" }));
+    await run({ TagSpecifications: [{ ResourceType: "instance", Tags: tags }] });
+    const seen = async () => {
+      const { Reservations } = await describeInstances(client());
+      const instances = Reservations!.flatMap(({ Instances }) => Instances ?? []);
+      const hasAddress = instances.some(({ PublicIpAddress }) => PublicIpAddress !== undefined);
+      return [instances.length, instances[0]?.Tags?.length ?? 0, hasAddress ? "address" : "no address"];
+    };
+    await eventually(seen, ([, tagCount, address]) => tagCount === 2 && address === "address");
+    cloud().faults.add({ action: "DescribeInstances", when: "after", times: 1, change });
+    expect(await seen()).toEqual([...expected]);
+    expect(await seen()).toEqual([1, 2, "address"]);
+  });
+
+  test("change first-half: half of the response is sent as if it were all", async () => {
+    cloud().faults.add({ action: "DescribeInstances", when: "after", times: 1, change: "first-half" });
+    expect(await failureOf(describeInstances(client()))).not.toBe("");
+    expect(await codeOf(describeInstances(client()))).toBe("ok");
+  });
+
+  test("forMs: it lasts this long from the first request to which it applies", async () => {
+    const lasting = { action: "DescribeInstances", when: "before", times: "always", code: "InternalError" } as const;
+    cloud().faults.add({ ...lasting, forMs: 20 });
+    await Bun.sleep(30);
+    expect(await codeOf(describeInstances(client()))).toBe("InternalError");
+    await Bun.sleep(30);
+    expect(await codeOf(describeInstances(client()))).toBe("ok");
+  });
+
+  test("those that were added together say whether all have struck, and are cleared together", async () => {
+    const lasting = { when: "before", times: "always", code: "InternalError" } as const;
+    cloud().faults.add({ ...lasting, action: "CreateSecurityGroup" });
+    const added = cloud().faults.add(
+      { ...lasting, action: "DescribeInstances" },
+      { ...lasting, action: "RunInstances", skip: 1 },
+    );
+    expect([await codeOf(describeInstances(client())), await codeOf(run({})), added.hasStruck()]).toEqual([
+      "InternalError",
+      "ok",
+      false,
+    ]);
+    expect([await codeOf(run({})), added.hasStruck()]).toEqual(["InternalError", true]);
+    await added[Symbol.asyncDispose]();
+    expect([await codeOf(run({})), await codeOf(createGroup())]).toEqual(["ok", "InternalError"]);
   });
 
   test("hangs: there is no response until the client gives up", async () => {

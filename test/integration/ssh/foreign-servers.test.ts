@@ -13,27 +13,22 @@ describe.skipIf(opensshLack !== undefined)(
   () => {
     // Shows R126.
     test.each([
-      [
-        "Ciphers chacha20-poly1305@openssh.com",
-        "cipher in common. It offers chacha20-poly1305@openssh.com.",
-        "Ciphers +aes256",
-      ],
+      ["Ciphers chacha20-poly1305@openssh.com", ["cipher", "chacha20-poly1305@openssh.com"], "Ciphers +aes256"],
       [
         "KexAlgorithms sntrup761x25519-sha512@openssh.com",
-        "key exchange in common. It offers sntrup761x25519-sha512@openssh.com.",
+        ["key exchange", "sntrup761x25519-sha512@openssh.com"],
         "KexAlgorithms +curve25519",
       ],
-      ["MACs umac-64@openssh.com", "MAC in common. It offers umac-64@openssh.com.", "MACs +hmac-sha2-256"],
-    ])("%s: the error names what the server offers, at once", async (settings, message, hint) => {
+      ["MACs umac-64@openssh.com", ["MAC", "umac-64@openssh.com"], "MACs +hmac-sha2-256"],
+    ])("%s: the error names what the server offers, at once", async (settings, parts, hint) => {
       await using server = await startOpensshServer([
         settings,
         ...(settings.startsWith("MACs") ? ["Ciphers aes128-ctr"] : []),
       ]);
       const error = await failureOf(connectTo(server, { authenticationMayComeLater: true }));
-      expect(error).toMatchObject({ id: "connection-failed", transient: false });
-      expect(error.message).toBe(
-        `The SSH server of master_0 (127.0.0.1 port ${server.port}) and this program have no ${message}`,
-      );
+      const facts = { node: "master_0", port: server.port };
+      expect(error).toMatchObject({ id: "connection-failed", transient: false, facts });
+      for (const part of parts) expect(error.message).toContain(` ${part}`);
       expect(error.hint).toContain(hint);
     });
 
@@ -44,7 +39,7 @@ describe.skipIf(opensshLack !== undefined)(
       await using server = await startOpensshServer([`HostKey ${key}`, "HostKeyAlgorithms rsa-sha2-512,rsa-sha2-256"]);
       const error = await failureOf(connectTo(server, { authenticationMayComeLater: true }));
       expect(error).toMatchObject({ id: "connection-failed", transient: true });
-      expect(error.message).toEndWith("have no host key in common. It offers rsa-sha2-512, rsa-sha2-256.");
+      for (const part of ["host key", "rsa-sha2-512, rsa-sha2-256"]) expect(error.message).toContain(` ${part}`);
       expect(error.hint).toContain("ssh_host_ed25519_key");
       expect(await failureOf(connectTo(server, {}))).toMatchObject({ transient: false });
     });
@@ -57,7 +52,7 @@ describe.skipIf(opensshLack !== undefined)(
       await using server = await startOpensshServer([`Banner ${banner}`]);
       const error = await failureOf(connectTo(server, { authenticationMayComeLater: true }));
       expect(error).toMatchObject({ id: "connection-failed", transient: false });
-      expect(error.message).toEndWith("sends a banner that is too long, more than 35,000 bytes.");
+      expect(error.message).toContain("banner");
       await Bun.write(banner, "All that you do is logged.\n".repeat(1_000));
       await using connection = await connectTo(server, {});
       expect((await connection.run({ argv: ["echo", "in"] }, signal)).stdout).toBe("in\n");

@@ -3,11 +3,10 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { makeFirstContact } from "../../../src/ssh/first-contact.ts";
-import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
-import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
-import type { OpensshServer } from "../../support/openssh-server.ts";
+import { opensshLack, startOpensshServer, type OpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { connectTo, destinationOf, signal, wireKey } from "../../support/ssh-options.ts";
 

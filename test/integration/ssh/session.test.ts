@@ -2,11 +2,10 @@ import { openSync, readFileSync } from "node:fs";
 import { chmod, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { renderSshConfig } from "../../../src/ssh/config.ts";
+import { renderSshConfig, createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { type ConnectionPool, createConnectionPool } from "../../../src/ssh/connection/connection-pool.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
-import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
-import type { SessionSettings } from "../../../src/ssh/session/session-script.ts";
+import type { SessionSettings } from "../../../src/ssh/session/session-line.ts";
 import { startSession } from "../../../src/ssh/session/session.ts";
 import type { TemporaryFolder } from "../../../src/system/files/private-file.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
@@ -193,7 +192,8 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     change(await Bun.file(join(setting().scratch.path, "ssh config")).text());
   const notLoggedIn = {
     id: "connection-failed",
-    message: "ssh could not log in to master_0; nothing was run on it.",
+    facts: { node: "master_0" },
+    message: expect.stringContaining("nothing was run"),
   };
 
   test("ssh itself rejects a wrong host key, with its message; ours follows", async () => {
@@ -265,7 +265,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
 
   test("a killed ssh is an error, not a silent 255", async () => {
     const environment = { PATH: await pathWithSsh("#!/bin/sh\nkill -KILL $$\n") };
-    const killed = { id: "connection-failed", message: "ssh was killed by SIGKILL." };
+    const killed = { id: "connection-failed", message: expect.stringContaining("SIGKILL") };
     expect(await failureOf(run(["true"], { environment }, signal))).toMatchObject(killed);
     expect(hold.hasBegun).toBe(false);
   });
@@ -276,7 +276,8 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(await run(["true"], given, signal)).toMatchObject({ status: 255, stderr: "" });
     expect(await failureOf(run(["true"], { ...given, port: await freePort() }, signal))).toMatchObject({
       id: "connection-failed",
-      message: "master_0 no longer answers; it is not known whether the command finished.",
+      facts: { node: "master_0" },
+      message: expect.stringContaining("not known"),
     });
     expect(hold.hasBegun).toBe(true);
   });

@@ -1,7 +1,7 @@
 /** Runs one session on its own terminal. It is a separate program, because a terminal belongs to a process. */
 import { join } from "node:path";
 import { createConnectionPool } from "../../../src/ssh/connection/connection-pool.ts";
-import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { startSession } from "../../../src/ssh/session/session.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { destinationOf, signal } from "../../support/ssh-options.ts";

@@ -16,7 +16,7 @@ const operations: Readonly<Record<string, Operation>> = {
     requests: requests.entries,
   }),
   "DELETE /requests": ({ requests }) => requests.clear(),
-  "POST /faults": ({ faults }, body) => faults.add(readFault(body)),
+  "POST /faults": ({ faults }, body) => void faults.add(readFault(body)),
   "DELETE /faults": ({ faults }) => faults.clear(),
   "GET /behaviour": ({ behaviour }): Behaviour => behaviour.current,
   "POST /behaviour": ({ behaviour }, body) => behaviour.change(readBehaviour(body)),

@@ -1,7 +1,7 @@
 import { type Behaviour, usualBehaviour } from "../behaviour.ts";
-import { type Fault, faultEffects } from "../endpoint/faults.ts";
+import { answerChanges, type Fault, faultEffects } from "../endpoint/faults.ts";
 
-const faultKeys = ["action", "when", "times", "skip", "region", "match", "message", ...faultEffects];
+const faultKeys = ["action", "when", "times", "forMs", "skip", "region", "match", "message", ...faultEffects];
 
 /** Parses a fault. `times` is 1 by default. Rejects unknown keys: a test with a misspelt key would test nothing. */
 export function readFault(body: unknown): Fault {
@@ -13,6 +13,9 @@ export function readFault(body: unknown): Fault {
   if (when !== "launch" && !faultEffects.some((key) => key in given)) {
     throw new Error(`a fault needs one of ${faultEffects.join(", ")}`);
   }
+  const { change } = given;
+  if (change !== undefined && !answerChanges.some((known) => known === change))
+    throw new Error(`change is one of ${answerChanges.join(", ")}`);
   return { times: 1, ...given, action, when };
 }
 

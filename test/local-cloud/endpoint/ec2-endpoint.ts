@@ -1,16 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { actions } from "../actions/actions.ts";
 import type { Action, CloudParts } from "../actions/action.ts";
 import { callableRegion, Region } from "../state/region.ts";
 import { Ec2Error } from "./ec2-error.ts";
-import type { Fault, FaultOccasion } from "./faults.ts";
+import type { FaultOccasion } from "./faults.ts";
 import { checkParameters, Parameters } from "./parameters.ts";
 import { claimedRegion, loggedParameters, type RequestLog } from "./request-log.ts";
 import { authenticate, type Caller, type Credentials } from "./signature.ts";
 import { Throttle } from "./throttle.ts";
-import { answerXml, errorXml, type XmlObject } from "./xml.ts";
+import { AnswerReplaced, changedAnswer, strike } from "./strike.ts";
+import { answerXml, errorXml } from "./xml.ts";
 
 const apiVersion = "2016-11-15";
 
@@ -18,18 +18,6 @@ interface EndpointParts extends CloudParts {
   readonly log: RequestLog;
   readonly credentials: readonly Credentials[];
   readonly addressRange: string;
-}
-
-/** Thrown if a fault replaces the response. */
-class AnswerReplaced extends Error {
-  readonly outcome: "lost" | "raw";
-  readonly response: Response;
-
-  constructor(outcome: "lost" | "raw", response: Response) {
-    super(outcome);
-    this.outcome = outcome;
-    this.response = response;
-  }
 }
 
 interface Call {
@@ -60,9 +48,9 @@ export class Ec2Endpoint {
     const finish = this.#parts.log.begin({ action, region, requestId, parameters: loggedParameters(fields) });
     try {
       const caller = this.#authenticated(request, body);
-      const answer = await this.#perform(this.#read(fields, caller), request.signal);
+      const xml = await this.#perform(this.#read(fields, caller), requestId, request.signal);
       finish("ok");
-      return this.#response(200, requestId, answerXml(action, requestId, answer));
+      return this.#response(200, requestId, xml);
     } catch (error) {
       if (error instanceof AnswerReplaced) {
         finish(error.outcome);
@@ -114,14 +102,15 @@ export class Ec2Endpoint {
     return { action, caller, region, occasion, parameters: new Parameters(fields, "") };
   }
 
-  async #perform(call: Call, left: AbortSignal): Promise<XmlObject> {
+  async #perform(call: Call, requestId: string, left: AbortSignal): Promise<string> {
     const { behaviour, faults } = this.#parts;
+    const { name } = call.action;
     const { accountId } = call.caller.credentials;
     const throttle = getOrMake(this.#throttles, `${accountId}/${call.region.name}`, () => new Throttle());
     throttle.pass(behaviour.current.throttle, performance.now());
     if (behaviour.current.apiDelayMs > 0) await delay(behaviour.current.apiDelayMs);
-    await strike(faults.take("before", call.occasion), left);
-    if (behaviour.current.deniedActions.includes(call.action.name)) throw unauthorized(call.action.name, accountId);
+    await strike(faults.take("before", call.occasion), name, left);
+    if (behaviour.current.deniedActions.includes(name)) throw unauthorized(name, accountId);
     const answer = await call.action.run({
       parameters: call.parameters,
       accountId,
@@ -129,8 +118,9 @@ export class Ec2Endpoint {
       cloud: this.#parts,
       passDryRun: () => stopDryRun(call.parameters),
     });
-    await strike(faults.take("after", call.occasion), left);
-    return answer;
+    const fault = faults.take("after", call.occasion);
+    await strike(fault, name, left);
+    return changedAnswer(answerXml(name, requestId, answer), fault);
   }
 
   #response(status: number, requestId: string, xml: string): Response {
@@ -141,16 +131,6 @@ export class Ec2Endpoint {
     };
     return new Response(xml, { status, headers });
   }
-}
-
-/** `left` is aborted when the client disconnects. */
-async function strike(fault: Fault | undefined, left: AbortSignal): Promise<void> {
-  if (fault === undefined) return;
-  if (fault.delayMs !== undefined) await delay(fault.delayMs);
-  if (fault.hangs === true && !left.aborted) await once(left, "abort");
-  if (fault.lost === true || fault.hangs === true) throw new AnswerReplaced("lost", cutConnection());
-  if (fault.raw !== undefined) throw new AnswerReplaced("raw", rawResponse(fault.raw));
-  if (fault.code !== undefined) throw new Ec2Error(fault.code, fault.message ?? `Scripted by a test: ${fault.code}`);
 }
 
 function stopDryRun(parameters: Parameters): void {
@@ -170,15 +150,6 @@ function shownError(error: unknown): Ec2Error {
   if (error instanceof Ec2Error) return error;
   console.error(error);
   return new Ec2Error("InternalError", `An internal error has occurred: ${String(error)}`);
-}
-
-function rawResponse({ status, body, contentType = "text/xml" }: NonNullable<Fault["raw"]>): Response {
-  return new Response(body, { status, headers: { "Content-Type": contentType } });
-}
-
-/** If the body fails before its first byte, Bun closes the connection without a response. */
-function cutConnection(): Response {
-  return new Response(new ReadableStream({ start: (controller) => controller.error() }));
 }
 
 function getOrMake<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {

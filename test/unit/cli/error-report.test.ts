@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { defineCommand } from "../../../src/cli/command.ts";
-import { Interrupted } from "../../../src/cli/context.ts";
+import { defineCommand, Interrupted } from "../../../src/cli/command.ts";
 import { reportError } from "../../../src/cli/error-report.ts";
 import { option } from "../../../src/cli/options/option.ts";
 import { text as anyWord } from "../../../src/cli/options/value-types.ts";

@@ -2,7 +2,7 @@ import { outside } from "../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { EventEmitter } from "node:events";
 import { Interrupts } from "../../../src/cli/interrupts.ts";
-import type { ProcessLike } from "../../../src/cli/context.ts";
+import type { ProcessLike } from "../../../src/cli/command.ts";
 
 /** A process to which signals and uncaught errors can be sent. */
 function openInterrupts() {

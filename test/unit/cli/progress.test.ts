@@ -9,6 +9,7 @@ import { LogFile } from "../../../src/cli/log-file.ts";
 import { TerminalProgress } from "../../../src/cli/terminal/terminal-progress.ts";
 import type { Clock } from "../../../src/system/runtime.ts";
 import { Masker } from "../../../src/system/masker.ts";
+import { scriptedClock } from "../../support/scripted-clock.ts";
 
 interface Bench {
   readonly progress: TerminalProgress;
@@ -114,7 +115,7 @@ test("a step that ends because the user ended the work was stopped, it did not f
 
 test("off a terminal, a step that failed and a warning have their colours", () => {
   const texts: string[] = [];
-  const clock: Clock = { now: () => 0, sleep: () => Promise.resolve() };
+  const clock = scriptedClock();
   const progress = new TerminalProgress({
     screen: { columns: 80, rows: 24, write: (text) => void texts.push(text) },
     isLive: false,

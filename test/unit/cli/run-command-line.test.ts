@@ -2,8 +2,7 @@ import { EventEmitter } from "node:events";
 import { tmpdir } from "node:os";
 import { Writable } from "node:stream";
 import { expect, test } from "bun:test";
-import { type Command, type Program, defineCommand } from "../../../src/cli/command.ts";
-import type { ProcessLike } from "../../../src/cli/context.ts";
+import { type Command, type Program, defineCommand, type ProcessLike } from "../../../src/cli/command.ts";
 import { runCommandLine } from "../../../src/cli/run-command-line.ts";
 import { ClusterError } from "../../../src/errors.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { completeWord } from "../../../src/cli/completion-script.ts";
+import { completeWord } from "../../../src/cli/completion-command.ts";
 import { programHelp } from "../../../src/cli/help/help.ts";
-import type { ProcessLike } from "../../../src/cli/context.ts";
+import type { ProcessLike } from "../../../src/cli/command.ts";
 import { runWords } from "../../../src/cli/run-words.ts";
 import { declared } from "./declared-program.ts";
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Writable } from "node:stream";
-import type { ProcessLike } from "../../../src/cli/context.ts";
-import { Terminal } from "../../../src/cli/terminal.ts";
+import type { ProcessLike } from "../../../src/cli/command.ts";
+import { Terminal, answers } from "../../../src/cli/terminal.ts";
+import { failureOf } from "../../support/failure-of.ts";
 
 /** A stream whose reader takes one text whenever the test says so. */
 class SlowStream extends Writable {
@@ -107,4 +108,19 @@ describe("a stream that fails", () => {
     stdout.emit("error", Object.assign(new Error("disk full"), { code: "ENOSPC" }));
     expect(terminal.stdoutFailure).toBeUndefined();
   });
+});
+
+test("a question that names something from outside is one printable line", async () => {
+  const asked: string[] = [];
+  const { confirm } = answers({
+    isTerminal: true,
+    environment: {},
+    ask: (prompt) => asked.push(prompt),
+    hide: () => {},
+    onAbandon: () => ({ [Symbol.dispose]: () => {} }),
+  });
+  await failureOf(
+    confirm("Remove the cluster: a\x1b[2J\nNothing to remove\u202E?", AbortSignal.abort(new Error("over"))),
+  );
+  expect(asked).toEqual(["Remove the cluster: a\uFFFD[2J Nothing to remove\uFFFD? [y/N] "]);
 });

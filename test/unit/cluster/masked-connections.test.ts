@@ -6,6 +6,7 @@ import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { recordingProgress } from "../../support/recording-progress.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
+import { scriptedClock } from "../../support/scripted-clock.ts";
 
 const { signal } = new AbortController();
 const ssh = { host: "127.0.0.1", port: 1, user: "root" };
@@ -17,12 +18,10 @@ const agent = node({ id: "i-1", role: "agent" });
 async function open(nodes: readonly NodeRecord[]) {
   const folder = await scratchFolder();
   const { progress, told } = recordingProgress();
-  const time = { ms: 0 };
-  const clock = { now: () => time.ms, sleep: async (ms: number) => void (time.ms += ms) };
   const detail = (level: number, text: string): void => void told.push(`-${"v".repeat(level)}: ${text}`);
   const cluster = { ...exampleCluster(nodes, "oss"), directory: folder.path };
   return {
-    connections: openMaskedConnections(cluster, { clock, progress: { ...progress, detail } }),
+    connections: openMaskedConnections(cluster, { clock: scriptedClock(), progress: { ...progress, detail } }),
     told,
     key: join(folder.path, "id_ed25519"),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),

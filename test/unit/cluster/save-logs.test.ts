@@ -8,6 +8,7 @@ import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { recordingProgress } from "../../support/recording-progress.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
+import { scriptedClock } from "../../support/scripted-clock.ts";
 
 const ssh = { host: "127.0.0.1", port: 1, user: "root" };
 const nodes = [
@@ -25,7 +26,7 @@ interface Given {
 /** Saves the logs of a cluster whose key is on another machine. */
 function save(state: string, { console = [], folder, onAsked }: Given, stop = new AbortController()) {
   const { progress, steps, told } = recordingProgress();
-  const clock = { now: () => Date.UTC(2026, 0, 2, 3, 4, 5, 678), sleep: async () => {} };
+  const clock = scriptedClock(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
   const cluster = { ...exampleCluster(nodes, "oss"), directory: state };
   const consoleOutput = async (): Promise<readonly NamedText[]> => {
     onAsked?.();

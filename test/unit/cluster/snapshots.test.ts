@@ -2,7 +2,7 @@ import type { Backend } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
-import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { freePort } from "../../support/free-port.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { expectedWebUrl, findWebUi } from "../../../src/cluster/web-ui.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
-import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";

@@ -1,15 +1,13 @@
 /** The options of the backends, as the command line and the library read them. */
 import { expect, test } from "bun:test";
 import { readCloudOptions } from "../../../src/backend/cloud/options.ts";
-import { assertVolumesExist } from "../../../src/backend/container/options.ts";
-import { readContainerOptions } from "../../../src/backend/container/options.ts";
+import { assertVolumesExist, readContainerOptions } from "../../../src/backend/container/options.ts";
 import { readVmOptions } from "../../../src/backend/vm/options.ts";
 import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
-import { flagNames } from "../../../src/cli/options/flag-names.ts";
+import { flagNames, Problems } from "../../../src/cli/options/problems.ts";
 import { parseCommandLine } from "../../../src/cli/options/parse.ts";
-import { Problems } from "../../../src/cli/options/problems.ts";
 import type { BackendKind } from "../../../src/backend/contract.ts";
 import { programName } from "../../../src/commands/backend-options.ts";
 import { programFor } from "../../../src/commands/program.ts";

@@ -4,9 +4,8 @@ import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import type { Command } from "../../../src/cli/command.ts";
-import { parseCommandLine } from "../../../src/cli/options/parse.ts";
+import { parseCommandLine, readWords } from "../../../src/cli/options/parse.ts";
 import { Problems } from "../../../src/cli/options/problems.ts";
-import { readWords } from "../../../src/cli/options/words.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
 const programs = [cloudKind, containerKind, vmKind].map((kind) => programFor(kind));

@@ -6,7 +6,7 @@ import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import { libraryWords } from "../../../src/library/call-options.ts";
-import { flagNames } from "../../../src/cli/options/flag-names.ts";
+import { flagNames } from "../../../src/cli/options/problems.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
 const programs = [cloudKind, containerKind, vmKind].map(programFor);

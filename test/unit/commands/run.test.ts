@@ -2,11 +2,10 @@ import { expect, test } from "bun:test";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { runCommandLine } from "../../support/run-command.ts";
-import type { Context } from "../../../src/cli/context.ts";
+import type { Context } from "../../../src/cli/command.ts";
 import type { BackendKind } from "../../../src/backend/contract.ts";
 import { runCommand } from "../../../src/commands/run.ts";
-import { ClusterError } from "../../../src/errors.ts";
-import type { ErrorId } from "../../../src/errors.ts";
+import { ClusterError, type ErrorId } from "../../../src/errors.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
 
 /** The exit code that `run` asks for where finding the cluster fails so; undefined where the error's own stands. */

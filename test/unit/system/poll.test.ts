@@ -1,24 +1,11 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "../../../src/system/runtime.ts";
-import { poll } from "../../../src/system/poll.ts";
+import { poll } from "../../../src/system/retry.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
-
-/** A clock on which only pauses take time. */
-function quickClock(): { now: () => number; sleep: (ms: number) => Promise<void>; readonly pauses: number[] } {
-  const pauses: number[] = [];
-  let nowMs = 0;
-  return {
-    now: () => nowMs,
-    sleep: async (ms) => {
-      pauses.push(ms);
-      nowMs += ms;
-    },
-    pauses,
-  };
-}
+import { scriptedClock } from "../../support/scripted-clock.ts";
 
 test("looks again until there is a result", async () => {
-  const clock = quickClock();
+  const clock = scriptedClock();
   const looks = [undefined, undefined, 0];
 
   const result = await poll(async () => looks.shift(), { clock, pauseMs: (count) => count * 10 }, neverAborted);
@@ -28,7 +15,7 @@ test("looks again until there is a result", async () => {
 });
 
 test("looks a last time at the deadline, and then returns undefined", async () => {
-  const clock = quickClock();
+  const clock = scriptedClock();
   const times: number[] = [];
   const look = async (): Promise<undefined> => void times.push(clock.now());
 
@@ -43,13 +30,13 @@ test("looks once if the deadline has passed before", async () => {
     looks += 1;
   };
 
-  await poll(look, { clock: quickClock(), deadlineMs: 0, pauseMs: () => 10 }, neverAborted);
+  await poll(look, { clock: scriptedClock(), deadlineMs: 0, pauseMs: () => 10 }, neverAborted);
 
   expect(looks).toBe(1);
 });
 
 test("tolerates the named failures until the deadline, and throws any other at once", async () => {
-  const clock = quickClock();
+  const clock = scriptedClock();
   const rule = {
     clock,
     deadlineMs: 25,
@@ -75,7 +62,7 @@ test("shows each change of what it waits for, and nothing once it is over", asyn
     waitingFor: () => (left.length === 1 ? "" : `${left.length} machines`),
   };
 
-  await poll(look, { clock: quickClock(), pauseMs: () => 10, shows }, neverAborted);
+  await poll(look, { clock: scriptedClock(), pauseMs: () => 10, shows }, neverAborted);
 
   expect(shown).toEqual(["waiting for 2 machines", ""]);
 });
@@ -95,7 +82,7 @@ test("shows again what it waits for after a look that showed something else", as
 
   await poll(
     async () => looks.shift()?.() ?? undefined,
-    { clock: quickClock(), pauseMs: () => 10, shows },
+    { clock: scriptedClock(), pauseMs: () => 10, shows },
     neverAborted,
   );
 
@@ -110,7 +97,7 @@ test("ends with the reason of the signal, whatever it tolerates", async () => {
     throw new Error("because of that");
   };
 
-  const failure = poll(look, { clock: quickClock(), pauseMs: () => 10, tolerates: () => true }, abort.signal);
+  const failure = poll(look, { clock: scriptedClock(), pauseMs: () => 10, tolerates: () => true }, abort.signal);
 
   expect(await failure.catch(String)).toBe("Error: interrupted");
 });

@@ -3,16 +3,16 @@ import { ClusterError } from "../../../src/errors.ts";
 import { retry, type RetryRule } from "../../../src/system/retry.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
+import { scriptedClock } from "../../support/scripted-clock.ts";
 
 const outage = new ClusterError("cloud-failed", "It did not answer.", { transient: true });
 
 /** Fails so often, on a clock that only pauses advance. Returns the times of the tries. */
 async function tries(failures: number, rule: Partial<RetryRule>, error: unknown = outage) {
-  const time = { nowMs: 0 };
-  const clock = { now: () => time.nowMs, sleep: async (ms: number) => void (time.nowMs += ms) };
+  const clock = scriptedClock();
   const at: number[] = [];
   const task = async (): Promise<string> => {
-    at.push(time.nowMs);
+    at.push(clock.nowMs);
     if (at.length <= failures) throw error;
     return "done";
   };
@@ -51,6 +51,6 @@ test("an abort ends it with the abort's reason, whatever failed", async () => {
     interrupt.abort(new Error("Ctrl-C"));
     throw outage;
   };
-  const clock = { now: () => 0, sleep: async () => {} };
+  const clock = scriptedClock();
   expect((await failureOf(retry(task, { clock, pauseMs: () => 0 }, interrupt.signal))).message).toBe("Ctrl-C");
 });

@@ -1,6 +1,6 @@
 import { expect, jest, test } from "bun:test";
 import { ClusterError } from "../../../src/errors.ts";
-import { watchdog, whileWaitingFor } from "../../../src/system/time-limit.ts";
+import { watchdog, whileWaitingFor, eitherSignal } from "../../../src/system/time-limit.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { until } from "../../support/until.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
@@ -65,4 +65,26 @@ test.each([
     signal,
   ).catch((caught: unknown) => caught);
   expect(thrown).toBe(reason);
+});
+
+test("it is aborted with the reason of the first", () => {
+  const [one, two] = [new AbortController(), new AbortController()];
+  using either = eitherSignal([one.signal, two.signal]);
+  expect(either.signal.aborted).toBe(false);
+  two.abort("two");
+  one.abort("one");
+  expect(either.signal.reason).toBe("two");
+});
+
+test("one that is aborted beforehand counts", () => {
+  using either = eitherSignal([AbortSignal.abort("before")]);
+  expect(either.signal.reason).toBe("before");
+});
+
+test("once disposed of it hears nothing more", () => {
+  const one = new AbortController();
+  const either = eitherSignal([one.signal]);
+  either[Symbol.dispose]();
+  one.abort("late");
+  expect(either.signal.aborted).toBe(false);
 });

@@ -3,7 +3,7 @@ import { request as httpsRequest } from "node:https";
 import type { EC2Client } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
 import { TooLong, readBody, readOwnText } from "../../../system/files/read-text.ts";
-import { type NetworkFailure, networkFailure } from "../../../system/network-failure.ts";
+import { type NetworkFailure, networkFailure } from "../../../system/network.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import type { Action, Calls } from "./api.ts";
 

@@ -3,7 +3,7 @@ import { ClusterError, messageOf } from "../../../errors.ts";
 import { type ClusterName, type ClusterRecord, nodeCount, nodeReference } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { makePrivateFolder } from "../../../system/files/private-file.ts";
-import { poll } from "../../../system/poll.ts";
+import { poll } from "../../../system/retry.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import type { SnapshotRecord, Snapshots } from "../../contract.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
 import type { KeyPair } from "../../../ssh/keys.ts";
-import { createKnownHosts } from "../../../ssh/known-hosts.ts";
+import { createKnownHosts } from "../../../ssh/openssh-files.ts";
 import { creationFiles } from "../../../store/creation-folder.ts";
 import * as read from "../../../model/reader.ts";
 import { errorCode, freeSpaceProblem } from "../../../system/files/private-file.ts";

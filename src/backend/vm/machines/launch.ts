@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { type Server, createServer } from "node:net";
 import { ClusterError } from "../../../errors.ts";
 import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
-import { createKnownHosts } from "../../../ssh/known-hosts.ts";
+import { createKnownHosts } from "../../../ssh/openssh-files.ts";
 import { creationFiles } from "../../../store/creation-folder.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";

@@ -4,7 +4,7 @@ import { ClusterError } from "../../../errors.ts";
 import { type NodeRecord, nodeReference } from "../../../model/cluster-record.ts";
 import { errorCode, isAccessible } from "../../../system/files/private-file.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
-import { poll } from "../../../system/poll.ts";
+import { poll } from "../../../system/retry.ts";
 import { commandOfProcess, signalProcess } from "../../../system/processes/process-identity.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";

@@ -2,7 +2,7 @@ import { access, mkdir, readdir, rm, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import type { Clock } from "../../../system/runtime.ts";
-import { poll } from "../../../system/poll.ts";
+import { poll } from "../../../system/retry.ts";
 import { isTemporaryFolder } from "../../../system/files/private-file.ts";
 import { machinesFolder, processFiles, type ProcessFiles } from "./machine-process.ts";
 import { escaped, type Qemu, qemuFailure } from "../qemu/qemu.ts";

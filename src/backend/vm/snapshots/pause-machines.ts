@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isAccessible, writePrivateFile } from "../../../system/files/private-file.ts";
-import { poll } from "../../../system/poll.ts";
+import { poll } from "../../../system/retry.ts";
 import { systemClock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import { lockIdleMachines } from "../../shared/lock-machines.ts";

@@ -6,7 +6,7 @@ import { outside } from "../../../outside-text.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { errorCode, systemTemporaryFolder } from "../../../system/files/private-file.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
-import { poll } from "../../../system/poll.ts";
+import { poll } from "../../../system/retry.ts";
 import { readBootId } from "../../../system/processes/process-identity.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";

@@ -1,18 +1,18 @@
 import { constants, copyFile, mkdir, open, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
-import { quote } from "../../../ssh/shell-text.ts";
-import type { Clock } from "../../../system/runtime.ts";
-import { isAccessible } from "../../../system/files/private-file.ts";
-import { sha256OfFile } from "../../../system/files/byte-source.ts";
 import * as read from "../../../model/reader.ts";
-import { poll } from "../../../system/poll.ts";
+import { quote } from "../../../ssh/shell-text.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
+import { sha256OfFile } from "../../../system/files/byte-source.ts";
+import { isAccessible } from "../../../system/files/private-file.ts";
+import { poll } from "../../../system/retry.ts";
+import type { Clock } from "../../../system/runtime.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { machineFiles } from "../machines/machine-process.ts";
 import { runOnMonitor, statusOf } from "../qemu/monitor.ts";
 import { type FileFacts, copyFailure, savedFiles } from "./snapshot-files.ts";
-import { ruleOf, waits } from "../../../system/waits.ts";
 
 const atOnce = 4;
 /** QEMU would keep to 128 MB a second. */

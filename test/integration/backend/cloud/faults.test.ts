@@ -97,9 +97,11 @@ test("without capacity in any zone, those tried are named, and machines of the o
     zoneCapacity: { "us-west-2a": 1, "us-west-2b": 1, "us-west-2c": 1, "us-west-2d": 1 },
   });
   const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 2, public_agent: 0 } });
-  expect(outcome).toMatchObject({ id: "capacity-lacking", exitCode: 1 });
-  expect((outcome as ClusterError).message).toMatchInlineSnapshot(
-    `"No zone of region us-west-2 currently has capacity for 2 × m5.large for agent (tried us-west-2a, us-west-2b, us-west-2c: InsufficientInstanceCapacity; us-west-2d: Unsupported)."`,
+  const zones = ["us-west-2a", "us-west-2b", "us-west-2c", "us-west-2d"];
+  const facts = { region, zones: expect.arrayContaining(zones), instanceType: "m5.large", count: 2 };
+  expect(outcome).toMatchObject({ id: "capacity-lacking", exitCode: 1, facts });
+  expect((outcome as ClusterError).message).toContain(
+    "us-west-2a, us-west-2b, us-west-2c: InsufficientInstanceCapacity; us-west-2d: Unsupported",
   );
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
@@ -109,7 +111,7 @@ test("the error about the account's limit names what was requested", async () =>
   fixture.cloud.behaviour.change({ vcpuLimit: 4 });
   const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 40, public_agent: 0 } });
   expect(outcome).toMatchObject({ id: "capacity-lacking", facts: { count: 40, role: "agent" } });
-  expect((outcome as ClusterError).message).toContain("Requested: 41 × m5.large (1 master, 40 agent, 0 public_agent).");
+  expect((outcome as ClusterError).message).toContain("41 × m5.large");
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 
@@ -126,9 +128,11 @@ test("a machine that terminates while it starts is reported with the cloud's rea
   } as const;
   const { outcome, request } = await create(fixture, [fault], {});
   expect(outcome).toMatchObject({ id: "machine-failed" });
-  expect((outcome as ClusterError).message).toMatch(
-    /^\w+_0 \(i-[0-9a-f]{17}\) stopped before it could be used: Client\.VolumeLimitExceeded: Volume limit exceeded\.$/,
-  );
+  expect((outcome as ClusterError).facts).toMatchObject({
+    node: expect.stringMatching(/^\w+_0$/),
+    machine: expect.stringMatching(/^i-[0-9a-f]{17}$/),
+    reason: message,
+  });
   expect(request.failures).toHaveLength(1);
   expect(request.failures[0]?.nodes.some((node) => node.stateReason === message)).toBe(true);
   expect(leftIn(fixture.cloud)).toEqual(nothing);
@@ -143,11 +147,8 @@ test("a first boot that fails is reported with the last lines of its log", async
     { pattern: "e2e-first-boot", status: 4, stdout: "status: error\nFailed to run module bootcmd\n" },
   ]);
   const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 0, public_agent: 0 } });
-  expect((outcome as ClusterError).message).toMatchInlineSnapshot(`
-    "master_0: the first boot failed.
-      status: error
-      Failed to run module bootcmd"
-  `);
+  expect(outcome).toMatchObject({ id: "machine-failed", facts: { node: "master_0", status: 4 } });
+  expect((outcome as ClusterError).message).toEndWith("\n  status: error\n  Failed to run module bootcmd");
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 
@@ -166,10 +167,8 @@ test("the error about a missing permission names the action, and the log contain
   await using fixture = await openFixture({});
   fixture.cloud.behaviour.change({ deniedActions: ["RunInstances"] });
   const { outcome } = await create(fixture, [], {});
-  expect(outcome).toMatchObject({ id: "not-permitted", exitCode: 5 });
-  expect((outcome as ClusterError).message).toStartWith(
-    "The account may not call ec2:RunInstances with the credentials from the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY:",
-  );
+  expect(outcome).toMatchObject({ id: "not-permitted", exitCode: 5, facts: { action: "RunInstances", region } });
+  expect((outcome as ClusterError).message).toContain("the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY");
   expect(fixture.told.some((line) => line.startsWith("detail: Encoded authorization message: "))).toBe(true);
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
@@ -194,10 +193,8 @@ test("at the deadline, the error says what create waited for", async () => {
     counts: { master: 1, agent: 0, public_agent: 0 },
     deadlineMs: Date.now() + 6000,
   });
-  expect(outcome).toMatchObject({ id: "deadline-passed", exitCode: 4 });
-  expect((outcome as ClusterError).message).toMatch(
-    /^Cannot log in to master_0 within the creation's time limit: Cannot reach master_0 \(127\.\S+ port 22\): connection refused\.$/,
-  );
+  expect(outcome).toMatchObject({ id: "deadline-passed", exitCode: 4, facts: { node: "master_0", port: 22 } });
+  expect((outcome as ClusterError).message).toContain("connection refused");
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 
@@ -208,9 +205,8 @@ test("so does the error if the deadline passes before machines start", async () 
     counts: { master: 1, agent: 0, public_agent: 0 },
     deadlineMs: Date.now() + 6000,
   });
-  expect((outcome as ClusterError).message).toBe(
-    'Creating cluster "default" exceeded its time limit. It was still waiting for 1 of 1 machines to start.',
-  );
+  expect(outcome).toMatchObject({ id: "deadline-passed", facts: { cluster: "default" } });
+  expect((outcome as ClusterError).message).toContain("waiting for 1 of 1 machines to start");
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 
@@ -222,7 +218,5 @@ test("if a machine never answers, the hint is that its group may not admit this 
     options: { instanceType: "m5.large", customTags: [], adminCidrs: ["192.0.2.0/24"] },
     deadlineMs: Date.now() + 6000,
   });
-  expect((outcome as ClusterError).message).toEndWith(
-    "connection refused. This machine's public address is now 127.0.0.1, but the cluster allows only 192.0.2.0/24.",
-  );
+  expect((outcome as ClusterError).message).toMatch(/connection refused\. .* 127\.0\.0\.1, .* 192\.0\.2\.0\/24\.$/);
 });

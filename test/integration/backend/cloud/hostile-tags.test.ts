@@ -93,12 +93,10 @@ test("the roll-back terminates this creation's instances, even if their tags hav
       throw new Error("the creation fails");
     },
   });
-  const startMs = Date.now();
   expect((await failureOf(fixture.create(backend, request, neverAborted))).message).toBe("the creation fails");
   expect(leftIn(fixture.cloud)).toEqual({ machines: 0, groups: 0 });
-  // Their ids find them, so they don't count as invisible after two minutes.
-  expect(Date.now() - startMs).toBeLessThan(20_000);
-}, 120_000);
+  // Their ids find them. Instances that only tags find would count as invisible for two minutes, past this test's limit.
+}, 100_000);
 
 test("the library ignores an instance with a broken tag, and changes no folder", async () => {
   await using fixture = await openFixture({});

@@ -46,11 +46,9 @@ test.each(["af-south-1", "me-south-1", "xx-nowhere-1"])(
     await using fixture = await openFixture({});
     const backend = await fixture.open(name);
     const error = await backend.list(neverAborted).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ id: "region-not-enabled", exitCode: 5 });
-    expect((error as ClusterError).message).toBe(`Region ${name} does not exist, or is not enabled for the account.`);
-    expect((error as ClusterError).hint).toBe(
-      "Enabled: ap-east-1, ap-southeast-2, eu-central-1, sa-east-1, us-east-1, us-west-2.",
-    );
+    expect(error).toMatchObject({ id: "region-not-enabled", exitCode: 5, facts: { region: name } });
+    const enabled = ["ap-east-1", "ap-southeast-2", "eu-central-1", "sa-east-1", "us-east-1", "us-west-2"];
+    expect((error as ClusterError).hint).toContain(enabled.join(", "));
   },
 );
 
@@ -59,8 +57,7 @@ test("in a region without a default network, the error asks for a subnet", async
   const backend = await fixture.open("sa-east-1");
   const request = fixture.request("default", oneNode);
   const error = await fixture.create(backend, request, neverAborted).catch((reason: unknown) => reason);
-  expect(error).toMatchObject({ id: "no-default-network", exitCode: 5 });
-  expect((error as ClusterError).message).toBe("Region sa-east-1 has no default network with a subnet.");
+  expect(error).toMatchObject({ id: "no-default-network", exitCode: 5, facts: { region: "sa-east-1" } });
   expect((error as ClusterError).hint).toContain("`subnetId`");
   expect(fixture.cloud.requests.counts()).not.toHaveProperty("CreateSecurityGroup");
 });
@@ -69,10 +66,9 @@ test("an endpoint where nothing listens is an error after some attempts", async 
   await using fixture = await openFixture({ AWS_ENDPOINT_URL_EC2: "http://127.0.0.1:9" });
   const backend = await fixture.open(region);
   const error = await backend.list(neverAborted).catch((reason: unknown) => reason);
-  expect(error).toMatchObject({ id: "cloud-failed", transient: true });
-  expect((error as ClusterError).message).toStartWith(
-    "The API in region us-west-2 (at http://127.0.0.1:9) did not answer ec2:DescribeInstances: ",
-  );
+  const facts = { region, action: "DescribeInstances" };
+  expect(error).toMatchObject({ id: "cloud-failed", transient: true, facts });
+  expect((error as ClusterError).message).toContain("http://127.0.0.1:9");
 }, 120_000);
 
 test("an aborted call rejects at once with the signal's reason", async () => {

@@ -133,16 +133,14 @@ test("if no launch is ever answered, the machines that the API describes are ter
   cloud.faults.add({ action: "RunInstances", when: "after", times: "always", lost: true });
   const backend = await fixture.open(region);
   const request = fixture.request("default", { deadlineMs: Date.now() + 5000 });
-  const startMs = Date.now();
   expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toMatchObject({
     id: "deadline-passed",
   });
   expect(cloud.instances()).toHaveLength(3);
   expect(leftIn(cloud)).toEqual(nothing);
   expect(fixture.told.filter((line) => line.startsWith("warn: "))).toEqual([]);
-  // The creation's five seconds, and its roll-back.
-  expect(Date.now() - startMs).toBeLessThan(125_000);
-}, 130_000);
+  // The limit is that of the creation and its roll-back.
+}, 125_000);
 
 // Shows R101.
 test("if launch requests never reach the cloud, the roll-back ends within two minutes too", async () => {
@@ -151,10 +149,8 @@ test("if launch requests never reach the cloud, the roll-back ends within two mi
   cloud.faults.add({ action: "RunInstances", when: "before", times: "always", hangs: true });
   const backend = await fixture.open(region);
   const request = fixture.request("default", { ...oneNode, deadlineMs: Date.now() + 3000 });
-  const startMs = Date.now();
   expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toMatchObject({
     id: "deadline-passed",
   });
   expect([cloud.instances().length, leftIn(cloud)]).toEqual([0, nothing]);
-  expect(Date.now() - startMs).toBeLessThan(123_000);
-}, 130_000);
+}, 123_000);

@@ -64,7 +64,7 @@ test.each(["", "null", "[", '"Docker"', "Welcome\n{}"])(
     await using machine = await openMachine({ docker: `printf '${answer}'` });
     const error = await failureOf(machine.choose());
     expect(error.id).toBe("machine-not-set-up");
-    expect(error.message).toContain(`The output of "docker version" is not that of Docker`);
+    expect(error.message).toContain('"docker version"');
     expect(error.hint).toContain("command -v docker");
   },
 );
@@ -101,9 +101,7 @@ test("if docker is another program and Podman is missing, the error says both", 
   await using machine = await openMachine({ docker: containerd });
   const error = await failureOf(machine.choose());
   expect(error.id).toBe("machine-not-set-up");
-  expect(error.message).toContain(
-    "The program docker on the PATH is not Docker. There is no executable program podman",
-  );
+  expect(error.message).toMatch(/docker .* is not Docker\. .* no .* podman/);
 });
 
 // Shows R109.
@@ -143,7 +141,7 @@ test.each([
   const backend = { place, find: async () => undefined };
   const error = await failureOf(findCluster(backend, "a", neverAborted));
   expect(error.id).toBe("cluster-not-found");
-  expect(error.hint).toContain("It may be in docker, whose clusters cannot be listed:");
+  expect(error.hint).toContain("in docker");
   expect(error.hint).toContain(reason);
 });
 

@@ -218,9 +218,9 @@ test("an accelerator that stops its machine is rejected at once, with QEMU's mes
   await using folder = await scratchFolder();
   await standIns(folder.path, { stops: ["kvm"] });
   const qemu = openQemu({ ...runtime(folder.path), environment: { PATH: `${folder.path}:/bin:/usr/bin` } }, x64);
-  const started = performance.now();
-  const trials = await tryAccelerators(qemu, "linux", trialLimitsMs, neverAborted);
-  expect(performance.now() - started).toBeLessThan(5_000);
+  // Only a rejection before the limit ends this within the test's own limit.
+  const hourMs = 3_600_000;
+  const trials = await tryAccelerators(qemu, "linux", { kvm: hourMs, hvf: hourMs, tcg: hourMs }, neverAborted);
   expect(unmarked(trials[0]!.problem!)).toEndWith("an internal error (KVM internal error. Suberror: 1)");
 });
 

@@ -12,7 +12,7 @@ import { createCluster } from "../../../../src/cluster/create.ts";
 import { summarizeCreation } from "../../../../src/cluster/create/plan-machines.ts";
 import { Cluster, type CopyClusterRequest, VmBackend } from "../../../../src/index.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
-import { createKnownHosts } from "../../../../src/ssh/known-hosts.ts";
+import { createKnownHosts } from "../../../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../../../src/store/creation-folder.ts";
 import { type Runtime, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";

@@ -41,7 +41,7 @@ test.skipIf(!isHere)("an image that qemu-img can't read is an error with its mes
   await using folder = await scratchFolder();
   const failure = await failureOf(readImageFacts(qemu, join(folder.path, "missing"), neverAborted));
   expect(failure.id).toBe("image-not-found");
-  expect(failure.message).toContain("is not a disk image that nodes can use: qemu-img info failed: Could not open");
+  expect(failure.message).toContain("qemu-img info failed: Could not open");
 });
 
 test.skipIf(!isHere)("a disk is a layer on its image, and one that can't be created is an error", async () => {
@@ -64,7 +64,7 @@ test("a disk must be as large as its image, and the error names the least size",
   expect(() => assertDiskIsLargeEnough(image, 2560)).toThrow(
     expect.objectContaining({
       id: "bad-usage",
-      message: "The image /image.qcow2 is a disk of 2561 MB, but `diskSize` is smaller.",
+      facts: { image: "/image.qcow2", neededMegabytes: 2561 },
       hint: "Pass `diskSize 3g` or more.",
     }),
   );

@@ -9,7 +9,7 @@ import { allProcessFiles, endMachines, machineFiles } from "../../../../src/back
 import { queryRunState } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
-import { createKnownHosts } from "../../../../src/ssh/known-hosts.ts";
+import { createKnownHosts } from "../../../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../../../src/store/creation-folder.ts";
 import { type Runtime, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";

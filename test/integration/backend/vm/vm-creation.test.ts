@@ -165,9 +165,8 @@ test("running machines are not restarted, whatever else failed", async () => {
 
 test("if the user chose kvm, a crash under it is an error with a remedy", async () => {
   await using started = await startCreation("kvm", { forced: "kvm" });
-  expect((await failureOf(started.creation.recover(loginFailed, neverAborted))).hint).toBe(
-    "Omit `accelerator`, or pass `accelerator tcg`.",
-  );
+  const { hint } = await failureOf(started.creation.recover(loginFailed, neverAborted));
+  expect(hint).toContain("`accelerator tcg`");
 });
 
 test("what cloud-init complains about is shown with -v, and the machine counts as booted", async () => {

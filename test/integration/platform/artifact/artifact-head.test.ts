@@ -91,34 +91,37 @@ test.each([301, 302, 303, 307, 308])(
 test("a loop of redirects ends", async () => {
   await using server = webServer(() => new Response(null, { status: 302, headers: { location: `/?${secret}` } }));
   const error = await failure(`${server.origin}/a?${secret}`);
-  expect(error.message).toBe(
-    `Cannot read the artifact ${server.origin}/a?***: the server redirects more than 10 times.`,
-  );
+  expect(error).toMatchObject({ id: "artifact-unreachable", facts: { artifact: `${server.origin}/a?***` } });
+  expect(error.message).toContain("more than 10");
+  expect(error.message).not.toContain(secret);
 });
 
 test.each([
-  ["ftp://me:hunter2-token@host.example/a", "the server redirects to an invalid URL: ftp://***@host.example/a."],
-  ["https://[bad/?hunter2-token", "the server redirects to an invalid URL: https://[bad/?***."],
-])("a redirect to %s is rejected", async (location, reason) => {
+  ["ftp://me:hunter2-token@host.example/a", "ftp://***@host.example/a"],
+  ["https://[bad/?hunter2-token", "https://[bad/?***"],
+])("a redirect to %s is rejected", async (location, shown) => {
   await using server = webServer(() => new Response(null, { status: 302, headers: { location } }));
-  expect((await failure(server.origin)).message).toBe(`Cannot read the artifact ${server.origin}/: ${reason}`);
+  const error = await failure(server.origin);
+  expect(error).toMatchObject({ id: "artifact-unreachable", facts: { artifact: `${server.origin}/` } });
+  expect(error.message).toContain(shown);
+  expect(error.message).not.toContain("hunter2");
 });
 
 test.each([
-  [401, "the server requires a login (HTTP 401).", 1],
-  [403, "the server denies access (HTTP 403).", 1],
-  [404, "the server has no such file (HTTP 404).", 1],
-  [410, "the server no longer has the file (HTTP 410).", 1],
-  [400, "the server answered (HTTP 400).", 1],
-  [408, "the server answered (HTTP 408).", 4],
-  [425, "the server answered (HTTP 425).", 4],
-  [429, "the server answered (HTTP 429).", 4],
-  [503, "the server failed (HTTP 503).", 4],
-])("a response %d is an error after %s requests", async (status, reason, asked) => {
+  [401, 1],
+  [403, 1],
+  [404, 1],
+  [410, 1],
+  [400, 1],
+  [408, 4],
+  [425, 4],
+  [429, 4],
+  [503, 4],
+])("a response %d is an error after %d requests", async (status, asked) => {
   await using server = webServer(() => new Response(`<p>${secret}</p>`, { status }));
   const error = await failure(`${server.origin}/a.sh?X-Signature=${secret}`);
   expect(error.id).toBe("artifact-unreachable");
-  expect(error.message).toBe(`Cannot read the artifact ${server.origin}/a.sh?***: ${reason}`);
+  expect(error.message).not.toContain(secret);
   expect(error.facts).toEqual({ artifact: `${server.origin}/a.sh?***`, status });
   expect(server.requests.length).toBe(asked);
 });
@@ -135,22 +138,24 @@ test("a web page instead of the artifact is reported as such", async () => {
     () => new Response("<!DOCTYPE html><title>Sign in</title>", { headers: { "content-type": "text/html" } }),
   );
   const error = await failure(`${server.origin}/login?next=${secret}`);
-  expect([error.id, error.message]).toEqual([
-    "artifact-invalid",
-    `${server.origin}/login?*** is not a release artifact: it is a web page.`,
-  ]);
+  expect(error).toMatchObject({ id: "artifact-invalid", facts: { artifact: `${server.origin}/login?***` } });
+  expect(error.message).toContain("web page");
+  expect(error.message).not.toContain(secret);
 });
 
 test.each([200, 416])("an empty file isn't an artifact (HTTP %d)", async (status) => {
   const page = status === 200 ? null : "<html><h1>416 Range Not Satisfiable</h1></html>";
   await using server = webServer(() => new Response(page, { status }));
-  expect((await failure(server.origin)).message).toEndWith("is not a release artifact: it is empty.");
+  const empty = { id: "artifact-invalid", message: expect.stringContaining("empty") };
+  expect(await failure(server.origin)).toMatchObject(empty);
 });
 
 test("a server that never answers is given up at the time limit", async () => {
   await using server = webServer(() => new Promise<Response>(() => {}));
   const error = await failure(`${server.origin}/a?${secret}`, 200);
-  expect(error.message).toBe(`Cannot read the artifact ${server.origin}/a?***: no answer within 0.2 s.`);
+  expect(error).toMatchObject({ id: "artifact-unreachable", facts: { artifact: `${server.origin}/a?***` } });
+  expect(error.message).toContain("0.2 s");
+  expect(error.message).not.toContain(secret);
   expect(error.transient).toBe(true);
 });
 
@@ -166,7 +171,8 @@ test("a body that stalls is given up at the time limit", async () => {
         }),
       ),
   );
-  expect((await failure(server.origin, 200)).message).toEndWith("no answer within 0.2 s.");
+  const late = { id: "artifact-unreachable", transient: true, message: expect.stringContaining("0.2 s") };
+  expect(await failure(server.origin, 200)).toMatchObject(late);
 });
 
 test("an abort ends it at once with the abort's reason", async () => {
@@ -187,9 +193,9 @@ test("an untrusted certificate is rejected", async () => {
   await using folder = await scratchFolder();
   await using server = webServer(() => new Response("x"), await selfSigned(folder.path));
   const error = await failure(`${server.origin}/a?${secret}`);
-  expect(error.message).toBe(
-    `Cannot read the artifact ${server.origin}/a?***: the server's certificate is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT).`,
-  );
+  const facts = { artifact: `${server.origin}/a?***`, code: "DEPTH_ZERO_SELF_SIGNED_CERT" };
+  expect(error).toMatchObject({ id: "artifact-unreachable", facts });
+  expect(error.message).not.toContain(secret);
   expect(error.hint).toContain("NODE_EXTRA_CA_CERTS");
   expect(server.requests).toEqual([]);
 });
@@ -236,7 +242,8 @@ async function selfSigned(folder: string): Promise<Bun.TLSOptions> {
 test("https to a server without TLS is an error that says so", async () => {
   await using server = webServer(() => new Response("x"));
   const error = await failure(`${server.origin.replace("http:", "https:")}/a?${secret}`);
-  expect(error.message).toEndWith(": the TLS handshake failed (EPROTO).");
+  expect(error).toMatchObject({ id: "artifact-unreachable", facts: { code: "EPROTO" } });
+  expect(error.message).toContain("TLS");
 });
 
 test.each([
@@ -293,6 +300,7 @@ test("a pipe is rejected at once, even if nothing writes to it", async () => {
   await Bun.$`mkfifo ${path}`;
   expect(await failure(path)).toMatchObject({
     id: "artifact-invalid",
-    message: `${path} is not a release artifact: it is not a file.`,
+    facts: { artifact: path },
+    message: expect.stringContaining("not a file"),
   });
 }, 120_000);

@@ -5,6 +5,7 @@ import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { artifactBytes, rangeAnswer, webServer } from "./artifact-server.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
+import { scriptedClock } from "../../../support/scripted-clock.ts";
 
 test.each([
   ["", null],
@@ -29,11 +30,10 @@ test("a part without a Content-Range header is rejected, since its place is unkn
 });
 
 test("between tries, a server that fails gets more and more time", async () => {
-  const pauses: number[] = [];
-  const clock = { now: () => 0, sleep: async (ms: number) => void pauses.push(ms) };
+  const clock = scriptedClock();
   await using server = webServer(() => new Response("busy", { status: 503 }));
   const location = parseArtifactLocation(server.origin, "/").value!;
   const reading = readArtifactHead(location, { clock, limitMs: 15_000 }, neverAborted);
   expect((await failureOf(reading)).id).toBe("artifact-unreachable");
-  expect(pauses).toEqual([500, 1000, 1500]);
+  expect(clock.pauses).toEqual([500, 1000, 1500]);
 });

@@ -117,8 +117,8 @@ test("if the files on the node can't be compared, nothing is sent", async () => 
       : result;
   };
   const failure = await failureOf(sync(place, { ...connection, run }));
-  expect(failure.id).toBe("transfer-failed");
-  expect(failure.message).toContain("sha256sum: Input/output error. The node still has its previous files.");
+  expect(failure).toMatchObject({ id: "transfer-failed", facts: { node: "master_0", status: 1 } });
+  expect(failure.message).toContain("sha256sum: Input/output error");
   expect(marks).toEqual(["e2e-sync-state", "e2e-sync-sums"]);
 });
 
@@ -127,6 +127,10 @@ test("if a node can't say what is installed, its last words are the reason", asy
   const run = async () => ({ status: 2, stdout: "", stderr: `${"x".repeat(600)}\nsh: syntax error\n` });
   const failure = await failureOf(sync(place, { ...localConnection(), run }));
   expect(failure.id).toBe("remote-command-failed");
-  expect(failure.message).toBe("Cannot find out what is installed on master_0: sh: syntax error.");
-  expect(failure.facts).toMatchObject({ status: 2, output: [expect.stringMatching(/^x{499}…$/), "sh: syntax error"] });
+  expect(failure.message).toEndWith(": sh: syntax error.");
+  expect(failure.facts).toMatchObject({
+    node: "master_0",
+    status: 2,
+    output: [expect.stringMatching(/^x{499}…$/), "sh: syntax error"],
+  });
 });

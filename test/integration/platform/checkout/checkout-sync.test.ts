@@ -194,7 +194,7 @@ test("a checkout for another layout is rejected with the path that was tried", a
   await Bun.$`mv integration-test dcos-integration-test`.cwd(join(place.checkout, "packages"));
   expect(await sync(place).catch((error: unknown) => error)).toMatchObject({
     id: "bad-usage",
-    message: `${place.checkout}/packages/integration-test/extra does not exist, but the cluster's tests have that name.`,
+    message: expect.stringContaining(`${place.checkout}/packages/integration-test/extra `),
   });
 });
 
@@ -225,7 +225,8 @@ test.each([
   expect(await failureOf(sync(place, failing))).toMatchObject({
     id: "transfer-failed",
     transient,
-    message: `Cannot sync the checkout to master_0: ${reason}. The node still has its previous files.`,
+    facts: { node: "master_0", status: 11 },
+    message: expect.stringContaining(`: ${reason}.`),
   });
 });
 
@@ -241,7 +242,7 @@ test("a node on which nothing can be asked is reported as such, and gets nothing
   };
   expect(await failureOf(sync(place, connection))).toMatchObject({
     id: "remote-command-failed",
-    message: "Cannot find out what is installed on master_0: sudo: a password is required.",
+    facts: { node: "master_0", output: ["sudo: a password is required"] },
   });
   expect(ran).toEqual(["checking what is installed"]);
 });

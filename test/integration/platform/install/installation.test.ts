@@ -152,12 +152,9 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
   test("shows the artifact's own output if it rejects the configuration", async () => {
     await using machines = await startMachines({ roles: three });
     const error = await failureOf(install(machines, { configuration: added({ refuse_me: 1 }) }, signal));
-    expect(error.id).toBe("configuration-refused");
-    expect(error.message).toMatchInlineSnapshot(`
-      "The artifact refused the cluster configuration:
-        refuse_me: is not a key
-        resolvers: must be a list"
-    `);
+    const output = ["refuse_me: is not a key", "resolvers: must be a list"];
+    expect(error).toMatchObject({ id: "configuration-refused", facts: { output } });
+    for (const line of output) expect(error.message).toContain(line);
     const started = machines.machines
       .flatMap((machine) => machine.commands)
       .filter((line) => line.includes("--genconf"));
@@ -180,8 +177,8 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
       );
       await using machines = await startMachines({ roles: ["master"], programs });
       const error = await failureOf(install(machines, { artifact: { kind: "file", path, shown: path } }, signal));
-      expect(error.id).toBe("install-failed");
-      expect(error.message).toBe("master_0: the disk is full, so the artifact's --genconf failed.");
+      expect(error).toMatchObject({ id: "install-failed", facts: { node: "master_0" } });
+      expect(error.message).toContain("disk is full");
     },
     20_000,
   );
@@ -191,9 +188,8 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     const [{ ssh }] = machines.nodes as [NodeRecord];
     using taken = Bun.listen({ hostname: ssh.host, port: bootstrapPort(layouts), socket: { data: () => {} } });
     const error = await failureOf(install(machines, {}, signal));
-    expect(error.message).toBe(
-      `master_0: cannot start the bootstrap server: port ${taken.port} of ${ssh.host} is taken by another program.`,
-    );
+    expect(error.message).toContain("master_0: ");
+    expect(error.message).toContain(`port ${taken.port} of ${ssh.host} is taken`);
   }, 40_000);
 
   // Shows R22.
@@ -232,7 +228,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
   test("fails to enforce SELinux on a node without it", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     const error = await failureOf(install(machines, { selinuxEnforcing: true }, signal));
-    expect(error.message).toBe("master_0: cannot set SELinux to enforcing: this system has no SELinux.");
+    expect(error.message).toMatch(/^master_0: .*no SELinux/);
   }, 20_000);
 
   test.each([

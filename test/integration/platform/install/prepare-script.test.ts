@@ -109,7 +109,7 @@ gpgcheck=1
     const family = { ...families[0]!, failures: { count: 99, word: "E: the mirror is down" } };
     const { status, stderr, calls } = await prepare(family, ["bash"]);
     expect(status).toBe(1);
-    expect(stderr).toEndWith("failed: installing bash failed: E: the mirror is down\n");
+    expect(stderr).toMatch(/bash.*: E: the mirror is down\n$/);
     expect(calls.length).toBe(3);
   });
 

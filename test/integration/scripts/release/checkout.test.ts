@@ -26,9 +26,10 @@ async function checkoutWith(check: string): Promise<TemporaryFolder & { git(...w
 // Shows R16.
 test("a release is one commit of the changelog, with a tag that contains the notes", async () => {
   await using checkout = await checkoutWith("");
+  const committed = Number(await checkout.git("log", "--format=%ct", "-1"));
   const { tags, time } = await releasableCheckout(checkout.path);
   expect(tags).toEqual([""]);
-  expect(Math.abs(Date.now() - time)).toBeLessThan(60_000);
+  expect(time).toBe(committed * 1000);
   await Bun.write(join(checkout.path, "CHANGELOG.md"), "after\n");
   await commitAndTag(checkout.path, tag, "- A thing.\n# 1 is no comment");
   expect(await checkout.git("log", "--format=%s", "--stat", "-1")).toContain(`Release ${tag}\n\n CHANGELOG.md | 2 +-`);

@@ -169,8 +169,8 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const error = await failureOf(connection.run({ argv: ["sleep", "64"], limitMs: 300, ...task }, signal));
     expect(error).toMatchObject({
       id: "deadline-passed",
-      message: `master_0: ${what} did not finish within 0.3 s.`,
-      hint: expect.stringContaining("Try again"),
+      message: expect.stringContaining(what),
+      facts: { node: "master_0", limitMs: 300 },
     });
     expect((await connection.run({ argv: ["pgrep", "-fx", "sleep 64"] }, signal)).status).toBe(1);
   });
@@ -179,8 +179,9 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     await using connection = await connectTo(server(), {});
     const cut = connection.run({ argv: ["sh", "-c", 'kill -KILL "$PPID"; sleep 5'] }, signal);
     const error = await failureOf(cut);
-    expect(error).toMatchObject({ id: "connection-failed", transient: true });
-    expect(error.message).toStartWith(`The connection to master_0 (127.0.0.1 port ${server().port}) was lost`);
+    const facts = { node: "master_0", host: "127.0.0.1", port: server().port };
+    expect(error).toMatchObject({ id: "connection-failed", transient: true, facts });
+    expect(error.message).toContain("was lost");
     expect(connection.isOpen).toBe(false);
     expect(await failureOf(connection.run({ argv: ["true"] }, signal))).toMatchObject({ id: "connection-failed" });
   });
@@ -195,7 +196,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const error = await failureOf(connection.run({ argv: ["sh", "-c", "echo $PPID; sleep 5"], onOutput }, signal));
     for (const session of sessions) process.kill(session, "SIGKILL");
     expect(error).toMatchObject({ id: "connection-failed", transient: true });
-    expect(error.message).toEndWith("was lost: it no longer answers.");
+    expect(error.message).toContain("no longer answers");
   });
 
   test("a disposed connection runs no more commands", async () => {
@@ -205,7 +206,8 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const running = failureOf(connection.run({ argv, onOutput: () => started.resolve() }, signal));
     await started.promise;
     await connection[Symbol.asyncDispose]();
-    expect((await running).message).toBe(`The connection to master_0 (127.0.0.1 port ${server().port}) is closed.`);
+    const closed = { id: "connection-failed", transient: false, facts: { node: "master_0", port: server().port } };
+    expect(await running).toMatchObject(closed);
     expect(connection.isOpen).toBe(false);
   });
 
@@ -213,10 +215,8 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const other = wireKey(generateKeyPair("other").publicKey);
     const error = await failureOf(connectTo(server(), { hostKeys: [other] }));
     const seen = fingerprint(wireKey(server().firstHostKey.publicKey));
-    expect(error).toMatchObject({ id: "host-key-changed", transient: false, facts: { node: "master_0", seen } });
-    expect(error.message).toBe(
-      `master_0 (127.0.0.1 port ${server().port}) presented a host key other than the pinned one: expected ${fingerprint(other)}, seen ${seen}.`,
-    );
+    const facts = { node: "master_0", port: server().port, expected: fingerprint(other), seen };
+    expect(error).toMatchObject({ id: "host-key-changed", transient: false, facts });
     expect(await server().log()).not.toContain("another-user");
     await failureOf(connectTo(server(), { hostKeys: [other], user: "another-user" }));
     expect(await server().log()).not.toContain("another-user");
@@ -226,7 +226,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const { privateKey } = generateKeyPair("other");
     const error = await failureOf(connectTo(server(), { privateKey, authenticationMayComeLater }));
     expect(error).toMatchObject({ id: "connection-failed", transient: authenticationMayComeLater });
-    expect(error.message).toEndWith(`refused the login of ${server().user} with the cluster's key.`);
+    expect(error.message).toContain(`refused the login of ${server().user}`);
   });
 
   test("details contain the commands and their output, each line with the node's name", async () => {
@@ -246,8 +246,8 @@ const nowhere = { user: "root", loginKey: generateKeyPair("login"), firstHostKey
 test("a port without a server is a transient error", async () => {
   const port = await freePort();
   const error = await failureOf(connectTo({ ...nowhere, port }, {}));
-  expect(error).toMatchObject({ id: "connection-failed", transient: true });
-  expect(error.message).toBe(`Cannot reach master_0 (127.0.0.1 port ${port}): connection refused.`);
+  expect(error).toMatchObject({ id: "connection-failed", transient: true, facts: { node: "master_0", port } });
+  expect(error.message).toContain("connection refused");
 });
 
 test("an unknown host name is reported", async () => {

@@ -7,12 +7,12 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
 const scripts = {
-  "ignores the request to end": "trap '' TERM; echo up; for i in 1 2 3 4 5 6 7 8; do sleep 1; done",
-  "leaves its output to a child that goes on": "sleep 8 & echo up; wait",
+  "ignores the request to end": "trap '' TERM; echo up; while :; do sleep 1; done",
+  // The child ends with the test.
+  "leaves its output to a child that goes on": "while kill -0 $PPID; do sleep 1; done 2>/dev/null & echo up; wait",
 };
 
 test("an aborted program is killed if it doesn't end", async () => {
-  const startMs = Date.now();
   const aborted = Object.entries(scripts).map(async ([name, script]) => {
     const controller = new AbortController();
     const run = {
@@ -23,7 +23,6 @@ test("an aborted program is killed if it doesn't end", async () => {
     return runProgram(run, controller.signal).catch((reason: unknown) => reason);
   });
   expect(await Promise.all(aborted)).toEqual(Object.keys(scripts));
-  expect(Date.now() - startMs).toBeLessThan(6_000);
 }, 120_000);
 
 test("after an abort, no program is started", async () => {

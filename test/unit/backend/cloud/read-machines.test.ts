@@ -5,7 +5,7 @@ import { readGroups, readMachines } from "../../../../src/backend/cloud/read-mac
 import { toClusters } from "../../../../src/backend/cloud/records.ts";
 import { findLeftovers } from "../../../../src/backend/cloud/remove-expired.ts";
 import { type TagValues, tagNames, toTags } from "../../../../src/backend/cloud/tags.ts";
-import { renderSshConfig } from "../../../../src/ssh/config.ts";
+import { renderSshConfig } from "../../../../src/ssh/openssh-files.ts";
 import { hostileTexts, textsIn, unprintable } from "../../../support/hostile-text.ts";
 
 const creationId = "0123456789abcdef";

@@ -4,6 +4,7 @@ import type { Engine } from "../../../../src/backend/container/engine/engine.ts"
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { labelNames } from "../../../../src/backend/container/records/labels.ts";
 import { removeCreation, stopCreation } from "../../../../src/backend/container/remove-creation.ts";
+import { scriptedClock } from "../../../support/scripted-clock.ts";
 
 const { signal } = new AbortController();
 const creation = { clusterId: "default", creationId: "0123456789abcdef" };
@@ -45,15 +46,9 @@ function openEngine(states: readonly string[], isBusy: (id: string, attempt: num
   return { engine, changes, containers, networks };
 }
 
-/** A clock that notes how long it was slept on. */
-function openClock() {
-  const pauses: number[] = [];
-  return { pauses, now: () => 0, sleep: async (ms: number) => void pauses.push(ms) };
-}
-
 test("containers go first, their network last", async () => {
   const { engine, changes } = openEngine(["running", "exited"]);
-  const clock = openClock();
+  const clock = scriptedClock();
   expect(await removeCreation(engine, creation, clock, signal)).toBeUndefined();
   const removal = ["rm", "--force", "--volumes"];
   expect(changes.map((words) => words.split(" "))).toEqual([
@@ -66,7 +61,7 @@ test("containers go first, their network last", async () => {
 
 test("a container that is busy is tried again, and its network waits for it", async () => {
   const { engine, changes, networks } = openEngine(["running"], (id, attempt) => id === idOf(0) && attempt < 3);
-  const clock = openClock();
+  const clock = scriptedClock();
   expect(await removeCreation(engine, creation, clock, signal)).toBeUndefined();
   expect(changes.map((words) => words.split(" ").at(-1))).toEqual([idOf(0), idOf(0), idOf(0), networkId]);
   expect(clock.pauses).toHaveLength(2);
@@ -75,7 +70,7 @@ test("a container that is busy is tried again, and its network waits for it", as
 
 test("after eight tries it says what is left, with the last reason alone", async () => {
   const { engine, changes } = openEngine(["running"], () => true);
-  const left = await removeCreation(engine, creation, openClock(), signal);
+  const left = await removeCreation(engine, creation, scriptedClock(), signal);
   expect(left).toContain(idOf(0).slice(0, 12));
   expect(left).toContain(networkId.slice(0, 12));
   expect(unmarked(left!)).toEndWith("(busy, attempt 8).");

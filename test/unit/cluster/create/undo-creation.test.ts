@@ -8,6 +8,7 @@ import { beginCreation, creationDirectory, creationFiles } from "../../../../src
 import { exampleCluster } from "../../../support/install-example.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { scriptedClock } from "../../../support/scripted-clock.ts";
 
 const creationId = "0123456789abcdef";
 const failure = { error: new ClusterError("machine-failed", "A machine failed."), isInterrupted: false };
@@ -46,8 +47,7 @@ async function undo(given: Given, reason: Parameters<typeof undoCreation>[1]) {
   } as unknown as Creation;
   const { progress, steps, told } = recordingProgress();
   const waits: string[] = [];
-  const time = { ms: 0 };
-  const clock = { now: () => time.ms, sleep: async (ms: number) => void (time.ms += ms) };
+  const clock = scriptedClock();
   const waiting = (text: string): void => void waits.push(text);
   const detail = (level: number, text: string): void => void told.push(`-${"v".repeat(level)}: ${text}`);
   const runtime = { environment: {}, clock, progress: { ...progress, waiting, detail } };
@@ -59,7 +59,7 @@ async function undo(given: Given, reason: Parameters<typeof undoCreation>[1]) {
     steps,
     told,
     waits,
-    time,
+    clock,
     state,
     hasKey: existsSync(files.privateKey),
     hasFolder: existsSync(directory),
@@ -137,18 +137,18 @@ test("a cloud that is busy is asked again, at the latest after 15 s, and the use
     left.tries -= 1;
     if (left.tries >= 0) throw busy;
   };
-  const { waits, time, state } = await undo({ creation: { stop } }, failure);
+  const { waits, clock, state } = await undo({ creation: { stop } }, failure);
   expect(state).toBe("removed");
   expect(waits).toContain("waiting to terminate the machines: The cloud is busy.");
   expect(waits.at(-1)).toBe("");
-  expect(time.ms).toBe(1000 + 2000 + 4000 + 8000 + 5 * 15_000);
+  expect(clock.nowMs).toBe(1000 + 2000 + 4000 + 8000 + 5 * 15_000);
 });
 
 test("a cloud that stays busy for nine minutes is given up", async () => {
   const remove = async (): Promise<never> => Promise.reject(busy);
-  const { waits, time, told, state } = await undo({ creation: { remove } }, failure);
+  const { waits, clock, told, state } = await undo({ creation: { remove } }, failure);
   expect(told).toEqual(["The removal failed: The cloud is busy. Machines may be left."]);
   expect(state).toBe("abandoned");
   expect(waits).toContain("waiting to remove the rest: The cloud is busy.");
-  expect(time.ms).toBeWithin(525_000, 540_001);
+  expect(clock.nowMs).toBeWithin(525_000, 540_001);
 });

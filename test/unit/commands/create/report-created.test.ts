@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
-import type { Context, Result } from "../../../../src/cli/context.ts";
+import type { Context, Result } from "../../../../src/cli/command.ts";
 import { reportCreated } from "../../../../src/commands/create/report-created.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
 import { exampleCluster } from "../../../support/install-example.ts";

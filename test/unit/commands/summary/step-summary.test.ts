@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Context } from "../../../../src/cli/context.ts";
+import type { Context } from "../../../../src/cli/command.ts";
 import { Problems } from "../../../../src/cli/options/problems.ts";
 import type { BackendKind } from "../../../../src/backend/contract.ts";
 import { appendSummary, checkSummary } from "../../../../src/commands/summary/step-summary.ts";

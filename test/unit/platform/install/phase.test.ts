@@ -7,46 +7,46 @@ import type { Connection, RemoteCommand } from "../../../../src/ssh/connection/c
 import { failureOf } from "../../../support/failure-of.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
+import { scriptedClock } from "../../../support/scripted-clock.ts";
 
 const node = { id: "i-0", role: "master", index: 0 } as NodeRecord;
 const phase: Phase<string> = { title: "Work", run: async ({ reference }) => `done on ${reference}` };
 
 /** Runs the phase on a node that cannot be reached until a time, in seconds from the start. Sleeping takes no time. */
 function runOnLostNode(backAfterSeconds: number, failure: ClusterError) {
-  const time = { ms: 0 };
+  const clock = scriptedClock();
   const seen = { tries: 0 };
   const connect = async (): Promise<Connection> => {
     seen.tries += 1;
-    if (time.ms < backAfterSeconds * 1000) throw failure;
+    if (clock.nowMs < backAfterSeconds * 1000) throw failure;
     return {} as Connection;
   };
-  const clock = { now: () => time.ms, sleep: async (ms: number) => void (time.ms += ms) };
   const connections = { connect, adopt: () => {}, [Symbol.asyncDispose]: async () => {} };
   const { progress, steps, updates } = recordingProgress();
   const result = runPhase(phase, node, { connections, clock, progress }, neverAborted);
-  return { result, time, seen, steps, updates };
+  return { result, clock, seen, steps, updates };
 }
 
 const lost = new ClusterError("connection-failed", "The connection was lost.", { transient: true });
 
 test.each([0, 1, 20, 60, 105])("a node that is back after %d s goes on within 10 s", async (seconds) => {
-  const { result, time, steps, updates } = runOnLostNode(seconds, lost);
+  const { result, clock, steps, updates } = runOnLostNode(seconds, lost);
   expect(await result).toBe("done on master_0");
   expect(steps).toEqual(["Work master_0: done"]);
   expect(updates[0]).toBe(seconds === 0 ? undefined : lost.message);
-  expect(time.ms).toBeWithin(seconds * 1000, seconds * 1000 + 10_001);
+  expect(clock.nowMs).toBeWithin(seconds * 1000, seconds * 1000 + 10_001);
 });
 
 test("a node that restarts its SSH server is asked again soon", async () => {
-  const { result, time } = runOnLostNode(0.5, lost);
+  const { result, clock } = runOnLostNode(0.5, lost);
   await result;
-  expect(time.ms).toBeLessThan(2_000);
+  expect(clock.nowMs).toBeLessThan(2_000);
 });
 
 test("a node that stays lost is given up after two minutes, with the loss as the reason", async () => {
-  const { result, time, seen } = runOnLostNode(1000, lost);
+  const { result, clock, seen } = runOnLostNode(1000, lost);
   expect(await failureOf(result)).toBe(lost);
-  expect(time.ms).toBeWithin(105_000, 120_001);
+  expect(clock.nowMs).toBeWithin(105_000, 120_001);
   expect(seen.tries).toBeGreaterThan(10);
 });
 
@@ -71,7 +71,7 @@ test("while a node is lost, each new failure is shown", async () => {
   };
   const connections = { connect, adopt: () => {}, [Symbol.asyncDispose]: async () => {} };
   const { progress, updates } = recordingProgress();
-  const clock = { now: () => 0, sleep: async () => {} };
+  const clock = scriptedClock();
   expect(await runPhase(phase, node, { connections, clock, progress }, neverAborted)).toBe("done on master_0");
   expect(updates).toEqual(["It was lost.", "It refuses.", "It is starting."]);
 });
@@ -84,7 +84,7 @@ test("after an interruption, a lost node is not waited for", async () => {
   };
   const connections = { connect, adopt: () => {}, [Symbol.asyncDispose]: async () => {} };
   const { progress, steps, updates } = recordingProgress();
-  const clock = { now: () => 0, sleep: async () => {} };
+  const clock = scriptedClock();
   const failure = await failureOf(runPhase(phase, node, { connections, clock, progress }, stop.signal));
   expect(failure.message).toBe("interrupted");
   expect([steps, updates]).toEqual([["Work master_0: failed"], []]);

@@ -32,7 +32,7 @@ test("the same layout gives the same script, since an image is known by it", () 
 test("Docker of an image starts with its node, after SSH, in the node's own control group", () => {
   const { script } = imagePreparation(dcosLayout)!;
   expect(script).toMatch(
-    /\[Unit\]\nAfter=ssh\.service sshd\.service\n\n\[Service\]\nExecStart=\nExecStart=.*--cgroup-parent/s,
+    /\[Unit\]\nAfter=ssh\.service sshd\.service\n\n\[Service\]\nEnvironment=DOCKER_\w+=1\nExecStart=\nExecStart=.*--cgroup-parent/s,
   );
   expect(script).toContain("\n  systemctl enable docker.service\n");
 });

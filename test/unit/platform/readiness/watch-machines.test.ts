@@ -1,29 +1,29 @@
 import { expect, test } from "bun:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { createMachineWatch } from "../../../../src/platform/readiness/ask-nodes.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
+import { scriptedClock } from "../../../support/scripted-clock.ts";
 
 const cluster = { id: "default", state: "running", nodes: [] } as unknown as ClusterRecord;
 
 /** A watch whose record is due for a refresh, shortly before the deadline. */
 function dueWatch(describe: (signal: AbortSignal) => Promise<ClusterRecord>) {
-  const time = { nowMs: 0 };
-  const clock = { now: () => time.nowMs, sleep: async () => {} };
+  const clock = scriptedClock();
   const watch = createMachineWatch({ cluster, describe, deadlineMs: 60_050, clock });
-  time.nowMs = 60_000;
+  clock.nowMs = 60_000;
   return watch;
 }
 
 // Shows R104.
 test("a backend that doesn't answer holds up nothing beyond the deadline: the last record counts", async () => {
-  const hanging = async (signal: AbortSignal): Promise<never> => sleep(30_000, undefined as never, { signal });
-  const startMs = performance.now();
+  const hanging = async (signal: AbortSignal): Promise<never> =>
+    new Promise((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason as Error));
+    });
   expect(await dueWatch(hanging).current(false, neverAborted)).toBe(cluster);
-  expect(performance.now() - startMs).toBeLessThan(5_000);
 });
 
 test("the answer of a backend that takes its time counts", async () => {
@@ -31,10 +31,9 @@ test("the answer of a backend that takes its time counts", async () => {
   using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(ended) });
   const describe = async (signal: AbortSignal) =>
     (await fetch(server.url, { signal })).json() as Promise<ClusterRecord>;
-  const clock = { now: () => time.nowMs, sleep: async () => {} };
-  const time = { nowMs: 0 };
+  const clock = scriptedClock();
   const watch = createMachineWatch({ cluster, describe, deadlineMs: 600_000, clock });
-  time.nowMs = 60_000;
+  clock.nowMs = 60_000;
   expect(await watch.current(false, neverAborted)).toEqual(ended);
 });
 
@@ -54,19 +53,18 @@ const pair = exampleCluster([node(0), node(1)], "oss");
 
 /** A watch whose clock is the test's, and whose backend gives these answers, one after the other. */
 function watchAnswering(answers: readonly ClusterRecord[]) {
-  const time = { ms: 0 };
+  const clock = scriptedClock();
   const asked: number[] = [];
   const describe = async (): Promise<ClusterRecord> => {
     const answer = answers[asked.length];
-    asked.push(time.ms);
+    asked.push(clock.nowMs);
     return answer ?? pair;
   };
-  const clock = { now: () => time.ms, sleep: async () => {} };
   const { current } = createMachineWatch({ cluster: pair, describe, deadlineMs: 600_000, clock });
   return {
     asked,
     at: async (ms: number, mustBeFresh = false): Promise<ClusterRecord> => {
-      time.ms = ms;
+      clock.nowMs = ms;
       return current(mustBeFresh, neverAborted);
     },
   };

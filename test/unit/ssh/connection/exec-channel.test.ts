@@ -3,8 +3,7 @@ import { EventEmitter } from "node:events";
 import type { ClientChannel } from "ssh2";
 import { messageOf } from "../../../../src/errors.ts";
 import { outside } from "../../../../src/outside-text.ts";
-import { feed, openChannel } from "../../../../src/ssh/connection/exec-channel.ts";
-import type { Link } from "../../../../src/ssh/connection/link.ts";
+import { feed, openChannel, type Link } from "../../../../src/ssh/connection/exec-channel.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 
 const target = { name: "master_0", host: "192.0.2.1", port: 22, user: "admin" };

@@ -56,6 +56,6 @@ test.each([
 });
 
 test("a process group is ended by its leader's number", () => {
-  expect(endGroupLine(12, false)).toMatch(/^exec sh -c 'kill -TERM -"\$1"\n[^']+' sh 12$/);
-  expect(endGroupLine(12, true)).toMatch(/^exec sudo -n -- sh -c 'kill -TERM -"\$1"\n[^']+' sh 12$/);
+  expect(endGroupLine(12, false)).toMatch(/^exec sh -c 'groups=\$1\n.+kill -TERM.+' sh 12$/s);
+  expect(endGroupLine(12, true)).toMatch(/^exec sudo -n -- sh -c 'groups=\$1\n.+kill -TERM.+' sh 12$/s);
 });

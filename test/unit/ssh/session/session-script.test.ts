@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { renderSessionScript } from "../../../../src/ssh/session/session-script.ts";
-import type { SessionSettings } from "../../../../src/ssh/session/session-script.ts";
+import { renderSessionScript, type SessionSettings } from "../../../../src/ssh/session/session-line.ts";
 
 const missingFolderHint = "Make it.";
 const bare: SessionSettings = {

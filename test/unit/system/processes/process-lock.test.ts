@@ -3,7 +3,7 @@ import { readdir, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../../../src/system/runtime.ts";
-import { acquireProcessLock } from "../../../../src/system/processes/process-lock.ts";
+import { acquireProcessLock } from "../../../../src/system/processes/process-identity.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";

@@ -1,5 +1,5 @@
 import { unmarked } from "../../../../../src/outside-text.ts";
-import { expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { join } from "node:path";
 import { silentProgress, type Runtime, systemClock } from "../../../../../src/system/runtime.ts";
 import { cloudChecks } from "../../../../../src/backend/cloud/checks/checks.ts";
@@ -56,14 +56,29 @@ class Diagnosis {
   }
 }
 
-export interface DoctorFixture extends AsyncDisposable {
+interface DoctorFixture extends AsyncDisposable {
   readonly cloud: LocalCloud;
   /** Contains the home and the state folder. */
   readonly folder: string;
   diagnose(question: Question): Promise<Diagnosis>;
 }
 
-export async function openDoctorFixture(): Promise<DoctorFixture> {
+/** A fixture for all tests of a file, reset before each of them. */
+export function shareDoctorFixture(): () => DoctorFixture {
+  const state: { fixture?: DoctorFixture } = {};
+  beforeAll(async () => {
+    state.fixture = await openDoctorFixture();
+  });
+  beforeEach(async () => {
+    await state.fixture?.cloud.reset();
+  });
+  afterAll(async () => {
+    await state.fixture?.[Symbol.asyncDispose]();
+  });
+  return () => state.fixture!;
+}
+
+async function openDoctorFixture(): Promise<DoctorFixture> {
   const folder = await scratchFolder();
   const cloud = await LocalCloud.start({ driver: "in-process", directory: folder.path });
   const base = {

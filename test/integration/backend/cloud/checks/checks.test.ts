@@ -1,20 +1,9 @@
 /** doctor's checks of the cloud: their requests, their time limit, and everything that create needs in a region. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { freePort } from "../../../../support/free-port.ts";
-import { type DoctorFixture, openDoctorFixture, untriedPermissions } from "./checks-fixture.ts";
+import { shareDoctorFixture, untriedPermissions } from "./checks-fixture.ts";
 
-const state: { fixture?: DoctorFixture } = {};
-const fixture = (): DoctorFixture => state.fixture!;
-
-beforeAll(async () => {
-  state.fixture = await openDoctorFixture();
-});
-beforeEach(async () => {
-  await fixture().cloud.reset();
-});
-afterAll(async () => {
-  await state.fixture?.[Symbol.asyncDispose]();
-});
+const fixture = shareDoctorFixture();
 
 test("if nothing is wrong, every check passes except for those that need an existing resource", async () => {
   const diagnosis = await fixture().diagnose({});

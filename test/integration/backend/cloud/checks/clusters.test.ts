@@ -1,7 +1,7 @@
 /** doctor's checks of existing clusters, and of the remains of ended ones. */
 
 import type { Tag } from "@aws-sdk/client-ec2";
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { type CloudApi, describeInstances } from "../../../../../src/backend/cloud/api/api.ts";
 import { openApi } from "../../../../../src/backend/cloud/api/open-api.ts";
 import { toTags } from "../../../../../src/backend/cloud/tags.ts";
@@ -9,25 +9,18 @@ import { creationDirectory, creationFiles } from "../../../../../src/store/creat
 import { makePrivateFolder, writePrivateFile } from "../../../../../src/system/files/private-file.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { until } from "../../../../support/until.ts";
-import { type DoctorFixture, openDoctorFixture } from "./checks-fixture.ts";
+import { shareDoctorFixture } from "./checks-fixture.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 
 const region = "us-west-2";
-const state: { fixture?: DoctorFixture; api?: CloudApi } = {};
-const fixture = (): DoctorFixture => state.fixture!;
+const fixture = shareDoctorFixture();
+const state: { api?: CloudApi } = {};
 const api = (): CloudApi => state.api!;
 
 beforeAll(async () => {
-  state.fixture = await openDoctorFixture();
   const environment = { ...fixture().cloud.environment, HOME: fixture().folder };
   const runtime = { environment, clock: systemClock, progress: silentProgress };
   state.api = (await openApi(region, runtime, neverAborted))(region);
-});
-beforeEach(async () => {
-  await fixture().cloud.reset();
-});
-afterAll(async () => {
-  await state.fixture?.[Symbol.asyncDispose]();
 });
 
 interface MadeCluster {

@@ -1,19 +1,8 @@
 /** doctor's checks of permissions, with the real SDK on a local cloud. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { type DoctorFixture, openDoctorFixture, untriedPermissions } from "./checks-fixture.ts";
+import { expect, test } from "bun:test";
+import { shareDoctorFixture, untriedPermissions } from "./checks-fixture.ts";
 
-const state: { fixture?: DoctorFixture } = {};
-const fixture = (): DoctorFixture => state.fixture!;
-
-beforeAll(async () => {
-  state.fixture = await openDoctorFixture();
-});
-beforeEach(async () => {
-  await fixture().cloud.reset();
-});
-afterAll(async () => {
-  await state.fixture?.[Symbol.asyncDispose]();
-});
+const fixture = shareDoctorFixture();
 
 test("the dry runs have the same parameters as the requests of create", async () => {
   await fixture().diagnose({});
@@ -75,18 +64,9 @@ test("an account at its limit has the permission to launch, but no capacity", as
 
 test("an endpoint that executes dry runs isn't EC2", async () => {
   const { cloud } = fixture();
-  // The local cloud supports dry runs, so a proxy answers this one like a cloud that doesn't.
-  using endpoint = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch: async (request) => {
-      const body = await request.text();
-      if (body.includes("Action=CreateSecurityGroup")) {
-        return new Response("<CreateSecurityGroupResponse><groupId>sg-1</groupId></CreateSecurityGroupResponse>");
-      }
-      return fetch(cloud.endpoint, { method: "POST", headers: request.headers, body });
-    },
-  });
-  const diagnosis = await fixture().diagnose({ environment: { AWS_ENDPOINT_URL_EC2: String(endpoint.url) } });
+  // The local cloud supports dry runs, so this is the answer of a cloud that doesn't.
+  const body = "<CreateSecurityGroupResponse><groupId>sg-1</groupId></CreateSecurityGroupResponse>";
+  cloud.faults.add({ action: "CreateSecurityGroup", when: "before", times: "always", raw: { status: 200, body } });
+  const diagnosis = await fixture().diagnose({});
   expect(diagnosis.told("ec2:CreateSecurityGroup")).toMatch(/^fail: .*dry run.* → .*AWS_ENDPOINT_URL_EC2/);
 });

@@ -2,26 +2,15 @@
 
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { accounts } from "../../../../local-cloud/endpoint/accounts.ts";
 import { freePort } from "../../../../support/free-port.ts";
-import { type DoctorFixture, openDoctorFixture } from "./checks-fixture.ts";
+import { shareDoctorFixture } from "./checks-fixture.ts";
 
-const state: { fixture?: DoctorFixture } = {};
-const fixture = (): DoctorFixture => state.fixture!;
+const fixture = shareDoctorFixture();
 const none = { CLOUD_ACCESS_KEY_ID: undefined, CLOUD_SECRET_ACCESS_KEY: undefined };
 /** A time limit for requests that the SDK retries. */
 const patience = 20_000;
-
-beforeAll(async () => {
-  state.fixture = await openDoctorFixture();
-});
-beforeEach(async () => {
-  await fixture().cloud.reset();
-});
-afterAll(async () => {
-  await state.fixture?.[Symbol.asyncDispose]();
-});
 
 /** A profile "sso" whose `credential_process` is a program that counts its runs. */
 async function credentialProcess(expiresInMs: number) {

@@ -7,7 +7,7 @@ import { type KeyReplacement, replaceKeys } from "../../../../../src/backend/vm/
 import { openConnection } from "../../../../../src/ssh/connection/open-connection.ts";
 import { makeFirstContact } from "../../../../../src/ssh/first-contact.ts";
 import { generateKeyPair } from "../../../../../src/ssh/keys.ts";
-import { createKnownHosts } from "../../../../../src/ssh/known-hosts.ts";
+import { createKnownHosts } from "../../../../../src/ssh/openssh-files.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";

@@ -11,7 +11,7 @@ import {
   obtainImage,
 } from "../../../../../src/backend/vm/images/image-store.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
-import { resumeDownload } from "../../../../../src/system/files/resume-download.ts";
+import { resumeDownload } from "../../../../../src/system/network.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
@@ -186,7 +186,7 @@ test("a broken image is rejected and deleted", async () => {
   const failure = await failureOf(obtainImage(published(server.origin), obtaining(cache.path), neverAborted));
   expect(failure.id).toBe("image-not-found");
   expect(failure.message).toContain(`has the sha256 checksum ${sumOf("sha256")}`);
-  expect(failure.hint).toContain("The downloaded file was deleted: try again.");
+  expect(failure.hint).toContain("deleted");
   expect(await readdir(imageFolder(obtaining(cache.path).environment))).toEqual([]);
 });
 
@@ -222,7 +222,7 @@ test.skipIf(process.platform !== "linux")("a full disk is an error that names th
   const download = { url: server.origin, path, clock: systemClock, stallLimitMs: 10_000, shown: "it", failure };
   expect(await failureOf(resumeDownload({ ...download, onProgress: () => {} }, neverAborted))).toMatchObject({
     id: "machine-not-set-up",
-    message: `The disk is full: ${path} (ENOSPC).`,
+    message: expect.stringContaining(`${path} (ENOSPC)`),
     hint: expect.stringContaining("XDG_CACHE_HOME"),
   });
 });
@@ -267,7 +267,7 @@ test("the user's own file is used in place, if it exists and has the given check
   expect(await obtainImage(await find({ source }), obtaining(cache.path), neverAborted)).toBe(source);
   const wrong = await find({ source, sha256: "0".repeat(64) });
   const failure = await failureOf(obtainImage(wrong, obtaining(cache.path), neverAborted));
-  expect(failure.message).toContain("has the sha256 checksum");
-  expect(failure.hint).toBe("This is not the intended image, or `imageSha256` belongs to another one.");
+  expect(failure).toMatchObject({ id: "image-not-found", message: expect.stringContaining(sumOf("sha256")) });
+  expect(failure.hint).toContain("`imageSha256`");
   expect(await readFile(source)).toHaveLength(bytes.length);
 });

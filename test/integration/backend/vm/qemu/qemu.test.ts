@@ -90,7 +90,7 @@ test.each([
   await rm(join(programs.folder, "qemu-img"));
   expect(await failureOf(check.run(signal))).toMatchObject({
     id: "machine-not-set-up",
-    message: "There is no executable program qemu-img on the PATH.",
+    facts: { program: "qemu-img" },
   });
 });
 

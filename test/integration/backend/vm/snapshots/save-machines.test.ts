@@ -7,7 +7,7 @@ import type { NodeFacts } from "../../../../../src/backend/vm/cluster-facts.ts";
 import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
 import { runOnMonitor } from "../../../../../src/backend/vm/qemu/monitor.ts";
 import { describeFiles, saveMachines } from "../../../../../src/backend/vm/snapshots/save-machines.ts";
-import { failureOf } from "../../../../support/failure-of.ts";
+import { failureOf, rejectionOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { startMonitor } from "../scripted-monitor.ts";
@@ -50,10 +50,7 @@ async function save({ statuses, memory, variables }: Given) {
     await Bun.sleep(0);
   };
   const saving = saveMachines({ directory, nodes: [node], folder, clock: { now: () => time.ms, sleep } }, neverAborted);
-  const ended = await saving.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
+  const ended = await rejectionOf(saving);
   return { folder, asked, ended, [Symbol.asyncDispose]: scratch[Symbol.asyncDispose] };
 }
 

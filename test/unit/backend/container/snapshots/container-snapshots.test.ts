@@ -8,12 +8,13 @@ import { recordingProgress } from "../../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { clusterId, creationId, SnapshotEngine } from "./snapshot-engine.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
+import { scriptedClock } from "../../../../support/scripted-clock.ts";
 
 async function openCluster(given: ConstructorParameters<typeof SnapshotEngine>[0] = {}) {
   const folder = await scratchFolder();
   const root = join(folder.path, "docker");
   const { progress, steps } = recordingProgress();
-  const clock = { now: () => 0, sleep: async () => {} };
+  const clock = scriptedClock();
   const memory = new SnapshotEngine(given);
   const { engine, containers, images, changes } = memory;
   const directory = join(root, `${clusterId}-${creationId}`);

@@ -7,6 +7,7 @@ import {
   removeImages,
 } from "../../../../../src/backend/container/snapshots/container-snapshots.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
+import { scriptedClock } from "../../../../support/scripted-clock.ts";
 
 interface Given {
   /** Images without a name, all of them in use. */
@@ -18,15 +19,14 @@ interface Given {
 
 /** Deletes all snapshots. Resolves with what is left, and the time that it took. */
 async function deleteWith({ images, untilMs = Infinity, fails = false }: Given) {
-  const time = { nowMs: 0 };
+  const clock = scriptedClock();
   const ask: Engine["ask"] = async ({ words }) => {
     if (fails) throw new Error("docker images failed");
-    return words.includes("--filter=dangling=true") && time.nowMs < untilMs ? images.join("\n") : "";
+    return words.includes("--filter=dangling=true") && clock.nowMs < untilMs ? images.join("\n") : "";
   };
   const engine = { kind: engineKinds.docker, ask, change: async () => "" } as unknown as Engine;
-  const clock = { now: () => time.nowMs, sleep: async (ms: number) => void (time.nowMs += ms) };
   const name = { creationId: "0123456789abcdef" };
-  return [await deleteAllSnapshots(engine, name, clock, neverAborted), time.nowMs];
+  return [await deleteAllSnapshots(engine, name, clock, neverAborted), clock.nowMs];
 }
 
 const images = ["1".repeat(64), "2".repeat(64)];

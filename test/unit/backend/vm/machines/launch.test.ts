@@ -7,6 +7,7 @@ import { startMachines, type StartPlan } from "../../../../../src/backend/vm/mac
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { systemClock } from "../../../../../src/system/runtime.ts";
+import { rejectionOf } from "../../../../support/failure-of.ts";
 import { machineNode } from "../../../../support/machine-node.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
@@ -37,10 +38,7 @@ async function start(said: readonly string[]) {
     sockets: { folder: folder.path, count: 1 },
     clock: systemClock,
   };
-  const failure = await startMachines(qemu, plan, neverAborted).then(
-    () => undefined,
-    (error: unknown) => error,
-  );
+  const failure = await rejectionOf(startMachines(qemu, plan, neverAborted));
   return { failure, ports, recorded: (await readCluster(directory))?.facts.nodes[0]?.ports.ssh };
 }
 

@@ -6,6 +6,7 @@ import {
   startNetwork,
 } from "../../../../../src/backend/vm/machines/private-network.ts";
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
+import { rejectionOf } from "../../../../support/failure-of.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 
@@ -36,10 +37,7 @@ async function start({ creates, status = 0, onPause }: Given, signal = neverAbor
     if (place !== undefined) await writeFile(socketPath(sockets, place), "");
   };
   const plan = { directory: folder.path, sockets, isSandboxed: true, clock: { now: () => time.ms, sleep } };
-  const failure = await startNetwork(qemu, plan, signal).then(
-    () => undefined,
-    (error: unknown) => error,
-  );
+  const failure = await rejectionOf(startNetwork(qemu, plan, signal));
   return { failure, calls: calls.length, ms: time.ms };
 }
 

@@ -4,11 +4,12 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { resumeDownload } from "../../../../src/system/files/resume-download.ts";
-import { failureOf } from "../../../support/failure-of.ts";
-import { scratchFolder } from "../../../support/scratch-folder.ts";
-import { until } from "../../../support/until.ts";
-import { neverAborted } from "../../../support/never-aborted.ts";
+import { resumeDownload } from "../../../src/system/network.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { scriptedClock } from "../../support/scripted-clock.ts";
+import { until } from "../../support/until.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
 
 const whole = "0123456789";
 /** `hasArrived`: whether the client has received something of this answer. */
@@ -52,8 +53,7 @@ async function download(
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  const pauses: number[] = [];
-  const clock = { now: () => 0, sleep: async (ms: number) => void pauses.push(ms) };
+  const clock = scriptedClock();
   const request = {
     url: `http://127.0.0.1:${port}/`,
     path,
@@ -70,7 +70,7 @@ async function download(
   );
   server.closeAllConnections();
   server.close();
-  return { content: await readFile(path, "utf8"), ranges, progress, pauses, failure };
+  return { content: await readFile(path, "utf8"), ranges, progress, pauses: clock.pauses, failure };
 }
 
 test("an empty file gets everything, and a part of one the rest", async () => {
@@ -101,7 +101,7 @@ test("a part of a single byte is continued", async () => {
 test("a transfer in which no data arrives is tried again, and says so in the end", async () => {
   const stall: Answer = (_, response) => void response.writeHead(200, { "content-length": 10 }).write("0");
   const { failure, ranges } = await download("", [stall], { stallLimitMs: 100 });
-  expect(failure?.message).toBe("Cannot download the file: no data arrived for 0.1 s.");
+  expect(failure).toMatchObject({ id: "artifact-unreachable", message: expect.stringContaining("0.1 s") });
   expect(ranges).toHaveLength(5);
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { closeSync, openSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { feedStdin } from "../../../../src/ssh/session/feed-stdin.ts";
+import { feedStdin } from "../../../../src/ssh/session/ssh-process.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";

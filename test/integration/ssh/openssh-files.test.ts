@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { chmod, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
-import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { createKnownHosts, renderSshConfig } from "../../../src/ssh/openssh-files.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { wireKey } from "../../support/ssh-options.ts";
 import { failureOf } from "../../support/failure-of.ts";
@@ -76,4 +76,34 @@ test("a folder that isn't writable is reported, and a later pin succeeds", async
   await chmod(join(folder.path, "missing"), 0o700);
   await knownHosts.pin("b", 22, newKey());
   expect((await Bun.file(path).text()).trim().split("\n")).toHaveLength(2);
+});
+
+test("OpenSSH interprets the configuration as intended", async () => {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "config");
+  const nodes = [0, 1].map((index) => ({
+    id: `i-${index}`,
+    role: "agent",
+    index,
+    ssh: { host: `203.0.113.${index}`, port: 22 + index, user: "admin" },
+  }));
+  await writeFile(
+    path,
+    renderSshConfig(nodes, { identityFile: "/50% of it/key", knownHostsFile: "/50% of it/known hosts" }),
+  );
+  const output = await Bun.$`ssh -G -F ${path} agent_1`.text();
+  const lines = output.split("\n");
+  const expected = [
+    "hostname 203.0.113.1",
+    "port 23",
+    "user admin",
+    "identityfile /50%% of it/key",
+    "userknownhostsfile /50% of it/known hosts",
+    "globalknownhostsfile /dev/null",
+    "stricthostkeychecking true",
+    "identitiesonly yes",
+    "hostkeyalgorithms ssh-ed25519",
+    "loglevel ERROR",
+  ];
+  expect(expected.filter((line) => !lines.includes(line))).toEqual([]);
 });

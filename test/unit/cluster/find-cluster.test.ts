@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { findNode, nodeReferenceProblem } from "../../../src/cluster/node-reference.ts";
+import { findNode, nodeReferenceProblem } from "../../../src/cluster/find-cluster.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 
 const node = (index: number, changes: Partial<NodeRecord> = {}): NodeRecord => ({

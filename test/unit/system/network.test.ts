@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { networkFailure } from "../../../src/system/network-failure.ts";
+import { networkFailure } from "../../../src/system/network.ts";
 
 const handshake = "the TLS handshake failed";
 const untrusted = "the server's certificate is not trusted";

@@ -1,0 +1,198 @@
+import { open } from "node:fs/promises";
+import { ClusterError, type ErrorId, OwnError } from "../errors.ts";
+import { outside } from "../outside-text.ts";
+import { errorCode } from "./files/private-file.ts";
+import { maskUrl, parseUrl } from "./mask-url.ts";
+import { retry } from "./retry.ts";
+import type { Clock } from "./runtime.ts";
+import { type Watchdog, watchdog } from "./time-limit.ts";
+import { ruleOf, waits } from "./waits.ts";
+
+const mostRedirects = 10;
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** A redirect that isn't followed. The message is the reason: a sentence that begins in lower case, without secrets. */
+export class RefusedRedirect extends OwnError {
+  override readonly name = "RefusedRedirect";
+}
+
+/**
+ * Requests a file and resolves with the answer, its body unread. It follows redirects itself, because the runtime would follow one from https to http
+ * and back without a word. Sends the URL's user part, and only to the URL's own origin. Rejects with `RefusedRedirect`, or with the runtime's error.
+ */
+export async function requestFile(
+  start: string,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Response> {
+  const first = new URL(start);
+  let url = first;
+  for (let redirects = 0; redirects <= mostRedirects; redirects += 1) {
+    const bare = new URL(url);
+    bare.username = "";
+    bare.password = "";
+    const login = url.origin === first.origin ? authorization(first) : {};
+    // A compressed answer has another length than the file, and could not be resumed.
+    const all = { ...headers, ...login, "accept-encoding": "identity" };
+    const response = await fetch(bare.href, { headers: all, redirect: "manual", signal });
+    const target = response.headers.get("location");
+    if (!redirectStatuses.has(response.status) || target === null) return response;
+    await response.body?.cancel();
+    url = redirected(url, target);
+  }
+  throw new RefusedRedirect(`the server redirects more than ${mostRedirects} times.`);
+}
+
+function redirected(from: URL, target: string): URL {
+  const url = parseUrl(target, from);
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw new RefusedRedirect(`the server redirects to an invalid URL: ${outside(maskUrl(target))}.`);
+  if (from.protocol === "https:" && url.protocol === "http:")
+    throw new RefusedRedirect(`the server redirects from https to the insecure ${outside(maskUrl(url))}.`);
+  return url;
+}
+
+function authorization(url: URL): Record<string, string> {
+  if (url.username === "" && url.password === "") return {};
+  const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+  return { authorization: `Basic ${Buffer.from(user).toString("base64")}` };
+}
+
+export interface Download {
+  readonly url: string;
+  /** The download continues where this file ends. Only the hash shows whether all of it is from one version. */
+  readonly path: string;
+  readonly clock: Clock;
+  /** Milliseconds without a single byte after which a transfer counts as interrupted. */
+  readonly stallLimitMs: number;
+  readonly onProgress: (receivedBytes: number, totalBytes: number | undefined) => void;
+  /** The URL as people and logs may see it. */
+  readonly shown: string;
+  /** The error id and hint of a failed download. */
+  readonly failure: { readonly id: ErrorId; readonly hint: string };
+}
+
+/** Downloads a file from the web, and resumes after every interruption. The received part is kept, even if the download fails. */
+export async function resumeDownload(download: Download, signal: AbortSignal): Promise<void> {
+  await retry((inner) => tryDownload(download, inner), ruleOf(waits.download, download.clock), signal);
+}
+
+async function tryDownload(download: Download, signal: AbortSignal): Promise<void> {
+  using limit = watchdog(download.stallLimitMs, signal);
+  try {
+    await using file = await open(download.path, "a", 0o600);
+    const { size } = await file.stat();
+    const response = await request(download, size, limit.signal);
+    const isRest = response.status === 206;
+    if (!isRest) await file.truncate(0);
+    await receive(download, { file, response, startBytes: isRest ? size : 0, limit });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (limit.hasExpired()) throw failed(download, `no data arrived for ${download.stallLimitMs / 1000} s.`, true);
+    throw explained(download, error);
+  }
+}
+
+async function request(download: Download, size: number, signal: AbortSignal): Promise<Response> {
+  const response = await requestFile(download.url, size > 0 ? { range: `bytes=${size}-` } : {}, signal);
+  // Nothing follows: either the whole file was already there, or the local file is longer. The hash will show which.
+  if (response.status === 416 && size > 0) return new Response("", { status: 206 });
+  if (response.ok) return response;
+  await response.body?.cancel();
+  const isTransient = response.status >= 500 || response.status === 408 || response.status === 429;
+  throw failed(download, `the server answered with HTTP ${response.status}.`, isTransient);
+}
+
+interface Receiving {
+  readonly file: { appendFile(data: Uint8Array): Promise<void> };
+  readonly response: Response;
+  readonly startBytes: number;
+  readonly limit: Watchdog;
+}
+
+async function receive(download: Download, { file, response, startBytes, limit }: Receiving): Promise<void> {
+  const length = response.headers.get("content-length");
+  const totalBytes = length === null ? undefined : startBytes + Number(length);
+  const body: AsyncIterable<Uint8Array> = response.body ?? (async function* () {})();
+  const received = { bytes: startBytes };
+  for await (const chunk of body) {
+    limit.feed();
+    await file.appendFile(chunk);
+    received.bytes += chunk.length;
+    download.onProgress(received.bytes, totalBytes);
+  }
+  if (totalBytes === undefined || received.bytes === totalBytes) return;
+  throw failed(download, `the transfer ended after ${received.bytes} of ${totalBytes} bytes.`, true);
+}
+
+function explained(download: Download, error: unknown): unknown {
+  if (error instanceof ClusterError) return error;
+  if (error instanceof RefusedRedirect) return failed(download, error.message, false);
+  const code = errorCode(error);
+  if (code === "ENOSPC" || code === "EDQUOT") {
+    return new ClusterError("machine-not-set-up", `The disk is full: ${download.path} (${code}).`, {
+      hint: "Free some space, or set XDG_CACHE_HOME to another folder.",
+    });
+  }
+  const { reason, code: shown, transient } = networkFailure(error);
+  return failed(download, `${reason} (${shown}).`, transient);
+}
+
+function failed({ shown, failure }: Download, reason: string, transient: boolean): ClusterError {
+  return new ClusterError(failure.id, `Cannot download ${shown}: ${reason}`, {
+    hint: failure.hint,
+    transient,
+    facts: { url: shown },
+  });
+}
+
+export interface NetworkFailure {
+  readonly code: string;
+  /** A clause that begins in lower case. It never contains the URL. */
+  readonly reason: string;
+  readonly transient: boolean;
+  /** Whether the two sides couldn't agree on a protected connection. */
+  readonly isTls: boolean;
+}
+
+/**
+ * Explains why a request got no answer, or an answer that broke off. Reads only the error's code: the runtimes' own
+ * messages contain the whole URL, secrets included, and advice for programmers.
+ */
+export function networkFailure(error: unknown): NetworkFailure {
+  if (error instanceof DOMException && error.name === "TimeoutError")
+    return { code: "ETIMEDOUT", ...reasons.ETIMEDOUT, isTls: false };
+  const code = errorCode(error) ?? "no code";
+  const known: Reason | undefined = Object.entries(reasons).find(([name]) => name === code)?.[1];
+  if (known !== undefined) return { code, ...known, isTls: false };
+  const tls = tlsReason(code);
+  return { code, ...(tls ?? { reason: "the request failed", transient: true }), isTls: tls !== undefined };
+}
+
+interface Reason {
+  readonly reason: string;
+  readonly transient: boolean;
+}
+
+const reasons = {
+  ENOTFOUND: { reason: "the host name is unknown", transient: false },
+  EAI_AGAIN: { reason: "the host name lookup failed", transient: true },
+  ECONNREFUSED: { reason: "the connection was refused", transient: true },
+  ERR_PROXY_TUNNEL: { reason: "the proxy did not forward the connection", transient: false },
+  ECONNRESET: { reason: "the connection was lost", transient: true },
+  EPIPE: { reason: "the connection was lost", transient: true },
+  ETIMEDOUT: { reason: "the host does not answer", transient: true },
+  EHOSTUNREACH: { reason: "the host is unreachable", transient: true },
+  Malformed_HTTP_Response: { reason: "the server does not speak HTTP", transient: true },
+  TooManyRedirects: { reason: "the server redirects in a circle", transient: true },
+  EFBIG: { reason: "the answer is too long", transient: false },
+  ENETUNREACH: { reason: "the network is unreachable", transient: true },
+} as const satisfies Readonly<Record<string, Reason>>;
+
+/** OpenSSL's names for certificate problems, and the protocol error of a server that doesn't speak TLS. */
+function tlsReason(code: string): Reason | undefined {
+  if (code === "EPROTO" || code.startsWith("ERR_SSL_")) return { reason: "the TLS handshake failed", transient: false };
+  return /CERT|SIGNATURE|TLS|SSL/.test(code)
+    ? { reason: "the server's certificate is not trusted", transient: false }
+    : undefined;
+}

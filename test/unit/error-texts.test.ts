@@ -1,0 +1,398 @@
+/** The texts of errors, as `message → hint`. Those that only a command line or a machine can cause are fixed in test/e2e (see errors.test.ts). */
+import { describe, expect, test } from "bun:test";
+import type { Backend } from "../../src/backend/contract.ts";
+import { findCredentials } from "../../src/backend/cloud/credentials.ts";
+import { findImage } from "../../src/backend/cloud/launch/images.ts";
+import { clusterExists as cloudClusterExists, findSubnets } from "../../src/backend/cloud/launch/network.ts";
+import { engineMissing } from "../../src/backend/container/engine/engine-errors.ts";
+import { engineKinds } from "../../src/backend/container/engine/engine-kinds.ts";
+import {
+  assertCgroups1,
+  assertIncomplete,
+  clusterExists,
+  machineFailed,
+  notWhole,
+  snapshotNotFound,
+} from "../../src/backend/shared/machine-errors.ts";
+import { assertDiskIsLargeEnough } from "../../src/backend/vm/images/image-store.ts";
+import { keyMissing } from "../../src/cluster/connections.ts";
+import { creationTooSlow } from "../../src/cluster/create/create-request.ts";
+import { usedHereOnly } from "../../src/cluster/export-cluster.ts";
+import { findNode } from "../../src/cluster/find-cluster.ts";
+import { listSnapshots } from "../../src/cluster/snapshots.ts";
+import { waitTooSlow } from "../../src/cluster/wait-for-cluster.ts";
+import { type ErrorId, errorTable } from "../../src/errors.ts";
+import { assertVariant } from "../../src/platform/artifact/artifact-head.ts";
+import { answerFailure, artifactUnreachable } from "../../src/platform/artifact/artifact-request.ts";
+import { parseArtifactVersion } from "../../src/platform/artifact/artifact-version.ts";
+import { syncPlan } from "../../src/platform/checkout/checkout.ts";
+import { layoutOf } from "../../src/platform/layouts/find-layout.ts";
+import { assertNotFailed, deadlinePassed } from "../../src/platform/readiness/not-ready.ts";
+import {
+  channelRefused,
+  connectionClosed,
+  connectionLost,
+  hostKeyChanged,
+} from "../../src/ssh/connection/connection-errors.ts";
+import { neverAborted } from "../support/never-aborted.ts";
+import {
+  answer,
+  api,
+  cluster,
+  dockerSays,
+  elsewhere,
+  errorOf,
+  failed,
+  type Failing,
+  genconf,
+  head,
+  master,
+  qemuSays,
+  search,
+  sshFails,
+  sync,
+  target,
+} from "./error-causes.ts";
+
+const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> = {
+  "bad-usage": [
+    [() => usedHereOnly("vm"), "Clusters of this kind (vm) are reached from their own machine only. → "],
+    [
+      async () => listSnapshots({ name: "cloud" } as Backend<unknown>, "base", neverAborted),
+      "Clusters of this kind (cloud) have no snapshots. → ",
+    ],
+    [
+      () => assertDiskIsLargeEnough({ path: "/i.qcow2", sizeBytes: 3 * 1024 ** 3 } as never, 2048),
+      "The image /i.qcow2 is a disk of 3072 MB, but `diskSize` is smaller. → Pass `diskSize 3g` or more.",
+    ],
+    [
+      () => syncPlan({ folder: "/checkout", variant: "oss", contents: new Map() } as never, "oss", layoutOf("cluster")),
+      "/checkout/packages/integration-test/extra does not exist, but the cluster's tests have that name. → Sync a checkout of the installed release.",
+    ],
+  ],
+  "cluster-not-found": [
+    [
+      async () => search([]),
+      'There is no cluster "base" in region us-east-1. → Run the list command to see all clusters.',
+    ],
+    [
+      async () => search(["us-west-2"]),
+      'There is no cluster "base" in region us-east-1. → There is one in us-west-2: add `region us-west-2`.',
+    ],
+  ],
+  "node-not-found": [
+    [
+      () => findNode(cluster, "agent_7"),
+      `Cluster "example" has no node "agent_7". → The cluster's nodes are master_0.`,
+    ],
+    [
+      () => findNode({ ...cluster, nodes: [{ ...master, ssh: { ...master.ssh, host: "" } }] }, "master_0"),
+      `Node "master_0" of cluster "example" has no address. → The node is still starting, or has lost its network. Run the inspect command to see the nodes' addresses.`,
+    ],
+  ],
+  "deadline-passed": [
+    [
+      () => creationTooSlow("base"),
+      'Creating cluster "base" exceeded its time limit. → Allow more time with `timeout`, or see the log for what was slow.',
+    ],
+    [
+      () => waitTooSlow("base"),
+      'Waiting for cluster "base" exceeded its time limit. → Allow more time with `timeout`, or see the log for what was slow.',
+    ],
+    [
+      () => deadlinePassed([{ subject: "master_0", reason: "not installed yet" }], [failed("", [])], 2_000),
+      "The cluster with 1 node was not ready after 2 s.\nNot ready yet:\n  master_0: not installed yet → Wait again, or allow more time with `timeout`.",
+    ],
+    [
+      () => deadlinePassed([], [failed("", []), failed("", [])], 2_000),
+      "The cluster with 2 nodes was not ready after 2 s.\nAll checks had passed, but time ran out before they were confirmed. → Wait again, or allow more time with `timeout`.",
+    ],
+  ],
+  "machine-not-set-up": [
+    [
+      () => engineMissing(engineKinds.docker, undefined),
+      "There is no executable program docker on the PATH. → Install Docker, version 20.10 or later: https://docs.docker.com/engine/install/ (Debian and Ubuntu: sudo apt-get install docker.io)",
+    ],
+    [
+      () => dockerSays("Cannot connect to the Docker daemon", "ps"),
+      "Docker does not answer: Cannot connect to the Docker daemon. → Start it: sudo systemctl start docker; on macOS, start Docker Desktop or its equivalent. If another Docker is meant, set DOCKER_HOST.",
+    ],
+    [
+      () => dockerSays("connect: permission denied", "ps"),
+      "You may not use Docker on this machine: connect: permission denied. → Join the group docker, then log in again: sudo usermod -aG docker $USER",
+    ],
+    [
+      () => assertCgroups1(true, { name: "debian-12", cgroupVersion: 2, advice: "Choose another." }),
+      "The artifact's platform requires cgroups 1, but debian-12 has cgroups 2. → Choose another.",
+    ],
+  ],
+  "no-credentials": [
+    [
+      async () => findCredentials({ CLOUD_ACCESS_KEY_ID: "AKID" }, {}, neverAborted),
+      "CLOUD_ACCESS_KEY_ID is set without CLOUD_SECRET_ACCESS_KEY. → Set CLOUD_SECRET_ACCESS_KEY too, or unset CLOUD_ACCESS_KEY_ID to use another source.",
+    ],
+    [
+      async () => findCredentials({ AWS_EC2_METADATA_DISABLED: "true", HOME: "/nonexistent" }, {}, neverAborted),
+      "No cloud credentials were found. Looked for: CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY; CLOUD_PROFILE; AWS_PROFILE; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; a default profile in /nonexistent/.aws/credentials; instance metadata. → Set CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY, or set CLOUD_PROFILE to a profile of the shared credentials file.",
+    ],
+  ],
+  "credentials-refused": [
+    [
+      () => answer("RequestExpired", "Request has expired."),
+      "The session of the credentials from the variables has expired: Request has expired (RequestExpired). → Renew the session, and set the variables again.",
+    ],
+  ],
+  "not-permitted": [
+    [
+      () => answer("UnauthorizedOperation", "You may not.", 403),
+      "The account may not call ec2:RunInstances with the credentials from the variables: You may not (UnauthorizedOperation). → Allow ec2:RunInstances for this user or role. The API's encoded authorization message is in the log, and shown with -v.",
+    ],
+  ],
+  "no-default-network": [
+    [
+      async () => findSubnets(api, undefined, neverAborted),
+      "Region us-west-2 has no default network with a subnet. → Pass a subnet that assigns public addresses with `subnetId`, or choose another `region`.",
+    ],
+    [
+      async () => findSubnets(api, "subnet-1", neverAborted),
+      "Region us-west-2 has no usable subnet subnet-1. → Pass a subnet that assigns public addresses with `subnetId`, or choose another `region`.",
+    ],
+  ],
+  "region-not-enabled": [
+    [elsewhere, "Region mars-1 does not exist, or is not enabled for the account. → Enabled: us-east-1, us-west-2."],
+  ],
+  "image-not-found": [
+    [
+      async () => findImage(api, "centos-7", undefined, neverAborted),
+      'There is no image of centos-7 ("CentOS Linux 7 x86_64*", owner 125523088429) in region us-west-2. → Choose `linuxDistribution rocky-8 or almalinux-8`, another `region`, or pass an image with `image` and `sshUser`.',
+    ],
+    [
+      async () => findImage(api, "debian-12", { id: "ami-1", user: "admin" }, neverAborted),
+      "There is no image ami-1 in region us-west-2. → Choose another `linuxDistribution`, another `region`, or pass an image with `image` and `sshUser`.",
+    ],
+  ],
+  "cluster-exists": [
+    [
+      () => clusterExists("base", { removal: "cluster-vm destroy -c base" }),
+      'A cluster "base" already exists or is being created on this machine. → Choose another `clusterId`, or remove that cluster: cluster-vm destroy -c base',
+    ],
+    [
+      () => cloudClusterExists({ clusterId: "base", region: "us-west-2", expiresAt: new Date(7_200_000), nowMs: 0 }),
+      'A cluster "base" already exists or is being created in region us-west-2. It terminates at 1970-01-01T02:00:00.000Z, in 120 min. → Choose another `clusterId`, or wait until that cluster has terminated.',
+    ],
+  ],
+  "capacity-lacking": [
+    [
+      () => answer("VcpuLimitExceeded", "Too many."),
+      "The account's limit in region us-west-2 is reached: Too many (VcpuLimitExceeded). → Request fewer machines or a smaller `instanceType`, or have the limit raised.",
+    ],
+    [
+      () => dockerSays("no space left on device", "run"),
+      "Docker's disk is full: no space left on device. → Free some space, for example with: docker system prune",
+    ],
+    [
+      () => dockerSays("could not find free subnet", "network"),
+      "Docker has no free addresses for another network: could not find free subnet. → Destroy clusters that you no longer need, or remove unused networks with: docker network prune",
+    ],
+    [
+      () => qemuSays("cannot set up guest memory"),
+      "This machine does not have enough memory: cannot set up guest memory. → Use fewer nodes, or give them less memory with `memory`.",
+    ],
+  ],
+  "engine-failed": [
+    [
+      () => dockerSays("something odd", "network", "create"),
+      "docker network failed: something odd. → Pass -vv to see every command that was run.",
+    ],
+    [
+      () => qemuSays(""),
+      "qemu-img info failed: it exited with status 1. → Pass -vv to see every command that was run, or run cluster-vm doctor to see what this machine lacks.",
+    ],
+  ],
+  "cloud-failed": [
+    [
+      () => answer("Odd", "The moon is full."),
+      "ec2:RunInstances failed in region us-west-2: The moon is full (Odd). → The cloud's support can look up the request r-1.",
+    ],
+    [
+      () => answer("RequestLimitExceeded", "Request limit exceeded.", 503),
+      "The API kept throttling ec2:RunInstances: Request limit exceeded (RequestLimitExceeded). → Another program sends many requests for this account and region: stop it, or try again later.",
+    ],
+  ],
+  "machine-failed": [
+    [
+      () => machineFailed({ ...master, stateReason: "Volume limit exceeded" }, { said: "panic\n", hint: "Try again." }),
+      "master_0 (i-1) stopped before it could be used: Volume limit exceeded.\n  panic → Try again.",
+    ],
+    [
+      () => machineFailed(master, { said: "", hint: "Try again." }),
+      "master_0 (i-1) stopped before it could be used: the reason is not known. → Try again.",
+    ],
+  ],
+  "artifact-unreachable": [
+    [
+      () => artifactUnreachable("https://host/a.sh", "the server redirects more than 10 times.", {}),
+      "Cannot read the artifact https://host/a.sh: the server redirects more than 10 times. → Check ARTIFACT_URL, or download the file yourself and pass its path.",
+    ],
+    [
+      () => answerFailure("https://host/a.sh", 400),
+      "Cannot read the artifact https://host/a.sh: the server answered (HTTP 400). → Check ARTIFACT_URL, or download the file yourself and pass its path.",
+    ],
+    [
+      () => answerFailure("https://host/a.sh", 401),
+      "Cannot read the artifact https://host/a.sh: the server requires a login (HTTP 401). → Check the user name or the token in the URL. If it is a signed URL that has expired, get a new one.",
+    ],
+    [
+      () => answerFailure("https://host/a.sh", 403),
+      "Cannot read the artifact https://host/a.sh: the server denies access (HTTP 403). → Check the user name or the token in the URL. If it is a signed URL that has expired, get a new one.",
+    ],
+    [
+      () => answerFailure("https://host/a.sh", 410),
+      "Cannot read the artifact https://host/a.sh: the server no longer has the file (HTTP 410). → Check ARTIFACT_URL.",
+    ],
+    [
+      () => answerFailure("https://host/a.sh", 404),
+      "Cannot read the artifact https://host/a.sh: the server has no such file (HTTP 404). → Check ARTIFACT_URL.",
+    ],
+    [
+      () => answerFailure("https://host/a.sh", 503),
+      "Cannot read the artifact https://host/a.sh: the server failed (HTTP 503). → Check ARTIFACT_URL, or download the file yourself and pass its path.",
+    ],
+  ],
+  "artifact-invalid": [
+    [
+      () => head("<html>"),
+      "a.sh is not a release artifact: it is a web page. → ARTIFACT_URL must point directly to the installer generator script, without a login or a download page.",
+    ],
+    [
+      () => head(""),
+      "a.sh is not a release artifact: it is empty. → ARTIFACT_URL must point directly to the installer generator script, without a login or a download page.",
+    ],
+    [
+      () => head("PK"),
+      "a.sh is not a release artifact: it does not begin like a script (#!). → ARTIFACT_URL must point directly to the installer generator script, without a login or a download page.",
+    ],
+    [
+      () => parseArtifactVersion("nothing"),
+      `The output of the artifact's --version contains neither a version nor a variant: "nothing" → Make sure that it is a release artifact (an installer generator script), or download it again.`,
+    ],
+    [
+      () => parseArtifactVersion('{"version": "1", "variant": "odd"}'),
+      'The artifact reports the unknown variant "odd". → ',
+    ],
+  ],
+  "variant-mismatch": [
+    [
+      () => assertVariant("oss", "enterprise", "a.sh"),
+      "The artifact a.sh is the oss variant, but `variant` is enterprise. → Pass `variant oss`, or use the enterprise artifact.",
+    ],
+  ],
+  "configuration-refused": [
+    [
+      async () => genconf(1, "resolvers: must be a list\n", ""),
+      "The artifact refused the cluster configuration:\n  resolvers: must be a list → Change `extraConfig` or `genconfDir` accordingly.",
+    ],
+  ],
+  "install-failed": [
+    [
+      () => assertNotFailed([failed("the install script exited with status 7", ["no such package"])]),
+      "The installation failed on master_0: the install script exited with status 7.\nThe last lines of its log:\n  no such package → The whole log is /var/lib/cluster-e2e/install.log on that node.",
+    ],
+    [
+      () => assertNotFailed([failed("the installer was interrupted", []), failed("it hangs", [])]),
+      "The installation failed on master_0 (and on master_0): the installer was interrupted. → The whole log is /var/lib/cluster-e2e/install.log on that node.",
+    ],
+  ],
+  "not-installed": [
+    [
+      async () => sync(0, "# layout cluster\n# version\n", ""),
+      "The platform is not installed on master_0 yet: the installation has not begun. → Wait until the installation has finished (run the wait command), then sync again.",
+    ],
+  ],
+  "connection-failed": [
+    [() => sshFails({ code: "ECONNREFUSED" }), "Cannot reach master_0 (192.0.2.1 port 22): connection refused. → "],
+    [
+      () => sshFails({ level: "client-authentication" }),
+      "master_0 (192.0.2.1 port 22) refused the login of admin with the cluster's key. → ",
+    ],
+    [
+      () => sshFails({ message: "no matching", level: "handshake" }, { part: "host key", names: ["rsa-sha2-512"] }),
+      "The SSH server of master_0 (192.0.2.1 port 22) and this program have no host key in common. It offers rsa-sha2-512. → Choose an image whose SSH server allows another host key, or add this to its sshd_config: HostKey /etc/ssh/ssh_host_ed25519_key",
+    ],
+    [
+      () => sshFails({ message: "Bad packet length" }),
+      "The SSH server of master_0 (192.0.2.1 port 22) sends a banner that is too long, more than 35,000 bytes. → Shorten or remove the Banner in the sshd_config of its image, or choose another image.",
+    ],
+    [
+      () => connectionLost(target, new Error("Keepalive timeout")),
+      "The connection to master_0 (192.0.2.1 port 22) was lost: it no longer answers. → Try again. If this happens again, the machine is overloaded or shutting down: check its console output.",
+    ],
+    [() => connectionClosed(target), "The connection to master_0 (192.0.2.1 port 22) is closed. → "],
+    [
+      () => channelRefused(target, new Error("open failed")),
+      "master_0 (192.0.2.1 port 22) did not accept a command: open failed. → Try again. If this happens again, the machine is overloaded or shutting down: check its console output.",
+    ],
+  ],
+  "host-key-changed": [
+    [
+      () => hostKeyChanged(target, [Buffer.from("one")], Buffer.from("other")),
+      "master_0 (192.0.2.1 port 22) presented a host key other than the pinned one: expected SHA256:dpLDrTVAu4A8Ags67mbNiIcSMjTqDG5xQ8Ct1z/0Me0, seen SHA256:2SmKENGwc1g33EvYXaxkGw887yekfl1TpU8vP1svz/o. → Another machine may have this address now, or somebody may be intercepting the connection. Nothing was sent. If the cluster's machines have terminated, create the cluster again.",
+    ],
+  ],
+  "key-missing": [
+    [
+      () => keyMissing(cluster),
+      'The SSH key of cluster "example" is not on this machine. → The cluster was created on another machine, or the key was deleted. Run the export command there, and the import command here. The key belongs at /nowhere/id_ed25519.',
+    ],
+  ],
+  "remote-command-failed": [
+    [
+      async () => sync(2, "", "sh: syntax error\n"),
+      "Cannot find out what is installed on master_0: sh: syntax error. → Inspect that node: the run command with `noTestEnv` opens a shell on it.",
+    ],
+  ],
+  "snapshot-exists": [
+    [
+      () => assertIncomplete(cluster, "fresh", true),
+      'Cluster "example" has a snapshot "fresh" already. → Choose another name, or delete that snapshot first.',
+    ],
+  ],
+  "snapshot-not-found": [
+    [() => snapshotNotFound(cluster, "fresh", []), 'Cluster "example" has no snapshot "fresh". → It has none at all.'],
+    [
+      () => snapshotNotFound(cluster, "fresh", ["old", "older"]),
+      'Cluster "example" has no snapshot "fresh". → It has: old, older.',
+    ],
+  ],
+  "transfer-failed": [
+    [
+      async () => sync(12, "", "tar: Input/output error\n"),
+      "Cannot sync the checkout to master_0: tar: Input/output error. The node still has its previous files. → If the connection is not the cause, fix the cause, then sync again.",
+    ],
+    [
+      async () => sync(12, "", "tar: No space left on device\n"),
+      "Cannot sync the checkout to master_0: no space is left on its disk. The node still has its previous files. → If the connection is not the cause, fix the cause, then sync again.",
+    ],
+  ],
+  "snapshot-unusable": [
+    [
+      () => notWhole(cluster, "fresh"),
+      'The snapshot "fresh" of cluster "example" is incomplete. → Delete it, or make it again under the same name.',
+    ],
+  ],
+};
+
+/** Worded in test/e2e, because they need a master's web server, or a stdout that can't be written. */
+const elsewhereWorded: readonly ErrorId[] = ["login-refused", "output-lost"];
+
+describe.each(Object.entries(table))("%s", (id, rows) => {
+  test.each(rows.map(([fails, text]) => [text, fails] as const))("%s", async (text, fails) => {
+    const error = await errorOf(fails);
+    expect(`${error.message} → ${error.hint ?? ""}`).toBe(text);
+    expect(error.id).toBe(id as ErrorId);
+  });
+});
+
+test("every id is worded here or in test/e2e", () => {
+  expect([...Object.keys(table), ...elsewhereWorded].toSorted()).toEqual(Object.keys(errorTable).toSorted());
+});
