@@ -1,5 +1,10 @@
 import { expect, test } from "bun:test";
-import { chooseDistribution, defaultDistribution, selinuxProblem, sources } from "../../../../../src/backend/cloud/launch/distributions.ts";
+import {
+  chooseDistribution,
+  defaultDistribution,
+  selinuxProblem,
+  sources,
+} from "../../../../../src/backend/cloud/launch/distributions.ts";
 
 test("only images of version 7, whose cloud-init is too old, get version 1 of the instance metadata", () => {
   const unaware = Object.entries(sources).filter(([, { knowsMetadata2 }]) => !knowsMetadata2);
