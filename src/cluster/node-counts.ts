@@ -1,6 +1,4 @@
-import { type Counts, type Role, nodeCount, roles } from "../model/cluster-record.ts";
-import type { PlatformFacts } from "../platform/folder/platform-file.ts";
-import type { Checked } from "../system/checked.ts";
+import type { Role } from "../model/cluster-record.ts";
 
 /** The platform's masters decide by majority, so it accepts only these numbers. */
 export const masterCounts: readonly number[] = [1, 3, 5, 7, 9];
@@ -11,29 +9,3 @@ export const nodeCountProblem = (total: number): string | undefined =>
 
 /** How many nodes of each role the user asks for; undefined: the default. */
 export type AskedCounts = Readonly<Record<Role, number | undefined>>;
-
-const countOptions = { master: "masters", agent: "agents", public_agent: "publicAgents" } as const;
-const usualCount = 1;
-
-/** Returns the numbers of a new cluster's nodes. The platform may have defaults and limits of its own. */
-export function chooseCounts(asked: AskedCounts, platform: PlatformFacts | undefined): Checked<Counts> {
-  const counts = Object.fromEntries(
-    roles.map((role) => [role, asked[role] ?? defaultCount(platform?.nodes[role] ?? {})]),
-  ) as Counts;
-  const problems = platform === undefined ? [] : roles.flatMap((role) => limitProblems(role, counts[role], platform));
-  const total = nodeCountProblem(nodeCount(counts));
-  if (total !== undefined) problems.push(`\`masters\`, \`agents\`, \`publicAgents\`: ${total}`);
-  return problems.length > 0 ? { problems } : { value: counts };
-}
-
-type NodeLimits = PlatformFacts["nodes"][Role];
-
-const defaultCount = ({ default: own = usualCount, min = 0, max = mostNodes }: NodeLimits): number =>
-  Math.min(max, Math.max(min, own));
-
-function limitProblems(role: Role, count: number, { name, nodes }: PlatformFacts): readonly string[] {
-  const { min = 0, max = mostNodes } = nodes[role];
-  if (count >= min && count <= max) return [];
-  const limit = count < min ? `needs at least ${min}` : `allows at most ${max}`;
-  return [`\`${countOptions[role]}\`: the platform ${name} ${limit}, not ${count}`];
-}

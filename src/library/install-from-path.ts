@@ -3,7 +3,7 @@ import { isAbsolute, resolve } from "node:path";
 import { type Machines, installOn } from "../cluster/create.ts";
 import type { InstallationRequest } from "../cluster/create/create-request.ts";
 import { saveFailureLogs } from "../cluster/logs.ts";
-import { chooseCounts } from "../cluster/node-counts.ts";
+import { chooseCounts } from "../cluster/create/choose-counts.ts";
 import { planInstallation } from "../cluster/plan-installation.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord, Counts, NodeTraits, Role } from "../model/cluster-record.ts";

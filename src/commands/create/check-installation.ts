@@ -1,6 +1,6 @@
 import type { Context } from "../../cli/command.ts";
 import type { Problems } from "../../cli/options/problems.ts";
-import { chooseCounts } from "../../cluster/node-counts.ts";
+import { chooseCounts } from "../../cluster/create/choose-counts.ts";
 import { installationProblems } from "../../cluster/plan-installation.ts";
 import { superuserLogin } from "../../cluster/wait-for-cluster.ts";
 import type { BackendKind } from "../../backend/contract.ts";

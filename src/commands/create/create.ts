@@ -174,7 +174,7 @@ async function newMachines(
   install: InstallPlan | undefined,
 ): Promise<NewMachines<unknown>> {
   const [{ chooseCounts }, { accepted }] = await Promise.all([
-    import("../../cluster/node-counts.ts"),
+    import("../../cluster/create/choose-counts.ts"),
     import("../../system/checked.ts"),
   ]);
   return {

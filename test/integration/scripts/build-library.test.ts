@@ -130,7 +130,7 @@ const printingProgram = `
   const { Cluster, CloudBackend } = await import(index);
   const backend = new CloudBackend({ region, linuxDistribution: "debian-12", environment: JSON.parse(statefulEnvironment) });
   const failure = (promise) => promise.then(() => "no failure", (error) => error);
-  const refused = await failure(Cluster.create(backend, { clusterId: "mine" }));
+  const refused = await failure(Cluster.create(backend, { variant: "open", clusterId: "mine" }));
   const cluster = await Cluster.create(backend, { variant: "oss", agents: 0, publicAgents: 0, clusterId: "mine" });
   const [master] = cluster.masters;
   const failures = [

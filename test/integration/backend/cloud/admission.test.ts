@@ -91,12 +91,12 @@ test("an invalid range, one that is not admitted, or an accidental 0.0.0.0/0 is 
   const { backend, cloud } = clusters;
   const before = rulesOf(cloud);
   const refusals = [
-    [admit(backend, "nowhere"), '"nowhere" is not an address range such as 192.0.2.0/24.'],
-    [admit(backend, "192.0.2.7/0"), '"192.0.2.7/0" contains every address.'],
-    [remove(backend, "192.0.2.0/25"), '192.0.2.0/25 is not admitted to cluster "nightly".'],
+    [async () => admit(backend, "nowhere"), '"nowhere" is not an address range such as 192.0.2.0/24.'],
+    [async () => admit(backend, "192.0.2.7/0"), '"192.0.2.7/0" contains every address.'],
+    [async () => remove(backend, "192.0.2.0/25"), '192.0.2.0/25 is not admitted to cluster "nightly".'],
   ] as const;
   for (const [refused, message] of refusals) {
-    expect(await failureOf(refused)).toMatchObject({ id: "bad-usage", message });
+    expect(await failureOf(refused())).toMatchObject({ id: "bad-usage", message });
   }
   expect(rulesOf(cloud)).toEqual(before);
   expect(await admit(backend, "0.0.0.0/0")).toBe("0.0.0.0/0");

@@ -203,7 +203,7 @@ test("so does the error if the deadline passes before machines start", async () 
   fixture.cloud.behaviour.change({ pendingMs: 60_000 });
   const { outcome } = await create(fixture, [], {
     counts: { master: 1, agent: 0, public_agent: 0 },
-    deadlineMs: Date.now() + 6000,
+    deadlineMs: Date.now() + 20_000,
   });
   expect(outcome).toMatchObject({ id: "deadline-passed", facts: { cluster: "default" } });
   expect((outcome as ClusterError).message).toContain("waiting for 1 of 1 machines to start");

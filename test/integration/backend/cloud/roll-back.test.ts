@@ -121,8 +121,10 @@ test("a step of the installation that fails on a node ends the creation while ot
   });
   const { id } = await failureOf(fixture.create(backend, request, neverAborted));
   expect(["install-failed", "artifact-unreachable"]).toContain(id!);
-  expect(fixture.steps).toContain("Prepare master_0: failed");
-  expect(fixture.steps).not.toContain("Boot agent_0: done");
+  // Either launch request may arrive first; the machine of the other one still boots.
+  const booted = ["master_0", "agent_0"].filter((node) => fixture.steps.includes(`Boot ${node}: done`));
+  expect(booted).toHaveLength(1);
+  expect(fixture.steps).toContain(`Prepare ${booted[0]}: failed`);
   expect(leftIn(cloud)).toEqual(nothing);
 }, 120_000);
 

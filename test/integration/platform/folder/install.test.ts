@@ -21,7 +21,7 @@ const configuration = {
   master_list: masters,
   agent_list: ["127.0.0.2", "127.0.0.3"],
   public_agent_list: ["127.0.0.4"],
-  depth: 3,
+  extra_config: { depth: 3 },
 };
 
 const platform = {

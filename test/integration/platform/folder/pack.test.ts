@@ -114,7 +114,7 @@ const configuration = {
   agent_list: ["10.0.0.2", "10.0.0.3"],
   public_agent_list: [],
   resolvers: ["10.0.0.9"],
-  colour: { shade: "é", depth: 12345678901 },
+  extra_config: { colour: { shade: "é", depth: 12345678901 } },
 };
 
 async function generator(folder: string, text: string) {
@@ -136,7 +136,7 @@ describe.each(pythons)("--genconf with %s", (python) => {
     const names = ["config.json", "ip-detect", "node-10.0.0.1.env", "node-10.0.0.2.env", "node-10.0.0.3.env"];
     const folder = join(scratch.path, "genconf/serve");
     expect((await readdir(folder)).toSorted()).toEqual([...names, "platform.tar.gz", "platform_install.sh", "secret"]);
-    expect(JSON.parse(await served("config.json"))).toEqual({ colour: configuration.colour });
+    expect(JSON.parse(await served("config.json"))).toEqual(configuration.extra_config);
     expect(await served("node-10.0.0.3.env")).toContain("export CLUSTER_ID='it'\\''s'\n");
     expect(await served("platform_install.sh")).toStartWith("#!/bin/bash\n");
     const secret = await served("secret");

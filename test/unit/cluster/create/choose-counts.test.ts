@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { chooseCounts } from "../../../src/cluster/node-counts.ts";
-import { leastFacts } from "../../support/platform-facts.ts";
+import { chooseCounts } from "../../../../src/cluster/create/choose-counts.ts";
+import { leastFacts } from "../../../support/platform-facts.ts";
 
 const nobody = { master: undefined, agent: undefined, public_agent: undefined };
 const limited = {
