@@ -54,6 +54,7 @@ beforeAll(async () => {
 afterAll(async () => {
   if (state.folder !== undefined && (await containersOfDefault()) !== "") await paste("cluster-container destroy");
   await opened.disposeAsync();
+  // examples.test.ts, which may run at the same time, uses such images too.
   for (const name of await images()) if (!state.before.has(name)) await docker(["rmi", name]).catch(() => {});
 }, 120_000);
 
