@@ -42,7 +42,10 @@ export async function planMachines<Options>(
   return backend.plan({ clusterId, ...machines, ...(install ? needsOf(install) : unknownNeeds) }, signal);
 }
 
-type MachineNeeds = Pick<CreationRequest<never>, "needsCgroups1" | "needsApt" | "imagePreparation" | "openPorts" | "webUi">;
+type MachineNeeds = Pick<
+  CreationRequest<never>,
+  "needsCgroups1" | "needsApt" | "imagePreparation" | "openPorts" | "webUi"
+>;
 
 /** What the installation needs of the machines. */
 function needsOf({ layout = layouts[0], variant, configuration }: InstallPlan): MachineNeeds {

@@ -54,19 +54,15 @@ export interface TestCloud extends AsyncDisposable {
   machines(): Promise<readonly TestMachine[]>;
 }
 
-/** `debianImage` replaces the image of container machines with Debian 12. */
-export async function startTestCloud(driver: "container" | "in-process", debianImage?: string): Promise<TestCloud> {
+export async function startTestCloud(driver: "container" | "in-process"): Promise<TestCloud> {
   const folder = await temporaryFolder();
   const directory = join(folder.path, "cloud");
   await mkdir(directory);
   const log = Bun.file(join(folder.path, "cloud.log"));
-  const words = ["--driver", driver, "--directory", directory, "--port", "0"];
-  if (debianImage !== undefined) words.push("--debian-image", debianImage);
-  const child = Bun.spawn([process.execPath, "test/local-cloud/main.ts", ...words], {
-    cwd: repository,
-    stdout: "pipe",
-    stderr: log,
-  });
+  const child = Bun.spawn(
+    [process.execPath, "test/local-cloud/main.ts", "--driver", driver, "--directory", directory, "--port", "0"],
+    { cwd: repository, stdout: "pipe", stderr: log },
+  );
   const announcement = await firstLine(child.stdout);
   if (announcement === undefined) throw new Error(`the local cloud did not start:\n${await log.text()}`);
   const { endpoint, ...facts } = JSON.parse(announcement) as Announcement;
