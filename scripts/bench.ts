@@ -2,13 +2,14 @@
  * Measures how much time the programs add to what the machines need, and how much faster a restored cluster is ready than
  * a new one. Prints a table of ratios to references from the same run, and writes it with all figures to dist/bench.json.
  * Needs what `scripts/test e2e` needs, rsync and built executables. CONTRIBUTING.md describes the rows.
- * Usage: bun run bench [start-up] [size] [questions] [create] [sync] [run] [wait] [containers] [dcos] [container-snapshots] [vm-snapshots] [vms] [tests] [all-tests]
+ * Usage: bun run bench [start-up] [size] [questions] [create] [sync] [run] [wait] [containers] [example] [dcos] [container-snapshots] [vm-snapshots] [vms] [tests] [all-tests]
  */
 import { join } from "node:path";
 import { programs } from "./build.ts";
 import { measureContainers } from "./bench/containers.ts";
 import { createRows, measureCreate } from "./bench/create.ts";
 import { measureDcos } from "./bench/dcos.ts";
+import { measureExample } from "./bench/example.ts";
 import type { Row } from "./bench/measure.ts";
 import { measureQuestions } from "./bench/questions.ts";
 import { measureRun } from "./bench/run-command.ts";
@@ -39,6 +40,7 @@ const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
   run: async () => ({ rows: await measureRun(executable) }),
   wait: async () => ({ rows: await measureWait(executable) }),
   containers: async () => ({ rows: await measureContainers(join(dist, "cluster-container")) }),
+  example: async () => ({ rows: await measureExample(join(dist, "cluster-container")) }),
   dcos: async () => ({ rows: [await measureDcos(join(dist, "cluster-container"))] }),
   "container-snapshots": async () => ({ rows: [await measureContainerSnapshots(join(dist, "cluster-container"))] }),
   "vm-snapshots": async () => ({ rows: [await measureVmSnapshots(join(dist, "cluster-vm"))] }),

@@ -35,6 +35,7 @@ export const longFiles = [
   "container-enterprise",
   "enterprise",
   "dcos-releases",
+  "bring-your-own",
   "interrupts",
   "release-package",
   "release-faulty",

@@ -106,7 +106,7 @@ async function create(bench: Bench, nodes: number, counts: readonly string[]) {
 }
 
 /** Of `docker create`, but for what makes it a part of a cluster. */
-const runWords = (line: string): readonly string[] =>
+export const runWords = (line: string): readonly string[] =>
   line
     .split(" ")
     .filter((word) => word.startsWith("--") && !/^--(?:name|label|hostname|network|network-alias)=/.test(word));

@@ -47,7 +47,7 @@ export async function measureDcos(executable: string): Promise<Row> {
 }
 
 /** Where no registry is reached, an image like the published one stands in for it. */
-async function provideBase(): Promise<void> {
+export async function provideBase(): Promise<void> {
   const present = (await time(["docker", "images", "--quiet", base])).stdout.trim();
   if (present !== "") return;
   const { stdout } = await time([join(root, "test/machine-image/published-debian"), "12"]);

@@ -17,6 +17,8 @@ import { PrivateAddresses } from "./state/private-addresses.ts";
 
 export interface LocalCloudOptions {
   readonly driver: "container" | "in-process";
+  /** The container image of machines with Debian 12; default: the usual one. */
+  readonly debianImage?: string | undefined;
   /**
    * An existing folder for this cloud alone. Machines are labelled with it, and remains of a cloud of this folder that
    * was killed are removed first.
@@ -191,5 +193,5 @@ async function openDriver(options: LocalCloudOptions, answers: ScriptedAnswers):
     const { admitsSession = () => true } = options;
     return new InProcessDriver({ block, sshPort, onExec, loginShell, admitsSession });
   }
-  return ContainerDriver.open(options.directory);
+  return ContainerDriver.open(options.directory, options.debianImage);
 }

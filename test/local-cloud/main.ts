@@ -3,7 +3,7 @@
  * ready, it prints one line of JSON and writes it to DIR/local-cloud.json.
  *
  * Usage: bun test/local-cloud/main.ts --driver container|in-process --directory DIR [--port 0] [--ssh-port 22]
- *          [--boot-delay-ms N[,N…]] [--api-delay-ms N] [--answers FILE]
+ *          [--boot-delay-ms N[,N…]] [--api-delay-ms N] [--answers FILE] [--debian-image NAME]
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -22,6 +22,8 @@ const { values } = parseArgs({
     "api-delay-ms": { type: "string", default: "0" },
     /** A JSON file of scripted answers for in-process machines. */
     answers: { type: "string" },
+    /** The container image of machines with Debian 12, instead of the usual one. */
+    "debian-image": { type: "string" },
   },
 });
 const { driver, directory } = values;
@@ -42,6 +44,7 @@ await rm(announcementFile, { force: true });
 await using cloud = await LocalCloud.start({
   driver,
   directory,
+  debianImage: values["debian-image"],
   port: Number(values.port),
   sshPort: Number(values["ssh-port"]),
   behaviour: {

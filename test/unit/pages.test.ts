@@ -89,8 +89,10 @@ test("the README's table names every command of the reference", () => {
   expect(commands.filter((command) => !readme.includes(command))).toEqual([]);
 });
 
-test("the README's first example is the demo, on the first screen, and its second runs the tests", () => {
+test("the README's first example creates a cluster of an example, on the first screen; the demo and the tests follow", () => {
   const examples = [...readme.matchAll(/^```sh\n(.*?)^```$/gms)];
-  expect(examples.slice(0, 2).map(([, lines]) => lines)).toEqual(["./scripts/demo\n", "./scripts/test\n"]);
+  const lines = examples.map(([, text = ""]) => text);
+  expect(lines[0]).toStartWith("cluster-container create --wait example:slurm\n");
   expect(readme.slice(0, examples[0]?.index).split("\n").length).toBeLessThan(25);
+  expect(lines.filter((text) => text.startsWith("./scripts/"))).toEqual(["./scripts/demo\n", "./scripts/test\n"]);
 });

@@ -14,7 +14,7 @@ import { openApi } from "./api/open-api.ts";
 import { withRegionAdvice } from "./api/region-advice.ts";
 import { CloudCreation } from "./cloud-creation.ts";
 import findPublicAddress from "./find-public-address.sh" with { type: "text" };
-import { cgroups1Distributions } from "./launch/distributions.ts";
+import { cgroups1Distributions, chooseDistribution } from "./launch/distributions.ts";
 import { assertIdIsFree } from "./launch/network.ts";
 import type { CloudOptions } from "./options.ts";
 import { type KnownHere, readKnownHere } from "./own-launches.ts";
@@ -66,7 +66,8 @@ export async function createCloudBackend({ region }: CloudPlace, runtime: Runtim
       nodesKeepTime: true,
       cgroups1Advice: cgroups1Advice(cgroups1Distributions),
     },
-    plan: async (request, planSignal) => {
+    plan: async (asked, planSignal) => {
+      const request = { ...asked, distribution: chooseDistribution(asked.distribution, asked.needsApt) };
       const planIt = () => planCreation(api, { place, request }, runtime, planSignal);
       return withRegionAdvice(open, region, planIt, planSignal);
     },

@@ -1,5 +1,5 @@
 import { defineBackend } from "../contract.ts";
-import { defaultDistribution, selinuxProblem } from "./launch/distributions.ts";
+import { selinuxProblem, usualDistribution } from "./launch/distributions.ts";
 import { cloudSchema, defaultInstanceType, parseCloudOptions } from "./options.ts";
 
 /** Everything specific to `cluster-cloud`: regions, tags, instance types and so on. */
@@ -24,7 +24,7 @@ export const cloudKind = defineBackend({
     subject: "this machine and the account",
     checks: async ({ region }, runtime, signal) => {
       const { cloudChecks } = await import("./checks/checks.ts");
-      const defaults = { region, distribution: defaultDistribution, instanceType: defaultInstanceType };
+      const defaults = { region, distribution: usualDistribution, instanceType: defaultInstanceType };
       return cloudChecks(defaults, runtime, signal);
     },
   },

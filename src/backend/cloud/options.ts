@@ -13,7 +13,7 @@ import {
 } from "../../model/read-arguments.ts";
 import type { Checked } from "../../system/checked.ts";
 import { cidrProblem } from "./admin-cidrs.ts";
-import { defaultDistribution, distributions } from "./launch/distributions.ts";
+import { defaultDistribution, defaultDistributionText, distributions } from "./launch/distributions.ts";
 import { type CustomTag, tagNames } from "./tags.ts";
 
 /** A general-purpose "large" type. */
@@ -73,7 +73,7 @@ export const cloudSchema = {
     summary: "User for SSH logins to nodes that use `image`",
     read: parsed(parseUserName, "is not a user name such as ec2-user"),
   },
-  linuxDistribution: distributionOption(distributions, defaultDistribution),
+  linuxDistribution: distributionOption(distributions, defaultDistribution, defaultDistributionText),
 } as const;
 
 function readTag(given: string): CustomTag {
@@ -127,7 +127,7 @@ const hasControlCharacter = (text: string): boolean => /\p{Cc}/u.test(text);
 export interface CloudBackendOptions {
   /** Such as `us-west-2`. */
   readonly region: string;
-  /** The operating system of the nodes, such as `debian-12`; default: `centos-7`, as for `cluster-cloud`. */
+  /** The operating system of the nodes, such as `debian-12`; default: `centos-7`, or `debian-12` for platforms with packages for apt only. */
   readonly linuxDistribution?: string;
   /** Default: `m5.large`. */
   readonly instanceType?: string;

@@ -102,7 +102,8 @@ export class ContainerCreation implements Creation {
     const { request, resolved } = this.#plan;
     if (request.distribution !== defaultDistribution || request.options.nodeImage !== undefined) return;
     const { cgroupVersion } = resolved.facts;
-    this.#runtime.progress.note(`Nodes run ${resolved.distribution}, the default under cgroups ${cgroupVersion}.`);
+    const reason = request.needsApt ? "for a platform with packages for apt" : `under cgroups ${cgroupVersion}`;
+    this.#runtime.progress.note(`Nodes run ${resolved.distribution}, the default ${reason}.`);
   }
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {

@@ -73,7 +73,7 @@ function judgeMemory({ memoryBytes }: EngineFacts, { title }: EngineKind): Outco
 /** With cgroups 1, the nodes' systemd needs the tree that a host's systemd would have created. */
 async function checkCgroups(facts: ContainerFacts, { cgroupVersion }: EngineFacts): Promise<Outcome> {
   const reach = await facts.reach().catch(() => undefined);
-  const nodes = `nodes run ${chooseDistribution(defaultDistribution, cgroupVersion)} by default`;
+  const nodes = `nodes run ${chooseDistribution(defaultDistribution, cgroupVersion, false)} by default`;
   if (cgroupVersion === "2" || reach !== "direct") return pass(`Version ${cgroupVersion}: ${nodes}`);
   if (await isAccessible(systemdTree)) return pass(`Version 1, with a systemd hierarchy: ${nodes}`);
   return fail(

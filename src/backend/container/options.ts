@@ -109,7 +109,7 @@ export interface ContainerBackendOptions {
   readonly engine?: EngineName;
   /**
    * The operating system of the nodes, such as `debian-12`; default: `centos-7` under cgroups 1, `debian-12` under
-   * cgroups 2.
+   * cgroups 2 and for platforms with packages for apt only.
    */
   readonly linuxDistribution?: string;
   /** An image of your own with systemd and sshd, instead of one built for the distribution. */

@@ -20,7 +20,7 @@ export interface ResolvedCreation {
 
 type Resolving = Pick<
   CreationRequest<ContainerOptions>,
-  "distribution" | "options" | "needsCgroups1" | "imagePreparation"
+  "distribution" | "options" | "needsCgroups1" | "needsApt" | "imagePreparation"
 >;
 
 /**
@@ -28,7 +28,7 @@ type Resolving = Pick<
  */
 export async function resolveCreation(
   engine: Engine,
-  { distribution: asked, options, needsCgroups1, imagePreparation }: Resolving,
+  { distribution: asked, options, needsCgroups1, needsApt, imagePreparation }: Resolving,
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
@@ -40,7 +40,8 @@ export async function resolveCreation(
     advice: hostCgroupsAdvice,
   });
   const { nodeImage } = options;
-  const distribution = nodeImage === undefined ? chooseDistribution(asked, facts.cgroupVersion) : `image ${nodeImage}`;
+  const distribution =
+    nodeImage === undefined ? chooseDistribution(asked, facts.cgroupVersion, needsApt) : `image ${nodeImage}`;
   const [reach, image] = await Promise.all([
     findReach(engine, facts, platform, signal),
     findNodeImage(engine, distribution, { options, imagePreparation }, signal),

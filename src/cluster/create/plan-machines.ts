@@ -42,13 +42,17 @@ export async function planMachines<Options>(
   return backend.plan({ clusterId, ...machines, ...(install ? needsOf(install) : unknownNeeds) }, signal);
 }
 
-type MachineNeeds = Pick<CreationRequest<never>, "needsCgroups1" | "imagePreparation" | "openPorts" | "webUi">;
+type MachineNeeds = Pick<
+  CreationRequest<never>,
+  "needsCgroups1" | "needsApt" | "imagePreparation" | "openPorts" | "webUi"
+>;
 
 /** What the installation needs of the machines. */
 function needsOf({ layout = layouts[0], variant, configuration }: InstallPlan): MachineNeeds {
   const securityMode = configuration.kind === "added" ? configuration.securityMode : undefined;
   return {
     needsCgroups1: layoutNeeds(layout, "cgroups-1"),
+    needsApt: layout.packages.apt.length > 0 && layout.packages.dnf.length === 0,
     imagePreparation: imagePreparation(layout),
     openPorts: layout.publicPorts,
     webUi: webUiOf(layout, webSchemeOf(variant, configuration.values, securityMode)),
@@ -61,6 +65,7 @@ const webUiOf = ({ web }: Layout, scheme: WebScheme): WebUi =>
 /** For machines whose artifact isn't known yet; preparing the nodes will find out. */
 const unknownNeeds: MachineNeeds = {
   needsCgroups1: false,
+  needsApt: false,
   imagePreparation: undefined,
   openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
   webUi: undefined,

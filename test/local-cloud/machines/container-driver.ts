@@ -10,7 +10,7 @@ import { LoopbackBlock } from "./loopback-block.ts";
 import type { MadeMachine, MachineDriver, MachineRequest } from "./machine-driver.ts";
 
 /** The container image of each distribution. */
-const machineImages: Readonly<Record<string, string>> = {
+const machineImages = {
   "debian-12": "localhost/cluster-e2e-machine:debian-12",
   "debian-12-docker": "localhost/cluster-e2e-machine:debian-12-docker",
 };
@@ -31,6 +31,7 @@ interface Machine {
 
 interface Opened {
   readonly label: string;
+  readonly images: Readonly<Record<string, string>>;
   readonly block: LoopbackBlock;
   readonly network: ContainerNetwork;
   readonly system: SystemFlags;
@@ -49,13 +50,14 @@ export class ContainerDriver implements MachineDriver {
   #exited: (instanceId: string) => void = () => undefined;
 
   /** Removes the remains of a cloud of this folder that was killed, then creates the network. Throws if Docker or the image is missing. */
-  static async open(folder: string): Promise<ContainerDriver> {
+  static async open(folder: string, debianImage?: string): Promise<ContainerDriver> {
     const directory = resolve(folder);
+    const images = { ...machineImages, ...(debianImage !== undefined && { "debian-12": debianImage }) };
     await using resources = new AsyncDisposableStack();
     resources.use(await claimDirectory(directory));
     const label = `${cloudLabel}=${directory}`;
     await removeAll(label);
-    const system = await systemFlags(await present(Object.values(machineImages)[0]!));
+    const system = await systemFlags(await present(images["debian-12"]));
     const block = resources.use(await LoopbackBlock.claim());
     resources.defer(async () => removeAll(label));
     const name = `cluster-e2e-${createHash("sha1").update(directory).digest("hex").slice(0, 12)}`;
@@ -63,7 +65,7 @@ export class ContainerDriver implements MachineDriver {
     const resolverFile = join(directory, "resolv.conf");
     // Docker's own resolver would wait for unreachable servers. Nothing listens at this address, so lookups fail at once.
     await Bun.write(resolverFile, `nameserver ${network.gatewayAddress}\n`);
-    return new ContainerDriver({ label, block, network, system, resolverFile, resources: resources.move() });
+    return new ContainerDriver({ label, images, block, network, system, resolverFile, resources: resources.move() });
   }
 
   private constructor(opened: Opened) {
@@ -80,11 +82,10 @@ export class ContainerDriver implements MachineDriver {
   }
 
   async create(request: MachineRequest, signal: AbortSignal): Promise<MadeMachine> {
-    const image = machineImages[request.distribution];
+    const { images } = this.#opened;
+    const image = images[request.distribution];
     if (image === undefined) {
-      throw new Error(
-        `no container image for ${request.distribution}; there is ${Object.keys(machineImages).join(", ")}`,
-      );
+      throw new Error(`no container image for ${request.distribution}; there is ${Object.keys(images).join(", ")}`);
     }
     const publicAddress = this.#opened.block.next();
     return this.#limit.run(async () => {

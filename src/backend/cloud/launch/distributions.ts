@@ -154,13 +154,23 @@ export const sources: Readonly<Record<string, ImageSource>> = {
 
 /** The values of `--linux-distribution`. */
 export const distributions: readonly string[] = Object.keys(sources);
-export const defaultDistribution = "centos-7";
+/** Stands for the distribution that suits the artifact's platform, if the user hasn't named one. */
+export const defaultDistribution = "by-platform";
+export const usualDistribution = "centos-7";
+const withApt = "debian-12";
+export const defaultDistributionText = `${usualDistribution}; ${withApt} for platforms with packages for apt only`;
+
+export function chooseDistribution(asked: string, needsApt: boolean): string {
+  if (asked !== defaultDistribution) return asked;
+  return needsApt ? withApt : usualDistribution;
+}
+
 export const cgroupVersionOf = (distribution: string): 1 | 2 | undefined => sources[distribution]?.cgroupVersion;
 export const cgroups1Distributions: readonly string[] = distributions.filter((name) => cgroupVersionOf(name) === 1);
 
-/** Why SELinux can't be set to enforcing on nodes with this distribution, as one sentence, or `undefined`. Nothing is known about an own image. */
+/** Why SELinux can't be set to enforcing on nodes with this distribution, as one sentence, or `undefined`. Nothing is known about an own image, or about the default before the platform is known. */
 export function selinuxProblem(distribution: string): string | undefined {
-  if (distribution.startsWith("image ")) return undefined;
+  if (distribution === defaultDistribution || distribution.startsWith("image ")) return undefined;
   // SELinux is switched off on Amazon Linux 2, and a running system cannot change that mode.
   const hasSelinux = /^(?:centos|rhel|rocky|almalinux)-|^amazon-2023$/.test(distribution);
   return hasSelinux ? undefined : `${distribution} comes without SELinux`;

@@ -79,6 +79,7 @@ test.each([
     distribution: "debian-12",
     options: { instanceType: "m5.large", customTags: [], adminCidrs },
     needsCgroups1: false,
+    needsApt: false,
   };
   const { api } = scriptedCloud([], []);
   const answers = {

@@ -37,6 +37,7 @@ const request: CreationRequest<ContainerOptions> = {
   counts: { master: 1, agent: 1, public_agent: 0 },
   options: { volumes: [] },
   needsCgroups1: false,
+  needsApt: false,
   imagePreparation: undefined,
   openPorts: [80],
   webUi: "http",

@@ -90,6 +90,7 @@ async function openCreation(script: string, { forced, agents = 1, hasOwnImage = 
       counts: { master: 1, agent: agents, public_agent: 0 },
       options: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, ...(hasOwnImage && { image: { source: path } }) },
       needsCgroups1: false,
+      needsApt: false,
       imagePreparation: undefined,
       openPorts: [],
       webUi: undefined,

@@ -19,7 +19,13 @@ const engine = (cgroupVersion: "1" | "2"): Engine => ({
 const resolve = async (cgroupVersion: "1" | "2", needsCgroups1: boolean, image: { readonly nodeImage?: string } = {}) =>
   resolveCreation(
     engine(cgroupVersion),
-    { distribution: "debian-12", options: { volumes: [], ...image }, needsCgroups1, imagePreparation: undefined },
+    {
+      distribution: "debian-12",
+      options: { volumes: [], ...image },
+      needsCgroups1,
+      needsApt: false,
+      imagePreparation: undefined,
+    },
     "linux",
     neverAborted,
   );

@@ -1,5 +1,10 @@
 import { expect, test } from "bun:test";
-import { sources } from "../../../../../src/backend/cloud/launch/distributions.ts";
+import {
+  chooseDistribution,
+  defaultDistribution,
+  selinuxProblem,
+  sources,
+} from "../../../../../src/backend/cloud/launch/distributions.ts";
 
 test("only images of version 7, whose cloud-init is too old, get version 1 of the instance metadata", () => {
   const unaware = Object.entries(sources).filter(([, { knowsMetadata2 }]) => !knowsMetadata2);
@@ -12,4 +17,11 @@ test("the nearest distributions of each are others that are known", () => {
       expect(Object.keys(sources)).toContain(other);
       expect(other).not.toBe(name);
     }
+});
+
+test("where no distribution is named, it is Debian for a platform with packages for apt only", () => {
+  expect(chooseDistribution(defaultDistribution, false)).toBe("centos-7");
+  expect(chooseDistribution(defaultDistribution, true)).toBe("debian-12");
+  expect(chooseDistribution("rocky-9", true)).toBe("rocky-9");
+  expect(selinuxProblem(defaultDistribution)).toBeUndefined();
 });
