@@ -2,7 +2,7 @@
 # Starts the installation on a node as a unit of systemd, unless it is already running, so that this can run again
 # after a lost answer. If the installation has already succeeded, in an earlier boot or just now, the unit only
 # reports that to the bootstrap server. It retries a failed installation. Runs as root, behind script-start.sh and
-# with unit-functions.sh; prints nothing.
+# with runner-unit.sh and unit-functions.sh; prints nothing.
 # Values: FOLDER, LOG_FILE, STATUS_FILE, UNIT, UNIT_FILE; RUNNER, the path of install-runner.sh, and RUNNER_TEXT;
 # LAYOUT, the layout's name, and LAYOUT_FILE, where it is kept.
 

@@ -3,6 +3,7 @@ import { installPaths, installUnits, unitFileOf } from "../install-paths.ts";
 import type { Layout } from "../layouts/layout.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import runnerFile from "./install-runner.sh" with { type: "text" };
+import runnerUnit from "./runner-unit.sh" with { type: "text" };
 import runnerStart from "./runner-start.sh" with { type: "text" };
 import { type Phase, runRemoteScript } from "./phase.ts";
 import startFile from "./start-install.sh" with { type: "text" };
@@ -39,12 +40,20 @@ export function installRunner(layout: Layout, role: Role, { url, release }: Inst
     SETUP_SECONDS: setUpSeconds,
     REPORT_SECONDS: reportSeconds,
   };
-  return runnerText(url, installPaths.installLog, shellText(runnerFile, values));
+  return runnerText({ url, logFile: installPaths.installLog }, runnerFile, values);
 }
 
 /** A script that a unit runs, with the functions that reach the bootstrap server. */
-export const runnerText = (url: string, logFile: string, text: string): string =>
-  shellText(runnerStart, { FOLDER: installPaths.folder, LOG_FILE: logFile, BOOTSTRAP_URL: url }) + text;
+export const runnerText = (
+  { url, logFile }: { readonly url: string; readonly logFile: string },
+  file: string,
+  values: Readonly<Record<string, string | number>>,
+): string =>
+  shellText(runnerStart, { FOLDER: installPaths.folder, LOG_FILE: logFile, BOOTSTRAP_URL: url, ...values }) +
+  shellText(file);
+
+/** The functions with which a script for a node starts such a unit. */
+export const unitText = shellText(runnerUnit) + shellText(unitFunctions);
 
 export function startInstallScript(layout: Layout, role: Role, source: InstallSource): string {
   const values = {
@@ -58,7 +67,7 @@ export function startInstallScript(layout: Layout, role: Role, source: InstallSo
     LAYOUT: layout.name,
     LAYOUT_FILE: installPaths.layout,
   };
-  return shellText(startFile, values) + shellText(unitFunctions);
+  return shellText(startFile, values) + unitText;
 }
 
 export const startInstall = (layout: Layout, source: InstallSource): Phase => ({

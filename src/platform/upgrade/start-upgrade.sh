@@ -1,6 +1,7 @@
 #!/bin/sh
 # Starts the upgrade of a node as a unit of systemd, unless one is already running, so that this can run again after a
-# lost answer. Runs as root, behind script-start.sh and with unit-functions.sh; prints nothing.
+# lost answer. Runs as root, behind script-start.sh and with runner-unit.sh and unit-functions.sh;
+# prints nothing.
 # Values: FOLDER, LOG_FILE, STATUS_FILE, UNIT, UNIT_FILE; RUNNER, the path of upgrade-runner.sh, and RUNNER_TEXT;
 # VERSIONS_FILE, and VERSIONS, what to write there.
 

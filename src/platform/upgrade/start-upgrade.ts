@@ -1,8 +1,7 @@
 import type { Role } from "../../model/cluster-record.ts";
 import { installPaths, installUnits, unitFileOf } from "../install-paths.ts";
 import { type Phase, runRemoteScript } from "../install/phase.ts";
-import { runnerText } from "../install/start-install.ts";
-import unitFunctions from "../install/unit-functions.sh" with { type: "text" };
+import { runnerText, unitText } from "../install/start-install.ts";
 import type { LayoutUpgrade } from "../layouts/layout.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import startFile from "./start-upgrade.sh" with { type: "text" };
@@ -23,20 +22,16 @@ const reportSeconds = 60;
 
 /** The script that the upgrade unit runs. Its status and log outlive it and a reboot. */
 export const upgradeRunner = (upgrade: LayoutUpgrade, role: Role, { url, script, from }: UpgradeSource): string =>
-  runnerText(
-    url,
-    installPaths.upgradeLog,
-    shellText(runnerFile, {
-      STATUS_FILE: installPaths.upgradeStatus,
-      SCRIPT: script,
-      SCRIPT_ARGUMENTS: upgrade.scriptArguments(role).join(" "),
-      SCRIPT_FILE: `${installPaths.folder}/upgrade-script.sh`,
-      OLD_VERSION: from,
-      UNIT: installUnits.upgrade,
-      BOOTSTRAP_SECONDS: bootstrapSeconds,
-      REPORT_SECONDS: reportSeconds,
-    }),
-  );
+  runnerText({ url, logFile: installPaths.upgradeLog }, runnerFile, {
+    STATUS_FILE: installPaths.upgradeStatus,
+    SCRIPT: script,
+    SCRIPT_ARGUMENTS: upgrade.scriptArguments(role).join(" "),
+    SCRIPT_FILE: `${installPaths.folder}/upgrade-script.sh`,
+    OLD_VERSION: from,
+    UNIT: installUnits.upgrade,
+    BOOTSTRAP_SECONDS: bootstrapSeconds,
+    REPORT_SECONDS: reportSeconds,
+  });
 
 export const startUpgradeScript = (upgrade: LayoutUpgrade, role: Role, source: UpgradeSource): string =>
   shellText(startFile, {
@@ -49,7 +44,7 @@ export const startUpgradeScript = (upgrade: LayoutUpgrade, role: Role, source: U
     UNIT_FILE: unitFileOf(installUnits.upgrade),
     RUNNER: installPaths.upgradeRunner,
     RUNNER_TEXT: upgradeRunner(upgrade, role, source),
-  }) + shellText(unitFunctions);
+  }) + unitText;
 
 /** Starts the upgrade of a node, which continues by itself. */
 export const startUpgrade = (upgrade: LayoutUpgrade, source: UpgradeSource): Phase => ({
