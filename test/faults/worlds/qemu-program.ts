@@ -54,6 +54,8 @@ async function daemonize(): Promise<void> {
 }
 
 async function serve(): Promise<void> {
+  // QEMU outlives whatever a client does to its guest's SSH server, and so must its stand-in.
+  process.on("uncaughtException", (error) => appendFileSync(join(folder, "crashes"), `${error.stack}\n`));
   const pidFile = wordAfter("-pidfile");
   const server = createServer((socket) => {
     socket.on("error", () => {});
