@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import yaml
 
@@ -177,7 +177,7 @@ def write_upgrade(raw: dict[str, Any], releases: tuple[str, str], payload: Path,
     print(f"{facts['linePrefix']}{raw['bootstrap_url']}{folder}/dcos_node_upgrade.sh")
 
 
-def main(variant: str, release: str, payload: Path, installed: str | None) -> int:
+def main(variant: str, release: str, payload: Path, installed: Optional[str]) -> int:
     try:
         raw = yaml.safe_load((GENCONF / "config.yaml").read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -13,7 +13,12 @@ import {
 } from "../../model/read-arguments.ts";
 import type { Checked } from "../../system/checked.ts";
 import { cidrProblem } from "./admin-cidrs.ts";
-import { defaultDistribution, defaultDistributionText, distributions } from "./launch/distributions.ts";
+import {
+  chooseDistribution,
+  defaultDistribution,
+  defaultDistributionText,
+  distributions,
+} from "./launch/distributions.ts";
 import { type CustomTag, tagNames } from "./tags.ts";
 
 /** A general-purpose "large" type. */
@@ -168,5 +173,6 @@ export function readCloudOptions(given: CloudBackendOptions): {
   // In the library, a key may contain a colon. In text, it would look like the colon before the value.
   const customTags = Object.entries(tags).map(([key, value]) => ({ key, value }));
   const { values, options } = readOptions(cloudSchema, texts, (read) => parseCloudOptions({ ...read, customTags }));
-  return { region: values.region, distribution: values.linuxDistribution, options };
+  // The library creates machines before it knows the platform.
+  return { region: values.region, distribution: chooseDistribution(values.linuxDistribution, false), options };
 }
