@@ -16,8 +16,9 @@ import { cidrProblem } from "./admin-cidrs.ts";
 import {
   chooseDistribution,
   defaultDistribution,
-  defaultDistributionText,
+  aptDistributionText,
   distributions,
+  usualDistribution,
 } from "./launch/distributions.ts";
 import { type CustomTag, tagNames } from "./tags.ts";
 
@@ -78,7 +79,10 @@ export const cloudSchema = {
     summary: "User for SSH logins to nodes that use `image`",
     read: parsed(parseUserName, "is not a user name such as ec2-user"),
   },
-  linuxDistribution: distributionOption(distributions, defaultDistribution, defaultDistributionText),
+  linuxDistribution: {
+    ...distributionOption(distributions, defaultDistribution, usualDistribution),
+    summary: `The operating system of the nodes; ${aptDistributionText}`,
+  },
 } as const;
 
 function readTag(given: string): CustomTag {

@@ -158,7 +158,8 @@ export const distributions: readonly string[] = Object.keys(sources);
 export const defaultDistribution = "by-platform";
 export const usualDistribution = "centos-7";
 const withApt = "debian-12";
-export const defaultDistributionText = `${usualDistribution}; ${withApt} for platforms with packages for apt only`;
+/** The specification fixes the default for releases; this is added to what the help says about the option. */
+export const aptDistributionText = `folders with packages for apt only have ${withApt} by default`;
 
 export function chooseDistribution(asked: string, needsApt: boolean): string {
   if (asked !== defaultDistribution) return asked;
