@@ -37,7 +37,7 @@ const files: readonly CloudFault[] = [
   file("is of the other variant", "#!/bin/bash\n# variant: oss\n", failed("variant-mismatch", "oss")),
   file("is a text", "Not found\n", failed("artifact-invalid", "other.sh")),
   named("is missing", "none.sh", failed("artifact-unreachable", "the file does not exist")),
-  named("is a folder", "home", failed("artifact-invalid", "it is a folder")),
+  named("is a folder without a platform", "home", failed("bad-usage", "platform.yaml: is missing", 2)),
   named("is a device without end", "/dev/zero", failed("artifact-invalid", "/dev/zero")),
   {
     name: "the artifact is a pipe that nobody writes to",
