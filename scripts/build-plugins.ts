@@ -2,7 +2,7 @@
 import type { BunPlugin } from "bun";
 import type { Program } from "../src/cli/command.ts";
 import { commandHelp, programHelp } from "../src/cli/help/help.ts";
-import { helpWidth } from "../src/cli/help/prepared-help.ts";
+import { pageWidth } from "../src/cli/help/prepared-help-name.ts";
 
 /**
  * Leaves out ssh2's two native modules, which it works without. With them, the result would depend on whether this machine
@@ -44,13 +44,10 @@ export const withPreparedHelp = (program: Program): BunPlugin => ({
   name: "with prepared help",
   setup(build) {
     const texts = [
-      ["", programHelp(program, helpWidth)],
-      ...program.commands.map((command) => [command.name, commandHelp(program, command, helpWidth)]),
+      ["", programHelp(program, pageWidth)],
+      ...program.commands.map((command) => [command.name, commandHelp(program, command, pageWidth)]),
     ].map(([name, text = ""]) => [name, text.trimEnd()]);
-    const contents = [
-      `export const helpWidth = ${helpWidth};`,
-      `export const preparedHelp = new Map(${JSON.stringify(texts)});`,
-    ].join("\n");
+    const contents = [`export const preparedHelp = new Map(${JSON.stringify(texts)});`].join("\n");
     build.onLoad({ filter: /\/cli\/help\/prepared-help\.ts$/ }, () => ({ contents, loader: "ts" }));
   },
 });

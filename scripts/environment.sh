@@ -95,4 +95,6 @@ end_all_of() { # FOLDER
   for container in $(containers_of "$1"); do docker rm --force --volumes "$container" >/dev/null || :; done
   for network in $(networks_of "$1"); do docker network rm "$network" >/dev/null || :; done
   for creation in $(creations_of "$1"); do end_creation "$creation"; done
+  # A Podman that was killed while it built an image leaves its layers mounted.
+  for mount in $(cut -d ' ' -f 2 /proc/mounts 2>/dev/null | grep "^$1/" | sort -r); do umount "$mount" 2>/dev/null || :; done
 }

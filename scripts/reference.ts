@@ -1,5 +1,6 @@
 /**
- * Writes the reference of commands, options and error ids in src/commands/README.md from their declarations.
+ * Writes src/commands/reference.md, the reference of commands, options and error ids, from their declarations. What several programs have in
+ * common stands there once.
  * Usage: bun run scripts/reference.ts [--check]     --check: writes nothing; exit code 1 if the page is stale
  */
 import { join } from "node:path";
@@ -20,43 +21,27 @@ import { errorTable } from "../src/errors.ts";
 
 const programs: readonly Program[] = [programFor(cloudKind), programFor(containerKind), programFor(vmKind)];
 const root = join(import.meta.dir, "..");
-const page = join("src", "commands", "README.md");
+const page = join("src", "commands", "reference.md");
 const path = join(root, page);
-const begin = "<!-- reference: written by scripts/reference.ts -->";
-const end = "<!-- end of the reference -->";
 
-/** Describes a command once, however many programs have it, and marks what only some of them have. */
-function commandReference(name: string): string {
-  const having = programs.flatMap((program) => {
-    const command = program.commands.find((candidate) => candidate.name === name);
-    return command === undefined ? [] : [{ program, command }];
-  });
-  const [first] = having;
-  if (first === undefined) throw new Error(`no program has the command ${name}`);
-  const only = (owners: readonly string[]): string => (owners.length === having.length ? "" : owners.join(", "));
-  const descriptions = byText(having, ({ command }) => [`${command.summary}. ${command.description}`.trim()]);
-  const rows = byText(having, ({ command }) =>
-    Object.values(command.options).map((each) => optionRow(each).join("\t")),
-  );
-  return [
-    `### ${name}`,
-    having.map(({ program, command }) => `\`${usageOf(program, command)}\``).join(having.length > 1 ? "\\\n" : ""),
-    descriptions.map(({ text, owners }) => (only(owners) === "" ? text : `**${only(owners)}**: ${text}`)).join("\n\n"),
-    describeArguments(first.command)
-      .map(([label, text]) => `- \`${label}\`: ${text}`)
-      .join("\n"),
-    rows.length === 0
-      ? ""
-      : table(
-          ["Option", "Meaning", "Default"],
-          rows.map(({ text, owners }) => {
-            const [flag = "", meaning = "", usual = ""] = text.split("\t");
-            return [flag, only(owners) === "" ? meaning : `${meaning}; \`${only(owners)}\` only`, usual];
-          }),
-        ),
-  ]
-    .filter((part) => part !== "")
-    .join("\n\n");
+/** The programs that share something, as a heading names them. */
+type Owners = string;
+const everyone: Owners = "Every program";
+
+/** A command, with each sentence and each option as its programs have it. */
+interface Entry {
+  readonly name: string;
+  readonly owners: Owners;
+  readonly usage: string;
+  readonly sentences: readonly Owned[];
+  readonly arguments: readonly string[];
+  readonly options: readonly Owned[];
+  readonly common: readonly string[];
+}
+
+interface Owned {
+  readonly text: string;
+  readonly owners: Owners;
 }
 
 interface Having {
@@ -64,47 +49,135 @@ interface Having {
   readonly command: Command;
 }
 
-/** Returns each text once, in order of first appearance, with the names of the programs that have it. */
-function byText(
-  having: readonly Having[],
-  textsOf: (each: Having) => readonly string[],
-): readonly { readonly text: string; readonly owners: readonly string[] }[] {
-  const owners = new Map<string, string[]>();
+const havingNamed = (name: string): readonly Having[] =>
+  programs.flatMap((program) =>
+    program.commands.filter((each) => each.name === name).map((command) => ({ program, command })),
+  );
+
+const names = [...new Set(programs.flatMap((program) => program.commands.map((command) => command.name)))];
+
+/** The lines of options that at least half of some program's commands have, each with its short name and its programs. */
+const commonOptions: ReadonlyMap<string, Owned & { readonly label: string }> = new Map(
+  byText(
+    programs.flatMap((program) => program.commands.map((command) => ({ program, command }))),
+    (each) => optionLines(each.command),
+  )
+    .filter(({ text }) =>
+      programs.some(
+        ({ commands }) =>
+          commands.filter((command) => optionLines(command).includes(text)).length * 2 >= commands.length,
+      ),
+    )
+    .map((each) => [each.text, { ...each, label: `\`${/--?[a-z-]+/.exec(each.text)?.[0]}\`` }]),
+);
+
+const entries: readonly Entry[] = names.map((name) => {
+  const having = havingNamed(name);
+  const [first] = having;
+  if (first === undefined) throw new Error(`no program has the command ${name}`);
+  const lines = byText(having, ({ command }) => optionLines(command));
+  return {
+    name,
+    owners: ownersText(having.map(({ program }) => program.name)),
+    usage: usageOf(first.program, first.command).slice(first.program.name.length + 1),
+    sentences: byText(having, ({ command }) => sentencesOf(`${command.summary}. ${command.description}`)),
+    arguments: describeArguments(first.command).map(([label, text]) => `\`${label}\`: ${text}`),
+    options: lines.filter(({ text }) => !commonOptions.has(text)),
+    common: lines.flatMap(({ text }) => commonOptions.get(text)?.label ?? []),
+  };
+});
+
+function sentencesOf(text: string): readonly string[] {
+  const paragraphs = text.trim().split("\n\n");
+  return paragraphs.flatMap((paragraph) => paragraph.split(/(?<=[.)])\s+(?=[A-Z`])/));
+}
+
+/** Returns each text once, in order of first appearance, with the programs that have it. */
+function byText(having: readonly Having[], textsOf: (each: Having) => readonly string[]): readonly Owned[] {
+  const owners = new Map<string, Set<string>>();
   for (const each of having) {
-    for (const text of textsOf(each)) owners.set(text, [...(owners.get(text) ?? []), each.program.name]);
+    for (const text of textsOf(each)) owners.set(text, (owners.get(text) ?? new Set()).add(each.program.name));
   }
-  return [...owners].map(([text, names]) => ({ text, owners: names }));
+  return [...owners].map(([text, programNames]) => ({ text, owners: ownersText([...programNames]) }));
 }
 
-function optionRow(option: Option): readonly string[] {
+function ownersText(owners: readonly string[]): Owners {
+  return owners.length === programs.length ? everyone : owners.map((name) => `\`${name}\``).join(" and ");
+}
+
+function optionLines(command: Command): readonly string[] {
+  return Object.values(command.options).map(optionLine);
+}
+
+function optionLine(option: Option): string {
   const short = option.short === undefined ? "" : `\`${option.short}\`, `;
-  const notes = [
-    ...(option.required === true ? ["required"] : []),
-    ...(option.repeatable === true ? ["repeatable"] : []),
-    ...(option.environment === undefined ? [] : [`from \`${option.environment}\``]),
-  ];
   const choices = undescribedChoices(option);
-  const summary = option.summary.replace(/(<[a-z_]+>_?)+/g, "`$&`");
-  const meaning = `${summary}${choices.length === 0 ? "" : `: ${choices.map((choice) => `\`${choice}\``).join(", ")}`}`;
-  return [
-    `${short}\`${flagWithPlaceholder(option)}\``,
-    `${meaning}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}`,
-    defaultTextOf(option) ?? "",
+  const fallback = defaultTextOf(option);
+  const notes = [
+    ...(choices.length === 0 ? [] : [choices.map((choice) => `\`${choice}\``).join(", ")]),
+    ...(option.required === true ? ["required"] : []),
+    ...(fallback === undefined ? [] : [`default: ${fallback}`]),
+    ...(option.environment === undefined ? [] : [`environment: \`${option.environment}\``]),
+    ...(option.repeatable === true && !option.summary.includes("(repeatable)") ? ["repeatable"] : []),
   ];
+  const summary = option.summary.replace(/(<[a-z_]+>_?)+/g, "`$&`");
+  return `${short}\`${flagWithPlaceholder(option)}\`: ${summary}${notes.map((note) => ` (${note})`).join("")}`;
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+/** A command in the section of these programs: all of it if they are the ones that have it, otherwise options of their own; undefined if none. */
+function section(entry: Entry, owners: Owners): string | undefined {
+  const isHome = entry.owners === owners;
+  const options = entry.options.filter((each) => each.owners === owners).map(({ text }) => text);
+  if (!isHome) {
+    if (options.length === 0) return undefined;
+    return `### ${entry.name} with ${owners.replaceAll("`", "")}\n\n${list(options)}`;
+  }
+  const of = (wanted: Owners): string =>
+    entry.sentences
+      .filter((each) => each.owners === wanted)
+      .map(({ text }) => text)
+      .join(" ");
+  const others = [...new Set(entry.sentences.map((each) => each.owners))].filter((each) => each !== owners);
+  return [
+    `### ${entry.name}`,
+    `\`${entry.usage}\``,
+    of(owners),
+    ...others.map((each) => `${each}: ${of(each)}`),
+    list([...entry.arguments, ...options]),
+    entry.common.length > 0 ? `[Common options](#common-options): ${entry.common.join(", ")}` : "",
+  ]
+    .filter((part) => part !== "")
+    .join("\n\n");
+}
+
+function list(lines: readonly string[]): string {
+  return lines.map((line) => `- ${line}`).join("\n");
+}
+
+function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string =>
     `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
-  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+  return [line(heading), line(heading.map(() => "---")), ...rows.map(line)].join("\n");
 }
 
 function reference(): string {
-  const names = new Set(programs.flatMap((program) => program.commands.map((command) => command.name)));
+  const owned = new Set(entries.flatMap((entry) => [entry, ...entry.options].map(({ owners }) => owners)));
+  const some = [...owned].filter((owners) => owners !== everyone);
+  const groups = [everyone, ...some.toSorted((a, b) => b.split(" and ").length - a.split(" and ").length)];
   const ids = Object.entries(errorTable).map(([id, { exitCode, summary }]) => [`\`${id}\``, String(exitCode), summary]);
   return [
-    ...[...names].map(commandReference),
-    "### Error ids",
+    "<!-- Written by scripts/reference.ts -->",
+    "# Reference",
+    "What [every program](#every-program) has, then what only some of them have. `--help` of a program and of a command prints the same, with examples. [Commands](README.md) is the guide.",
+    "## Common options",
+    list(
+      [...commonOptions.values()].map(({ text, owners }) => (owners === everyone ? text : `${text}; ${owners} only`)),
+    ),
+    ...groups.flatMap((owners) => [
+      `## ${owners === everyone ? owners : `Only ${owners.replaceAll("`", "")}`}`,
+      ...entries.flatMap((entry) => section(entry, owners) ?? []),
+    ]),
+    "## Error ids",
     "Every error ends with its id in square brackets; `--output json` has it as `error.id`.",
     table(["Id", "Exit code", "Meaning"], ids),
   ].join("\n\n");
@@ -123,19 +196,14 @@ async function formatted(text: string): Promise<string> {
   return output;
 }
 
-async function main(): Promise<void> {
-  const before = await Bun.file(path).text();
-  const [from, to] = [before.indexOf(begin), before.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`${page} must contain the lines "${begin}" and "${end}"`);
-  const after = await formatted(`${before.slice(0, from)}${begin}\n\n${reference()}\n\n${before.slice(to)}`);
-  if (after === before) return;
-  if (process.argv.includes("--check")) {
-    console.error(`${page}: the reference is stale. Run: bun run scripts/reference.ts`);
-    process.exitCode = 1;
-  } else {
-    await Bun.write(path, after);
-    console.log(`${page}: reference written`);
-  }
+const before = await Bun.file(path)
+  .text()
+  .catch(() => "");
+const after = await formatted(`${reference()}\n`);
+if (after !== before && process.argv.includes("--check")) {
+  console.error(`${page}: the reference is stale. Run: bun run scripts/reference.ts`);
+  process.exitCode = 1;
+} else if (after !== before) {
+  await Bun.write(path, after);
+  console.log(`${page}: reference written`);
 }
-
-await main();

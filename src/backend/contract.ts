@@ -67,13 +67,19 @@ interface PartTexts {
   readonly snapshots?: string;
   /** For `planCopy` of the snapshots. */
   readonly copies?: string;
+  /** What templates are. */
+  readonly templates?: string;
   readonly admission?: string;
+  /** What stopping and pausing mean. */
+  readonly power?: string;
   /** For `listAll` of the place. */
   readonly allPlaces?: string;
 }
 
 type PartsNamedIn<Texts> = Named<Texts, "snapshots", { snapshots: Snapshots }, { snapshots?: undefined }> &
+  Named<Texts, "templates", { templates: Templates }, { templates?: undefined }> &
   Named<Texts, "admission", { admission: Admission }, { admission?: undefined }> &
+  Named<Texts, "power", { power: Power }, { power?: undefined }> &
   Named<
     Texts,
     "copies",
@@ -120,8 +126,12 @@ export interface Backend<Options> {
 
   /** Saves clusters. */
   readonly snapshots?: Snapshots;
+  /** Machines that were booted once, for others to be copied from. */
+  readonly templates?: Templates;
   /** Lets other computers reach the nodes. Without it, only this machine can. Its places are regions, which exports name. */
   readonly admission?: Admission;
+  /** Stops, starts and pauses single machines. */
+  readonly power?: Power;
 }
 
 /** One of several places, such as regions, that know nothing about each other's clusters. */
@@ -204,6 +214,8 @@ export interface Creation {
   readonly nodeCount: number;
   readonly pace: CreationPace;
 
+  /** For dry runs: throws what the launch would find out, without creating anything. If absent, it would find out nothing. */
+  readonly rehearse?: (signal: AbortSignal) => Promise<void>;
   /** Claims the id, and creates what the machines need. Throws `cluster-exists` if somebody else has claimed the id since. */
   claim(folder: CreationFolder, signal: AbortSignal): Promise<void>;
   /** Requests every machine. `publicKey`, an `authorized_keys` line, grants access to all of them. */
@@ -293,6 +305,23 @@ export interface CreationSummary {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
+/**
+ * Changes whether machines run. They keep their names, addresses, keys and disks. Each call acts on the nodes that are in a state for it, and may be
+ * repeated. After an abort, the nodes' states are what the backend says.
+ */
+export interface Power {
+  /** Asks the nodes' systems to shut down, and resolves when they have. Throws `deadline-passed` if one doesn't. */
+  shutDown(cluster: ClusterRecord, nodes: readonly NodeRecord[], signal: AbortSignal): Promise<void>;
+  /** Stops them at once, like a power cut. */
+  cutPower(cluster: ClusterRecord, nodes: readonly NodeRecord[], signal: AbortSignal): Promise<void>;
+  /** Boots stopped nodes from their disks. Resolves before they accept logins. */
+  start(cluster: ClusterRecord, nodes: readonly NodeRecord[], signal: AbortSignal): Promise<void>;
+  pause(cluster: ClusterRecord, nodes: readonly NodeRecord[], signal: AbortSignal): Promise<void>;
+  resume(cluster: ClusterRecord, nodes: readonly NodeRecord[], signal: AbortSignal): Promise<void>;
+  /** Whether the clock of a paused node stands still. */
+  readonly stopsClocks: boolean;
+}
+
 /** Saves clusters under names and brings them back. Only some backends can. */
 export interface Snapshots {
   /** Oldest first. */
@@ -322,6 +351,26 @@ export interface SnapshotRecord {
   readonly sizeBytes: number;
   /** False for what an interrupted `create` or `delete` left. */
   readonly isComplete: boolean;
+}
+
+/** Booted machines that are kept on this computer. */
+export interface Templates {
+  /** The one that was used last at the end. */
+  list(signal: AbortSignal): Promise<readonly TemplateRecord[]>;
+  /** Removes one, or all that nobody uses; returns their names. Throws `bad-usage` if there is no such template, or a cluster uses it. */
+  remove(name: string | undefined, signal: AbortSignal): Promise<readonly string[]>;
+}
+
+export interface TemplateRecord {
+  readonly name: string;
+  /** The kind of machine, in a few words; undefined: the template is damaged. */
+  readonly machine: string | undefined;
+  readonly createdAt: Date | undefined;
+  readonly sizeBytes: number;
+  /** The ids of the clusters that are built on it. */
+  readonly clusters: readonly string[];
+  /** Why machines of this kind boot instead. */
+  readonly problem: string | undefined;
 }
 
 /** Decides which addresses can reach the nodes of existing clusters. */

@@ -1,5 +1,5 @@
 import type { Clock, Progress } from "../system/runtime.ts";
-import type { Arguments, Invocation, Options, ValuesOf } from "./options/option.ts";
+import type { Arguments, Habits, Invocation, Options, ValuesOf } from "./options/option.ts";
 import type { NameFlags, Problems } from "./options/problems.ts";
 
 /** The input of `run`: the values of arguments and options in one object. */
@@ -40,6 +40,7 @@ export interface Program {
   readonly commands: readonly Command[];
   /** Why this program lacks a command that other programs have, by the command's name. */
   readonly missingCommands?: ReadonlyMap<string, string>;
+  readonly habits?: () => Promise<Habits>;
   /** The text that `--licenses` prints. */
   readonly licenses: () => Promise<string>;
 }
@@ -88,9 +89,13 @@ export interface Context extends Invocation {
   /** The only way to stdout. */
   readonly output: Output;
   readonly stdin: Answers;
+  /** The width of stdout, for tables. */
+  readonly columns: number;
   readonly isTerminal: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
   /** The number of times `-v` was given. */
   readonly verbosity: number;
+  /** The log of this run, once it has a file. */
+  readonly logPath: () => string | undefined;
   /**
    * Removes variables from the process itself, for a program that is started by a package and inherits all of them. `environment` keeps them.
    */
@@ -112,6 +117,18 @@ export interface Output {
    * written when the command has ended, with `schemaVersion`, and with `error` if the command failed after all.
    */
   result(result: Result): void;
+  /**
+   * Writes one line of a source's output, behind the source's name, unless the format is JSON. The line is masked and made printable. Returns a promise
+   * if the reader is slow: then wait for it.
+   */
+  line(stream: "stdout" | "stderr", source: Source, line: string): void | Promise<void>;
+}
+
+/** One of several sources of lines. */
+export interface Source {
+  readonly name: string;
+  /** Chooses the colour of the name. */
+  readonly index: number;
 }
 
 export interface Result {

@@ -1,7 +1,8 @@
 import type { Command, Program } from "./command.ts";
+import { meantWord } from "./habits.ts";
 import { helpOption, licensesOption, versionOption } from "./help/describe.ts";
-import type { Argument, Option } from "./options/option.ts";
-import { givenReplacementOf, type Words, readWords, textsOf } from "./options/parse.ts";
+import type { Argument, Habits, Option } from "./options/option.ts";
+import { givenReplacementOf, type Words, readCommandWords, textsOf } from "./options/parse.ts";
 
 /** The answer to a shell about the word at the cursor. */
 export interface Offer {
@@ -15,14 +16,14 @@ export interface Offer {
 const cursor = "\0";
 
 /** `argv` holds the words after the hidden one: the shell's name, then the words up to the cursor. The last word may be empty. */
-export function completionOffer(program: Program, argv: readonly string[]): Offer {
+export function completionOffer(program: Program, argv: readonly string[], habits?: Habits): Offer {
   const [shell, ...typed] = argv;
   const [name = "", ...words] = shell === "bash" ? rejoin(typed) : typed;
   if (words.length === 0) {
     const commands = program.commands.map((command) => `${command.name}\t${command.summary}`);
     return { lines: ["words", ...commands, ...[helpOption, versionOption, licensesOption].flatMap(flagLines)] };
   }
-  const command = program.commands.find((each) => each.name === name);
+  const command = program.commands.find((each) => each.name === meantWord(program, name, habits));
   return command === undefined ? nothing : wordOffer(program, command, words);
 }
 
@@ -31,16 +32,16 @@ const nothing: Offer = { lines: ["words"] };
 function wordOffer(program: Program, command: Command, words: readonly string[]): Offer {
   const options = [...Object.values(command.options), helpOption];
   const positionals = Object.values(command.positionals);
-  const hasRest = positionals.some((each) => each.rest);
+  const isForeign = positionals.some((each) => each.rest === "words");
   const before = words.slice(0, -1);
   const current = words.at(-1) ?? "";
   const flag = /^--[^=]+=/.exec(current)?.[0] ?? "";
-  const read = readWords(options, [...before, `${flag}${cursor}`], hasRest);
+  const read = readCommandWords(command, [...before, `${flag}${cursor}`]);
   const option = options.find((each) => textsOf(read, each).includes(cursor));
   const offer = (declared: Option | Argument): Offer => valueOffer(declared, { program, options, read });
   if (option !== undefined) return offer(option);
   // From the second word on, the words belong to another program.
-  const isRest = hasRest && read.positionals.length > 1;
+  const isRest = isForeign && read.positionals.length > 1;
   const index = read.positionals.indexOf(cursor);
   if (index < 0 || isRest) return nothing;
   const isUsable = ([name]: readonly [string, unknown]): boolean =>
@@ -49,7 +50,9 @@ function wordOffer(program: Program, command: Command, words: readonly string[])
     const usable = Object.entries(command.options).filter(isUsable);
     return optionOffer([...usable.map(([, each]) => each), helpOption], read);
   }
-  const positional = Object.entries(command.positionals)[index];
+  const positional = Object.entries(command.positionals)[
+    positionals.at(-1)?.rest === "values" ? Math.min(index, positionals.length - 1) : index
+  ];
   return positional === undefined || !isUsable(positional) ? nothing : offer(positional[1]);
 }
 

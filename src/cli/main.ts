@@ -10,11 +10,33 @@ export async function runProgram(load: () => Promise<Program>, host: ProcessLike
   const argv = host.argv.slice(2);
   // Scripts and people ask for these all the time. The answers come before anything else is loaded, and without touching the process's streams, which
   // alone would double the time.
-  if (argv[0] === "--version") return console.log(version);
+  const print = async (text: string): Promise<void> => printAll(`${text}\n`, host);
+  if (argv[0] === "--version") return print(version);
   const help = await findPreparedHelp(argv, host);
-  if (help !== undefined) return console.log(help);
+  if (help !== undefined) return print(help);
   const [{ runWords }, program] = await Promise.all([import("./run-words.ts"), load()]);
-  await runWords(program, argv, { host, print: (text) => console.log(text) });
+  await runWords(program, argv, { host, print });
+}
+
+/** Writes to stdout without touching the process's streams. A reader that wants no more is no failure. */
+async function printAll(text: string, host: ProcessLike): Promise<void> {
+  const { writeSync } = await import("node:fs");
+  const bytes = Buffer.from(text);
+  for (let written = 0; written < bytes.length;) {
+    try {
+      written += writeSync(1, bytes, written);
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? error.code : undefined;
+      if (code === "EPIPE") return;
+      if (code !== "EAGAIN") {
+        console.error((await import("./error-report.ts")).lossText(error));
+        host.exitCode = 1;
+        return;
+      }
+      // The reader of a pipe is slow.
+      await Bun.sleep(5);
+    }
+  }
 }
 
 /** Returns the help that was prepared by the build, if that is what these words ask for and what this output shows. */

@@ -4,10 +4,11 @@ import { shownText } from "../system/printable.ts";
 import { disableCoreDumps } from "../system/processes/core-dumps.ts";
 import { version } from "../version.ts";
 import type { Command, ProcessLike, Program } from "./command.ts";
-import { type ErrorReport, reportError } from "./error-report.ts";
+import { type ErrorReport, lossText, reportError } from "./error-report.ts";
 import { helpOption, licensesOption, versionOption } from "./help/describe.ts";
 import { commandHelp } from "./help/help.ts";
-import { helpWidth } from "./help/prepared-help.ts";
+import { pageWidth } from "./help/prepared-help-name.ts";
+import { wrap } from "./layout.ts";
 import { parseCommandLine, readWords } from "./options/parse.ts";
 import { Problems, flagNames, nearest } from "./options/problems.ts";
 import { type Run, type Session, openSession } from "./session.ts";
@@ -27,17 +28,18 @@ export async function runCommandLine(program: Program, argv: readonly string[], 
   const [terminal, masker] = [new Terminal(host), new Masker()];
   const run: Run = { program, host, terminal, masker, invocation, runtimeVariables, areDumpsDisabled };
   try {
-    await runSelected(selectCommand(program, argv), argv.slice(1), run);
+    await runSelected(await selectCommand(program, argv), argv.slice(1), run);
   } catch (error) {
     // This only reports failures before there was a command to run, so -v and --output are unknown.
     const report = reportError(error, { program, logPath: undefined });
-    run.terminal.write("stderr", `${shownText(report.text, (text) => run.masker.text(text))}\n`);
+    const text = shownText(report.text, (given) => run.masker.text(given));
+    run.terminal.write("stderr", `${wrap(text, run.terminal.columns("stderr"), 2).join("\n")}\n`);
     host.exitCode = report.exitCode;
   }
   await run.terminal.flush();
 }
 
-function selectCommand(program: Program, argv: readonly string[]): Command {
+async function selectCommand(program: Program, argv: readonly string[]): Promise<Command> {
   const [name = ""] = argv;
   const command = program.commands.find((each) => each.name === name);
   if (command !== undefined) return command;
@@ -52,7 +54,8 @@ function selectCommand(program: Program, argv: readonly string[]): Command {
   } else {
     const names = program.commands.map((each) => each.name);
     const meant = nearest(name, names);
-    const advice = program.missingCommands?.get(name) ?? (meant === undefined ? undefined : `did you mean ${meant}?`);
+    const known = program.missingCommands?.get(name) ?? (await program.habits?.())?.hints.get(name);
+    const advice = known ?? (meant === undefined ? undefined : `did you mean ${meant}?`);
     problems.add(`${quoted(name)}: no such command${advice === undefined ? "" : `; ${advice}`}`);
   }
   problems.throwIfAny();
@@ -63,10 +66,18 @@ async function runSelected(command: Command, argv: readonly string[], run: Run):
   const { program, host, terminal, masker, invocation } = run;
   const problems = new Problems(`${program.name} ${command.name} --help`, flagNames(program));
   const hide = (secret: string): void => masker.hide(secret);
-  const { isHelpWanted, values } = await parseCommandLine(command, argv, { invocation, problems, hide });
+  const { isHelpWanted, values } = await parseCommandLine(command, argv, {
+    invocation,
+    problems,
+    hide,
+    habits: await program.habits?.(),
+  });
   if (isHelpWanted) {
-    terminal.write("stdout", commandHelp(program, command, Math.min(terminal.stdoutColumns ?? helpWidth, helpWidth)));
-    host.exitCode = 0;
+    terminal.write("stdout", commandHelp(program, command, Math.min(terminal.columns("stdout"), pageWidth)));
+    await terminal.flush();
+    const { stdoutFailure } = terminal;
+    if (stdoutFailure !== undefined) terminal.write("stderr", `${lossText(stdoutFailure)}\n`);
+    host.exitCode = stdoutFailure === undefined ? 0 : 1;
     return;
   }
   const { output, verbose } = values;
@@ -144,6 +155,7 @@ function tell(report: ErrorReport, session: Session, { terminal, masker }: Pick<
   const shown = (text: string): string => shownText(text, (given) => masker.text(given));
   session.log.write(shown(`${report.text}\n${report.stack}`));
   const { red, bold } = session.colours;
-  terminal.screen.write(`${shown(report.text).replace(/^Error:/, (word) => bold(red(word)))}\n`);
+  const lines = wrap(shown(report.text), terminal.columns("stderr"), 2).join("\n");
+  terminal.screen.write(`${lines.replace(/^Error:/, (word) => bold(red(word)))}\n`);
   if (session.context.verbosity >= 2) terminal.write("stderr", `${shown(report.stack)}\n`);
 }

@@ -1,22 +1,24 @@
 import type { Program, ProcessLike } from "./command.ts";
 import { completeWord } from "./completion-command.ts";
+import { withoutHabits } from "./habits.ts";
 import { programHelp } from "./help/help.ts";
-import { helpWidth } from "./help/prepared-help.ts";
+import { pageWidth } from "./help/prepared-help-name.ts";
+import { version } from "../version.ts";
 
 /** What runs a program's words needs of the process. `print` writes text and a newline, without touching the process's streams. */
 interface Host {
   readonly host: ProcessLike;
-  readonly print: (text: string) => void;
+  readonly print: (text: string) => Promise<void>;
 }
 
 /** Runs what these words of the command line ask for. */
-export async function runWords(program: Program, argv: readonly string[], { host, print }: Host): Promise<void> {
+export async function runWords(program: Program, typed: readonly string[], { host, print }: Host): Promise<void> {
+  if (typed[0] === completeWord) return await answerShell(program, typed.slice(1), { host, print });
+  const argv = typed.length === 0 ? ["--help"] : await withoutHabits(program, typed);
   const [first] = argv;
-  if (first === undefined || first === "--help" || first === "-h") {
-    return print(programHelp(program, widthFor(host)).trimEnd());
-  }
+  if (first === "--help" || first === "-h") return print(programHelp(program, widthFor(host)).trimEnd());
+  if (first === "--version" && argv.length === 1) return print(version);
   if (first === "--licenses") return print((await program.licenses()).trimEnd());
-  if (first === completeWord) return await answerShell(program, argv.slice(1), { host, print });
   const { runCommandLine } = await import("./run-command-line.ts");
   await runCommandLine(program, argv, host);
 }
@@ -24,8 +26,8 @@ export async function runWords(program: Program, argv: readonly string[], { host
 /** Answers a key press in a shell, so a user is waiting. */
 async function answerShell(program: Program, argv: readonly string[], { host, print }: Host): Promise<void> {
   const { completionOffer } = await import("./completion.ts");
-  const { lines, command } = completionOffer(program, argv);
-  print(lines.join("\n"));
+  const { lines, command } = completionOffer(program, argv, await program.habits?.());
+  await print(lines.join("\n"));
   if (command === undefined) return;
   const { runCommandLine } = await import("./run-command-line.ts");
   await runCommandLine(program, command, host);
@@ -33,5 +35,5 @@ async function answerShell(program: Program, argv: readonly string[], { host, pr
 
 function widthFor(host: ProcessLike): number {
   const columns = Number(host.env["COLUMNS"] ?? "");
-  return columns >= 40 ? Math.min(columns, helpWidth) : helpWidth;
+  return columns >= 40 ? Math.min(columns, pageWidth) : pageWidth;
 }

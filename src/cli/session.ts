@@ -51,10 +51,12 @@ export async function openSession(parts: SessionParts): Promise<Session> {
     },
     onCrash: () => progress.note("Internal error: cleaning up (interrupt to stop at once)"),
   });
-  const isColourful = parts.terminal.isTerminal("stderr") && isColoured(parts.invocation.environment);
-  const colours = isColourful ? await loadColours() : noColours;
+  const areWanted = isColoured(parts.invocation.environment);
+  const coloursOf = async (stream: "stdout" | "stderr"): Promise<Colours> =>
+    areWanted && parts.terminal.isTerminal(stream) ? loadColours() : noColours;
+  const colours = await coloursOf("stderr");
   const progress: TerminalProgress = openProgress(parts, { log, interrupts, colours });
-  const output = openOutput(parts, progress);
+  const output = openOutput(parts, progress, { stdout: await coloursOf("stdout"), stderr: colours });
   const failureExitCode: Session["failureExitCode"] = { current: undefined };
   const context: Context = {
     ...parts.invocation,
@@ -66,12 +68,14 @@ export async function openSession(parts: SessionParts): Promise<Session> {
     progress,
     output,
     stdin: openStdin(parts, progress, interrupts),
+    columns: parts.terminal.columns("stdout"),
     isTerminal: {
       stdin: parts.terminal.isTerminal("stdin"),
       stdout: parts.terminal.isTerminal("stdout"),
       stderr: parts.terminal.isTerminal("stderr"),
     },
     verbosity: parts.verbosity,
+    logPath: () => log.path,
     dropVariables: (isNeeded) => {
       for (const name of Object.keys(parts.host.env)) if (!isNeeded(name)) delete parts.host.env[name];
     },
@@ -100,9 +104,18 @@ function openProgress(
   });
 }
 
-function openOutput({ format, masker, terminal }: SessionParts, progress: TerminalProgress): OutputWriter {
+function openOutput(
+  { format, masker, terminal }: SessionParts,
+  progress: TerminalProgress,
+  colours: Readonly<Record<"stdout" | "stderr", Colours>>,
+): OutputWriter {
   return new OutputWriter({
     format,
+    colours,
+    paint: (stream, text) => {
+      progress.settle();
+      return terminal.paint(stream, text);
+    },
     mask: (text) => masker.text(text),
     write: (text) => {
       progress.settle();

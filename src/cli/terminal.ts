@@ -6,12 +6,16 @@ import { plainLine, printable } from "../system/printable.ts";
 import { minimalEnvironment } from "../system/processes/run-program.ts";
 import type { Environment } from "../system/runtime.ts";
 import type { Answers, ProcessLike } from "./command.ts";
+import { pageWidth } from "./help/prepared-help-name.ts";
 import type { Screen } from "./terminal/live-area.ts";
 
 type StreamName = "stdin" | "stdout" | "stderr";
 
 /** A reader that closed the stream (`| head -1`, a closed window) wants no more output. That is not a failure. */
 const quietCodes = new Set(["EPIPE", "EIO", "ECONNRESET", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END"]);
+
+/** Of texts on their way to a slow reader. */
+const mostPending = 100;
 
 /**
  * The process's streams. All output goes through `write`, which makes it printable, except what `screen` draws and paints. Neither throws. `flush`
@@ -36,10 +40,11 @@ export class Terminal {
   /** The screen on which progress is drawn. */
   get screen(): Screen {
     const { stderr } = this.#host;
+    const columns = (): number => this.columns("stderr");
     const write = (text: string): void => this.#write("stderr", text);
     return {
       get columns() {
-        return told(stderr.columns) ?? 80;
+        return columns();
       },
       get rows() {
         return told(stderr.rows) ?? 24;
@@ -48,12 +53,23 @@ export class Terminal {
     };
   }
 
-  get stdoutColumns(): number | undefined {
-    return this.isTerminal("stdout") ? told(this.#host.stdout.columns) : undefined;
+  /** The width for text: the terminal's, or COLUMNS where there is none, or that of a page. */
+  columns(name: "stdout" | "stderr"): number {
+    const wanted = Number(this.#host.env["COLUMNS"] ?? "");
+    const otherwise = wanted >= 40 ? wanted : pageWidth;
+    // Merely touching stdout costs milliseconds.
+    const isKnown = name === "stderr" || this.isTerminal(name);
+    return (isKnown ? told(this.#host[name].columns) : undefined) ?? otherwise;
   }
 
   write(name: "stdout" | "stderr", text: string): void {
     this.#write(name, printable(text));
+  }
+
+  /** Writes a text that is printable, except for colours. Returns a promise if much is waiting for the reader. */
+  paint(name: "stdout" | "stderr", text: string): void | Promise<void> {
+    this.#write(name, text);
+    return this.#pending.size > mostPending ? this.flush() : undefined;
   }
 
   #write(name: "stdout" | "stderr", text: string): void {

@@ -28,13 +28,13 @@ const readLimitMs = 60_000;
  * Opens connections to the nodes of a cluster that another process may have created. They deliver and show nothing that a node says before the
  * cluster's secrets have been read from the first master and hidden, so every command that shows or saves text from a node masks them. A command
  * whose output is hidden runs meanwhile. If the first master can't be reached, the other nodes wait for it only once; the secrets are read as soon
- * as it can be connected to. If it names too many, no text of any node is delivered, so that a flood can't uncover what it hides.
+ * as it can be connected to. The caller may have opened some connections already, in `pool`. If it names too many, no text of any node is delivered, so that a flood can't uncover what it hides.
  */
 export function openMaskedConnections(
   cluster: ClusterRecord,
   runtime: Omit<Runtime, "environment">,
+  pool: ConnectionPool = openConnections(cluster.directory, runtime),
 ): MaskedConnections {
-  const pool = openConnections(cluster.directory, runtime);
   const firstMaster = cluster.nodes.find((node) => node.role === "master" && node.index === 0);
   const state: { first?: Promise<void>; isKnown: boolean; problem?: string; refusal?: TooManySecrets } = {
     isKnown: false,
@@ -42,14 +42,16 @@ export function openMaskedConnections(
 
   const read = async (master: Destination, signal: AbortSignal): Promise<void> => {
     const connection = await pool.connect(master, signal);
-    const { values, areComplete } = await readClusterSecrets(connection, signal);
-    for (const value of values) runtime.progress.hide(value);
-    state.isKnown = areComplete;
+    state.isKnown = await hideSecrets(connection, runtime, signal);
     delete state.problem;
   };
   const readFirst = async (): Promise<void> => {
     if (firstMaster === undefined || firstMaster.state === "ended" || firstMaster.ssh.host === "") {
       state.problem = "the cluster has no first master";
+      return;
+    }
+    if (firstMaster.state === "stopped" || firstMaster.state === "paused") {
+      state.problem = `the cluster's first master is ${firstMaster.state}`;
       return;
     }
     try {
@@ -87,6 +89,17 @@ export function openMaskedConnections(
     refusal: () => state.refusal,
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };
+}
+
+/** Hides what the first master says is secret. Returns whether that is complete. Throws `TooManySecrets`, and as the connection does. */
+export async function hideSecrets(
+  firstMaster: Connection,
+  { progress }: Pick<Runtime, "progress">,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { values, areComplete } = await readClusterSecrets(firstMaster, signal);
+  for (const value of values) progress.hide(value);
+  return areComplete;
 }
 
 /** Like `connection`, but delivers and shows no text from the node before `masked` resolves. */

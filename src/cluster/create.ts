@@ -1,6 +1,6 @@
 /**
- * A creation from beginning to end: its steps, their order, and what runs side by side. `createCluster` is the list, `installOn` the part of
- * it that runs on the machines, and `undoCreation` what follows if a step fails. The order is stated nowhere else.
+ * A creation from beginning to end: its steps, their order, and what runs side by side. `createOpenCluster` is the list, `installOn` the part of
+ * it that runs on the machines, and `undoCreation` what follows if a step fails, or after the use. The order is stated nowhere else.
  */
 import type { Creation } from "../backend/contract.ts";
 import { rm } from "node:fs/promises";
@@ -20,12 +20,13 @@ import {
   serve,
   startInstallation,
 } from "../platform/install/steps.ts";
+import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
 import { creationFiles, endCreation } from "../store/creation-folder.ts";
 import { retry } from "../system/retry.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { type Task, type TaskGroup, withTasks } from "../system/concurrency.ts";
-import { timeLimit, whileWaitingFor } from "../system/time-limit.ts";
+import { orAborted, timeLimit, whileWaitingFor } from "../system/time-limit.ts";
 import { ruleOf, waits } from "../system/waits.ts";
 import { openConnections } from "./connections.ts";
 import { type CreateRequest, creationTooSlow } from "./create/create-request.ts";
@@ -35,23 +36,52 @@ import { type CreationPlace, planMachines } from "./create/plan-machines.ts";
 import { StartingMachines } from "./create/starting-machines.ts";
 import { saveFailureLogs } from "./logs.ts";
 
+/** A new cluster, and the connections to its nodes. */
+export interface OpenCluster extends AsyncDisposable {
+  readonly cluster: ClusterRecord;
+  readonly connections: ConnectionPool;
+}
+
+/** Like createOpenCluster, but closes the connections. */
+export async function createCluster<Options>(
+  request: CreateRequest<Options>,
+  place: CreationPlace<Options>,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<ClusterRecord> {
+  await using created = await createOpenCluster(request, place, runtime, signal);
+  return created.cluster;
+}
+
 /**
  * Creates a cluster's machines and starts the installation on them. After a failure or an abort only logs in the cluster's folder remain, unless
- * `keepOnFailure` is set. Throws the errors of the backend and the installation, `deadline-passed`, and the signal's reason.
+ * `keepOnFailure` is set; after the request's `use` of the cluster, nothing. Throws the errors of the backend and the installation,
+ * `deadline-passed`, the signal's reason, and what the use throws.
  */
-export async function createCluster<Options>(
+export async function createOpenCluster<Options>(
   request: CreateRequest<Options>,
   { backend, install }: CreationPlace<Options>,
   runtime: Runtime,
   signal: AbortSignal,
-): Promise<ClusterRecord> {
-  const { clusterId, deadlineMs, keepOnFailure } = request;
+): Promise<OpenCluster> {
+  const { clusterId, deadlineMs, keepOnFailure, use } = request;
   const folder = await lockFolder(backend, request, runtime);
   const { directory } = folder;
-  await using connections = openConnections(directory, runtime);
+  const connections = openConnections(directory, runtime);
+  const close = async (): Promise<void> => connections[Symbol.asyncDispose]();
+  // Node 20 has no AsyncDisposableStack.
+  const returned = { value: false };
+  await using _closing = { [Symbol.asyncDispose]: async () => (returned.value ? undefined : close()) };
   using limit = timeLimit(deadlineMs - runtime.clock.now(), creationTooSlow(clusterId));
   const inTime = AbortSignal.any([signal, limit.signal]);
-  const begun: { creation?: Creation } = {};
+  const begun: { creation?: Creation; use?: Promise<void> } = {};
+  const where = { connections, directory: request.logsFolder ?? directory };
+  const creationToUndo = (): FailedCreation => ({
+    creation: begun.creation,
+    directory,
+    keepOnFailure,
+    saveLogs: async (cluster, logsSignal) => saveFailureLogs(backend, { cluster, ...where }, runtime, logsSignal),
+  });
   using _remains = request.onAbandon(() => begun.creation?.remains()?.left ?? "Nothing has been created.");
   try {
     const creation = await planMachines(request, { backend, install }, inTime);
@@ -62,33 +92,50 @@ export async function createCluster<Options>(
     const logIn = await firstLogin({ directory, connections, creation, deadlineMs }, runtime);
     const launchAndInstall = async (): Promise<ClusterRecord> => {
       const machines = new StartingMachines({ creation, publicKey: folder.publicKey, logIn }, runtime);
-      const work = install
-        ? installOn(machines, openInstallation(install, backend.nodes, { ...runtime, connections }), inTime)
-        : bringUp(
-            machines,
-            async (inner) => request.readFacts?.({ cluster: machines.cluster, connections }, inner),
-            inTime,
-          );
-      return work.catch(async (error: unknown) => {
-        throw await causeOf(error, { creation, machines }, inTime);
-      });
+      return startOn(machines, { request, place: { backend, install }, connections, creation }, runtime, inTime);
     };
     const cluster = await launchAndInstall().catch(async (failure: unknown) => {
       if (inTime.aborted || (await creation.recover?.(failure, inTime)) !== true) throw failure;
       return launchAndInstall();
     });
-    await endCreation(directory, "finished");
-    return cluster;
+    await endCreation(directory, use === undefined ? "finished" : "in-use");
+    if (use !== undefined) {
+      begun.use = use(cluster);
+      await orAborted(begun.use, signal);
+      await undoCreation(creationToUndo(), "used", runtime);
+    }
+    returned.value = true;
+    return { cluster, connections, [Symbol.asyncDispose]: close };
   } catch (error) {
-    const failed: FailedCreation = {
-      creation: begun.creation,
-      directory,
-      keepOnFailure,
-      saveLogs: async (cluster, logsSignal) =>
-        saveFailureLogs(backend, { cluster, connections, directory }, runtime, logsSignal),
-    };
-    await undoCreation(failed, { error, isInterrupted: signal.aborted }, runtime);
+    await undoCreation(creationToUndo(), { error, isInterrupted: signal.aborted }, runtime);
+    // Machines that end need not wait for a command that was interrupted, but it ends no later than this function.
+    await Promise.allSettled([begun.use]);
     throw error;
+  }
+}
+
+interface Start<Options> {
+  readonly request: CreateRequest<Options>;
+  readonly place: CreationPlace<Options>;
+  readonly connections: ConnectionPool;
+  readonly creation: Creation;
+}
+
+/** Launches the machines, and starts the installation if there is one. */
+async function startOn<Options>(
+  machines: StartingMachines,
+  { request, place: { backend, install }, connections, creation }: Start<Options>,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<ClusterRecord> {
+  const readFacts = async (inner: AbortSignal) =>
+    request.readFacts?.({ cluster: machines.cluster, connections }, inner);
+  try {
+    return install
+      ? await installOn(machines, openInstallation(install, backend.nodes, { ...runtime, connections }), signal)
+      : await bringUp(machines, readFacts, signal);
+  } catch (error) {
+    throw await causeOf(error, { creation, machines }, signal);
   }
 }
 
@@ -209,23 +256,23 @@ export interface FailedCreation {
   readonly saveLogs: (cluster: ClusterRecord, signal: AbortSignal) => Promise<void>;
 }
 
+/** Why a creation is undone: something has failed, or the cluster has served its purpose. */
+export type UndoReason = { readonly error: unknown; readonly isInterrupted: boolean } | "used";
+
 /**
  * Removes what a creation has made, with time limits of its own, because those of the creation are over. After a failure it saves the logs first.
  * After an interruption it tells the machines to end first, because the user may kill the program seconds later. Never throws: it reports what is
  * left and keeps the folder as it is, so that the next creation of this id on this machine removes the rest.
  */
-export async function undoCreation(
-  failed: FailedCreation,
-  { error, isInterrupted }: { readonly error: unknown; readonly isInterrupted: boolean },
-  runtime: Runtime,
-): Promise<void> {
+export async function undoCreation(failed: FailedCreation, reason: UndoReason, runtime: Runtime): Promise<void> {
   const { creation, directory } = failed;
   // Somebody may have run a command on a node meanwhile.
   await closeMasterConnections(directory, runtime.environment);
   if (creation?.remains() === undefined) return await forget(directory, "everything");
   const work = { ...failed, creation };
-  // If the id belongs to somebody else's cluster, nothing of this creation is worth saving or inspecting.
-  const isWorthless = hasErrorId(error, "cluster-exists");
+  // Nothing is worth saving or inspecting after a use, or of what was made for an id that is taken.
+  const isWorthless = reason === "used" || hasErrorId(reason.error, "cluster-exists");
+  const isInterrupted = reason !== "used" && reason.isInterrupted;
   if (failed.keepOnFailure && !isWorthless) return await keep(work, runtime);
   using step = runtime.progress.start("Remove what was created");
   try {

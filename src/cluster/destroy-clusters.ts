@@ -1,10 +1,11 @@
+import { rm } from "node:fs/promises";
 import type { Backend } from "../backend/contract.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import { findCluster } from "./find-cluster.ts";
 import type { ClusterName, ClusterRecord } from "../model/cluster-record.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
-import { endCreation } from "../store/creation-folder.ts";
+import { creationFiles, endCreation, isOwnFolder } from "../store/creation-folder.ts";
 
 const atOnce = 4;
 
@@ -53,7 +54,7 @@ async function destroyOne(
   step.done();
 }
 
-/** Removes a cluster, ends connections to it, and records in its folder on this machine that it is gone. Safe to repeat. */
+/** Removes a cluster with its key, ends connections to it, and records in its folder on this machine that it is gone. Safe to repeat. */
 export async function removeCluster(
   backend: Pick<Backend<never>, "remove">,
   cluster: ClusterName,
@@ -63,4 +64,6 @@ export async function removeCluster(
   await closeMasterConnections(cluster.directory, environment);
   await backend.remove(cluster, signal);
   await endCreation(cluster.directory, "removed");
+  // The key opens nothing any more.
+  if (await isOwnFolder(cluster.directory)) await rm(creationFiles(cluster.directory).privateKey, { force: true });
 }

@@ -1,3 +1,4 @@
+import { numbered } from "../system/amounts.ts";
 import { constants, mkdir, rename, stat } from "node:fs/promises";
 import { basename, dirname, join, posix, resolve } from "node:path";
 import { ClusterError, messageOf, quoted } from "../errors.ts";
@@ -150,7 +151,7 @@ export async function fetchFiles(
     using step = progress.start("Fetch", request.remote);
     try {
       const { files, bytes } = await fetchFile(request, await open(signal), signal);
-      step.done(`${files} ${files === 1 ? "file" : "files"}, ${bytes} bytes`);
+      step.done(`${numbered(files, "file")}, ${numbered(bytes, "byte")}`);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;

@@ -1,7 +1,7 @@
 import { isIPv4 } from "node:net";
 import type { Backend, BackendPlace, OtherPlaces } from "../backend/contract.ts";
 import { ClusterError } from "../errors.ts";
-import { type ClusterRecord, type NodeRecord, nodeReference, roles } from "../model/cluster-record.ts";
+import { type ClusterRecord, type NodeRecord, nodeGroups, nodeReference, roles } from "../model/cluster-record.ts";
 import { outside } from "../outside-text.ts";
 import { assertOwnFolder } from "../store/creation-folder.ts";
 
@@ -55,22 +55,72 @@ export function nodeReferenceProblem(text: string, machineId: RegExp): string | 
   return `"${text}" is not a node: use an IPv4 address, a machine id, or a name such as master_0, agent_0 or public_agent_0`;
 }
 
+/** The same for a text that may name a group of nodes, such as `agents`. */
+export const nodeSelectorProblem = (text: string, machineId: RegExp): string | undefined =>
+  Object.hasOwn(nodeGroups, text) ? undefined : nodeReferenceProblem(text, machineId);
+
+/**
+ * Finds the nodes with these names: groups (`all`, `masters`, `agents`, `public_agents`) or what `findNode` accepts. Each node occurs once, in the
+ * record's order. Nodes that do not run, and have no address, are among them; those that have ended are not. Throws `node-not-found`, also for an empty group.
+ */
+export function findNodes(cluster: ClusterRecord, selectors: readonly string[]): readonly NodeRecord[] {
+  const found = new Set(selectors.flatMap((selector) => nodesNamed(cluster, selector)));
+  return cluster.nodes.filter((node) => found.has(node));
+}
+
+/** The groups that have nodes, and the nodes' names. */
+export function nodeNamesOf({ nodes }: ClusterRecord): readonly string[] {
+  const standing = nodes.filter((node) => node.state !== "ended");
+  const groups = Object.entries(nodeGroups).filter(([, role]) =>
+    standing.some((node) => node.role === (role ?? node.role)),
+  );
+  return [...groups.map(([name]) => name), ...standing.map(nodeReference)];
+}
+
+function nodesNamed(cluster: ClusterRecord, selector: string): readonly NodeRecord[] {
+  if (!Object.hasOwn(nodeGroups, selector)) return [existingNode(cluster, selector)];
+  const role = nodeGroups[selector];
+  const members = cluster.nodes.filter((node) => node.state !== "ended" && node.role === (role ?? node.role));
+  if (members.length === 0) throw nodeNotFound(cluster, selector, `no node in the group "${selector}"`);
+  return members;
+}
+
 /**
  * Finds a node by public address, private address, machine id or `<role>_<number>`. Throws `node-not-found`, also if the node has no address at which
  * it could be reached: `ssh` would take its name for a host's.
  */
 export function findNode(cluster: ClusterRecord, reference: string): NodeRecord {
+  const node = existingNode(cluster, reference);
+  assertRuns(cluster, node);
+  if (node.ssh.host !== "") return node;
+  throw new ClusterError("node-not-found", `Node "${reference}" of cluster "${cluster.id}" has no address.`, {
+    hint: "The node is still starting, or has lost its network. Run the inspect command to see the nodes' addresses.",
+    facts: { cluster: cluster.id, node: reference },
+  });
+}
+
+/** Throws `node-stopped`. */
+export function assertRuns(cluster: ClusterRecord, node: NodeRecord): void {
+  if (node.state !== "stopped" && node.state !== "paused") return;
+  const name = nodeReference(node);
+  const why = node.stateReason === undefined ? "" : ` (${outside(node.stateReason)})`;
+  const command = `node ${node.state === "stopped" ? "start" : "resume"} ${name}`;
+  throw new ClusterError("node-stopped", `${name} of cluster "${cluster.id}" is ${node.state}${why}.`, {
+    hint: `Let it run again: ${command}`,
+    facts: { cluster: cluster.id, node: name, state: node.state },
+  });
+}
+
+function existingNode(cluster: ClusterRecord, reference: string): NodeRecord {
   const node = cluster.nodes.find((candidate) => namesOf(candidate).includes(reference));
-  if (node !== undefined && node.state !== "ended" && node.ssh.host !== "") return node;
-  if (node !== undefined && node.state !== "ended") {
-    throw new ClusterError("node-not-found", `Node "${reference}" of cluster "${cluster.id}" has no address.`, {
-      hint: "The node is still starting, or has lost its network. Run the inspect command to see the nodes' addresses.",
-      facts: { cluster: cluster.id, node: reference },
-    });
-  }
-  const existing = cluster.nodes.filter((candidate) => candidate.state !== "ended").map(nodeReference);
+  if (node !== undefined && node.state !== "ended") return node;
   const why = node?.stateReason === undefined ? "" : ` (it has terminated: ${outside(node.stateReason)})`;
-  throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no node "${reference}"${why}.`, {
+  throw nodeNotFound(cluster, reference, `no node "${reference}"${why}`);
+}
+
+function nodeNotFound(cluster: ClusterRecord, reference: string, lacks: string): ClusterError {
+  const existing = cluster.nodes.filter((candidate) => candidate.state !== "ended").map(nodeReference);
+  return new ClusterError("node-not-found", `Cluster "${cluster.id}" has ${lacks}.`, {
     hint: existing.length === 0 ? "The cluster has no nodes." : `The cluster's nodes are ${existing.join(", ")}.`,
     facts: { cluster: cluster.id, node: reference, nodes: existing },
   });

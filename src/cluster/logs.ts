@@ -1,14 +1,17 @@
+import { numbered } from "../system/amounts.ts";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend, NamedText } from "../backend/contract.ts";
 import { ClusterError, messageOf } from "../errors.ts";
-import type { ClusterRecord } from "../model/cluster-record.ts";
+import { type ClusterRecord, nodeReference } from "../model/cluster-record.ts";
+import { TooManySecrets } from "../platform/cluster-secrets.ts";
 import { collectNodeLogs, noLogsSuffix } from "../platform/node-logs.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { writePrivateFileIn } from "../system/files/private-file.ts";
 import { maskedPrintable, outsideLine } from "../system/printable.ts";
 import type { Progress, Runtime } from "../system/runtime.ts";
-import { openMaskedConnections } from "./connections.ts";
+import { watchdog } from "../system/time-limit.ts";
+import { hideSecrets, openMaskedConnections } from "./connections.ts";
 
 export interface LogsRequest {
   readonly cluster: ClusterRecord;
@@ -36,7 +39,7 @@ export async function saveLogs(
   const { clock, progress } = runtime;
   const stamp = new Date(clock.now()).toISOString().replace(/[:.]/g, "-");
   const folder = chosen ?? join(cluster.directory, `logs-${stamp}`);
-  await makeFolder(folder);
+  await makeLogsFolder(folder);
   using step = progress.start("Collect logs");
   await using connections = openMaskedConnections(cluster, runtime);
   const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal);
@@ -44,16 +47,19 @@ export async function saveLogs(
   const refusal = connections.refusal();
   if (refusal !== undefined) throw refusal;
   const files = await saveTexts(folder, texts, progress);
-  step.done(`${files.length} files`);
+  step.done(numbered(files.length, "file"));
   for (const line of silentNodes(texts)) progress.warn(line);
-  const problem = connections.problem();
-  if (problem !== undefined && texts.some(({ name }) => !name.endsWith(noLogsSuffix)))
-    progress.warn(`these logs may show secrets: cannot read from the first master what to mask (${problem})`);
+  warnOfSecrets(connections.problem(), texts, progress);
   return { folder, files };
 }
 
+function warnOfSecrets(problem: string | undefined, texts: readonly NamedText[], progress: Progress): void {
+  if (problem !== undefined && texts.some(({ name }) => !name.endsWith(noLogsSuffix)))
+    progress.warn(`these logs may show secrets: cannot read from the first master what to mask (${problem})`);
+}
+
 /** An existing folder keeps its mode, because it may be a shared one such as /tmp. The files are readable by this user alone in any case. */
-async function makeFolder(folder: string): Promise<void> {
+export async function makeLogsFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
@@ -117,10 +123,36 @@ export async function saveFailureLogs(
   signal: AbortSignal,
 ): Promise<void> {
   using step = progress.start("Save failure logs");
-  const texts = await collectLogs(backend, { cluster, connections, limitMs: failureLimitMs }, signal);
+  using limit = watchdog(failureLimitMs, signal);
+  const [texts, problem] = await Promise.all([
+    collectLogs(backend, { cluster, connections, limitMs: failureLimitMs }, signal),
+    tryToHideSecrets({ cluster, connections }, progress, limit.signal),
+  ]);
+  if (problem instanceof TooManySecrets) return progress.warn(`the nodes' logs were not saved: ${messageOf(problem)}`);
   const files = await saveTexts(directory, texts, progress);
   step.done();
   if (files.length > 0) progress.note(`The nodes' logs are in ${directory}`);
+  const isInstalling = texts.some(({ name }) => installationLog.test(name));
+  if (problem !== undefined && isInstalling) warnOfSecrets(messageOf(problem), texts, progress);
+}
+
+/** Before there is such a log, no platform has made secrets that a log could show. */
+const installationLog = /\.(?:install|genconf)\.log$/;
+
+/** Resolves with the failure. Before the installation, the cluster has no secrets of its own, and perhaps no first master. */
+async function tryToHideSecrets(
+  { cluster, connections }: Pick<FailureLogsRequest, "cluster" | "connections">,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const master = cluster.nodes.find((node) => nodeReference(node) === "master_0" && node.ssh.host !== "");
+  if (master === undefined) return undefined;
+  try {
+    await hideSecrets(await connections.connect(master, signal), { progress }, signal);
+    return undefined;
+  } catch (error) {
+    return error;
+  }
 }
 
 /** A node's reference and the kind of text. No file that the program keeps in a cluster's folder matches it. */

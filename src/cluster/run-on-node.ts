@@ -23,7 +23,7 @@ import {
   withAdvice,
 } from "./connections.ts";
 import { type FetchRequest, type FetchSource, fetchFiles } from "./fetch.ts";
-import { findNode } from "./find-cluster.ts";
+import { assertRuns, findNode } from "./find-cluster.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
 export interface RunRequest {
@@ -173,7 +173,7 @@ interface SshConfiguration extends AsyncDisposable {
   readonly isInFolder: boolean;
 }
 
-function hideOwnValues({ login }: RunRequest, { progress }: Pick<Runtime, "progress">): void {
+export function hideOwnValues({ login }: Pick<RunRequest, "login">, { progress }: Pick<Runtime, "progress">): void {
   for (const value of [login.name, login.password]) if (value !== undefined) progress.hide(value);
 }
 
@@ -204,9 +204,14 @@ const greetingLimitMs = 15_000;
 
 type Candidates = readonly [NodeRecord, ...NodeRecord[]];
 
+/** Resolves with the first master that answers. Throws `node-not-found`, `connection-failed`. */
+export const firstMaster = async (cluster: ClusterRecord, signal: AbortSignal): Promise<NodeRecord> =>
+  firstToAnswer(runningMasters(cluster), greetingLimitMs, signal);
+
 function runningMasters(cluster: ClusterRecord): Candidates {
   const [first, ...others] = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");
   if (first !== undefined) return [first, ...others];
+  for (const node of cluster.nodes) if (node.role === "master") assertRuns(cluster, node);
   throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no running master.`, {
     hint: "Run the inspect command to see its nodes, and choose one with `node`.",
     facts: { cluster: cluster.id },
@@ -214,7 +219,11 @@ function runningMasters(cluster: ClusterRecord): Candidates {
 }
 
 /** The node itself determines which layout it has, which saves a round trip. If it has none yet, the session reports which folder is missing. */
-function sessionScript(cluster: ClusterRecord, target: NodeRecord, request: RunRequest): SessionScript {
+export function sessionScript(
+  cluster: ClusterRecord,
+  target: NodeRecord,
+  request: Omit<RunRequest, "node" | "isTerminal">,
+): SessionScript {
   const settingsFor = (layout: Layout, folder: string | undefined): SessionSettings => {
     const whenExists = folder;
     const { login, variables } = request;

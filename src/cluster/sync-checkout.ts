@@ -1,3 +1,4 @@
+import { numbered } from "../system/amounts.ts";
 import { ClusterError } from "../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
 import { type SyncReport, syncCheckoutToNode } from "../platform/checkout/checkout-sync.ts";
@@ -46,7 +47,7 @@ export async function syncCheckout(
       { connection, reference, layouts, variant: cluster.variant, checksum, sumOf },
       signal,
     );
-    step.done(`${report.sentFiles} of ${report.files} files sent`);
+    step.done(`${report.sentFiles} of ${numbered(report.files, "file")} sent`);
     return { node: reference, ...report };
   };
   return await mapConcurrently(masters, masters.length, sync, signal);

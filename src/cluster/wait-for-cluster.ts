@@ -1,12 +1,14 @@
 import type { Backend } from "../backend/contract.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord, Variant } from "../model/cluster-record.ts";
+import type { ReadinessRequest } from "../platform/readiness/readiness.ts";
 import { type Configuration, superuserOf } from "../platform/configuration/configuration.ts";
 import { keepLastRecord } from "../store/last-record.ts";
 import { type Checked, problem } from "../system/checked.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { timeLimit } from "../system/time-limit.ts";
 import { assertKeyIsHere, openMaskedConnections } from "./connections.ts";
+import type { OpenCluster } from "./create.ts";
 import { findCluster } from "./find-cluster.ts";
 
 export interface WaitRequest {
@@ -16,6 +18,9 @@ export interface WaitRequest {
   readonly skipHttpChecks: boolean;
   /** Clock time at which the wait gives up (`deadline-passed`). */
   readonly deadlineMs: number;
+  /** The cluster, if it has just been created: then nobody has to look for it, or log in. */
+  readonly created?: OpenCluster;
+  readonly onAnswers?: ReadinessRequest["onAnswers"];
 }
 
 /** Resolves when the platform is ready on every node; platform/readiness/readiness.ts says what that means and how it fails. */
@@ -26,10 +31,12 @@ export async function waitForCluster(
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
   using limit = timeLimit(request.deadlineMs - runtime.clock.now(), waitTooSlow(request.clusterId));
-  const cluster = await findCluster(backend, request.clusterId, AbortSignal.any([signal, limit.signal]));
+  const { created } = request;
+  const cluster =
+    created?.cluster ?? (await findCluster(backend, request.clusterId, AbortSignal.any([signal, limit.signal])));
   await assertKeyIsHere(cluster);
   const { waitUntilReady } = await import("../platform/readiness/readiness.ts");
-  await using connections = openMaskedConnections(cluster, runtime);
+  await using connections = openMaskedConnections(cluster, runtime, created?.connections);
   await waitUntilReady(
     {
       describe: async (inner) => findCluster(backend, request.clusterId, inner),
@@ -40,6 +47,7 @@ export async function waitForCluster(
       deadlineMs: request.deadlineMs,
       clock: runtime.clock,
       progress: runtime.progress,
+      ...(request.onAnswers && { onAnswers: request.onAnswers }),
     },
     signal,
   );

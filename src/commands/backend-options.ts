@@ -1,6 +1,6 @@
 import type { BackendKind } from "../backend/contract.ts";
 import { namingFlags } from "../cli/options/problems.ts";
-import { option, type Invocation, type Option, type Options } from "../cli/options/option.ts";
+import { flag, option, type Invocation, type Option, type Options } from "../cli/options/option.ts";
 import type { BackendOption } from "../model/option-schema.ts";
 
 /** The program of a backend. */
@@ -25,6 +25,7 @@ function optionsWhere({ options }: BackendKind, isWanted: (each: BackendOption) 
 }
 
 function commandLineOption(name: string, declared: BackendOption): Option {
+  if (declared.isFlag === true) return flag({ flag: flagOf(name, declared), summary: declared.summary });
   const { read, choices, completes, isPlace: _, ...traits } = declared;
   const readPath = async (given: string, { cwd }: Invocation): Promise<unknown> => read(await absolute(given, cwd));
   const type = completes === undefined ? { parse: read } : { parse: readPath, completes };
@@ -39,5 +40,5 @@ async function absolute(given: string, cwd: string): Promise<string> {
 }
 
 /** `imageSha256` is `--image-sha256`, unless the option has another flag. */
-const flagOf = (name: string, { flag }: BackendOption): `--${string}` =>
-  flag ?? `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+const flagOf = (name: string, { flag: own }: BackendOption): `--${string}` =>
+  own ?? `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

@@ -1,4 +1,5 @@
-import { plainLine } from "../system/printable.ts";
+import { table } from "../cli/layout.ts";
+import { durationText } from "../system/amounts.ts";
 import { nodeReference, roles, type ClusterRecord, type NodeRecord, type Role } from "../model/cluster-record.ts";
 
 /** A cluster in the JSON output of `inspect`, `list` and `create`. Times are RFC 3339 texts; costs are US dollars. */
@@ -66,27 +67,40 @@ export function nodeView(node: NodeRecord): NodeView {
   };
 }
 
-/** `1 agent`, `2 agents`. */
-export const numbered = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
-
-/** `1 h 58 min`, `12 min`, `40 s`. */
-export function durationText(seconds: number): string {
-  if (seconds < 60) return `${Math.round(seconds)} s`;
-  const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+interface Listing {
+  readonly isOfAllPlaces: boolean;
+  readonly hasLifetime: boolean;
+  readonly columns: number;
 }
 
-/** Columns are as wide as their widest cell, with two spaces between them and no trailing spaces. A cell can't start a new line. */
-export function tableText(cells: readonly (readonly string[])[]): string {
-  const rows = cells.map((row) => row.map((cell) => plainLine(cell)));
-  const widths: number[] = [];
-  for (const row of rows) row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)));
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
+/** One row for each cluster. */
+export function listText(views: readonly ClusterView[], { isOfAllPlaces, hasLifetime, columns }: Listing): string {
+  if (views.length === 0) return "";
+  const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS"];
+  const timeHead = hasLifetime ? ["TIME LEFT", "COST AT MOST"] : ["AGE"];
+  const regionOf = (view: ClusterView): readonly string[] => (isOfAllPlaces ? [view.region ?? "–"] : []);
+  const rows = [
+    [...(isOfAllPlaces ? ["REGION"] : []), ...head, ...timeHead],
+    ...views.map((view) => [...regionOf(view), ...row(view), ...timeCells(view, hasLifetime)]),
+  ];
+  return table(rows, columns);
+}
+
+function row(view: ClusterView): string[] {
+  return [
+    view.id,
+    view.state,
+    view.variant,
+    String(view.counts.masters),
+    String(view.counts.agents),
+    String(view.counts.publicAgents),
+  ];
+}
+
+function timeCells(view: ClusterView, hasLifetime: boolean): string[] {
+  if (!hasLifetime) return [view.ageSeconds === undefined ? "–" : durationText(view.ageSeconds)];
+  return [
+    view.secondsLeft === undefined ? "–" : durationText(view.secondsLeft),
+    view.maximumCostDollars === undefined ? "–" : `$${view.maximumCostDollars.toFixed(2)}`,
+  ];
 }

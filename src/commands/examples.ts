@@ -7,7 +7,7 @@ export const examplesCommand = defineCommand({
   name: "examples",
   summary: "List example platforms, or write one to a folder",
   description:
-    "List this program's platforms, which install packages of Debian 12 or 13. With NAME and DIR, write one to a folder, to start from.",
+    "List the example platforms that this program contains. They need nodes with Debian 12 or 13. With NAME and DIR, write one to a folder, to start from.",
   positionals: {
     name: argument(choice(exampleNames), { name: "NAME", summary: "The example" }),
     folder: argument(directoryPath, {
@@ -23,14 +23,14 @@ export const examplesCommand = defineCommand({
   check: ({ name, folder }, problems) => {
     if (name !== undefined && folder === undefined) problems.add("DIR: required with NAME");
   },
-  run: async ({ name, folder }, { output }) => {
+  run: async ({ name, folder }, { output, columns }) => {
     const { listExamples, writeExample } = await import("../platform/examples/examples.ts");
     if (name !== undefined && folder !== undefined) {
       await writeExample(name, folder);
       return output.result({ text: folder, data: { name, folder } });
     }
-    const { tableText } = await import("./cluster-view.ts");
+    const { table } = await import("../cli/layout.ts");
     const { rows, examples } = await listExamples();
-    output.result({ text: tableText(rows), data: { examples } });
+    output.result({ text: table(rows, columns), data: { examples } });
   },
 });

@@ -1,16 +1,19 @@
 import type { Context } from "../cli/command.ts";
 import type { FetchRequest } from "../cluster/fetch.ts";
-import { findCluster } from "../cluster/find-cluster.ts";
+import { findCluster, findNodes } from "../cluster/find-cluster.ts";
 import { runOnCluster } from "../cluster/run-on-cluster.ts";
-import type { RunRequest } from "../cluster/run-on-node.ts";
-import { ClusterError } from "../errors.ts";
+import { type RunRequest, firstMaster } from "../cluster/run-on-node.ts";
+import type { NodeOutcome, NodesRun } from "../cluster/run-on-nodes.ts";
+import { ClusterError, messageOf } from "../errors.ts";
+import { type ClusterRecord, nodeGroups, nodeReference } from "../model/cluster-record.ts";
+import { outside } from "../outside-text.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import type { Variable } from "./read-variable.ts";
 
 export type RunInput = Readonly<Record<string, unknown>> & {
   readonly clusterId: string;
   readonly words: RunRequest["words"];
-  readonly node: string | undefined;
+  readonly node: readonly string[];
   readonly loginUname: string | undefined;
   readonly loginPw: string | undefined;
   readonly syncDir: RunRequest["checkout"];
@@ -20,26 +23,30 @@ export type RunInput = Readonly<Record<string, unknown>> & {
   readonly fetch: readonly FetchRequest[];
 };
 
-/** Resolves with the exit status of the command on the node. */
+/** Resolves with the exit status of the command on the node, or with the highest one of several. */
 export async function executeRun(kind: BackendKind, input: RunInput, context: Context): Promise<number> {
   const backend = await sparingCommandStatus(context, kind.open(input, context, context.signal));
   const password = await loginPassword(input.loginPw, context);
   const { clusterId } = input;
   const request = {
     words: input.words,
-    node: input.node,
     login: { name: input.loginUname, password },
     variables: variablesOf([...input.environmentFile.flat(), ...input.environment]),
     hasTestEnvironment: !input.noTestEnv,
-    missingFolderHint:
-      "The platform brings it: wait for the installation with the wait command, or pass --no-test-env to run without it.",
+    missingFolderHint: context.nameFlags(
+      "The platform brings it: wait for the installation with the wait command, or pass `noTestEnv` to run without it.",
+    ),
     checkout: input.syncDir,
     fetches: input.fetch,
-    isTerminal: context.isTerminal.stdin && context.isTerminal.stdout,
   };
   const find = (signal: AbortSignal) => sparingCommandStatus(context, findCluster(backend, clusterId, signal));
+  const [node, ...others] = input.node;
+  if (others.length > 0 || Object.hasOwn(nodeGroups, node ?? "") || context.output.format === "json") {
+    return executeOnNodes(await find(context.signal), { ...request, selectors: input.node }, context);
+  }
+  const isTerminal = context.isTerminal.stdin && context.isTerminal.stdout;
   const runtime = { ...context, onConnecting: () => context.failuresExitWith(255) };
-  return runOnCluster({ backend, clusterId, find, request }, runtime, context.signal);
+  return runOnCluster({ backend, clusterId, find, request: { ...request, node, isTerminal } }, runtime, context.signal);
 }
 
 /** Failures that would exit with 1 or 4, such as a failed cloud request, exit with 255, because the command itself may exit with 1 or 4. */
@@ -57,6 +64,53 @@ function variablesOf(variables: readonly Variable[]): Readonly<Record<string, st
   return Object.fromEntries(variables.map(({ name, contents }) => [name, contents]));
 }
 
-async function loginPassword(given: string | undefined, { stdin, signal }: Context): Promise<string | undefined> {
+export async function loginPassword(
+  given: string | undefined,
+  { stdin, signal }: Context,
+): Promise<string | undefined> {
   return given === "-" ? stdin.readSecret("Login password: ", signal) : given;
 }
+
+interface NodesRequest extends Omit<NodesRun, "nodes" | "onLine"> {
+  readonly selectors: readonly string[];
+}
+
+/** Resolves with the highest exit status of all nodes. Without a selector, the first running master is the only node. */
+async function executeOnNodes(
+  cluster: ClusterRecord,
+  { selectors, ...request }: NodesRequest,
+  context: Context,
+): Promise<number> {
+  const { output, progress, signal } = context;
+  const { runOnNodes } = await import("../cluster/run-on-nodes.ts");
+  const nodes = selectors.length > 0 ? findNodes(cluster, selectors) : [await firstMaster(cluster, signal)];
+  const sources = new Map(nodes.map((node, index) => [node, { name: nodeReference(node), index }]));
+  const outcomes = await runOnNodes(
+    cluster,
+    {
+      ...request,
+      nodes,
+      ...(output.format === "text" && {
+        onLine: (node, stream, line) => output.line(stream, sources.get(node) ?? { name: "", index: 0 }, line),
+      }),
+    },
+    { ...context, onConnecting: () => context.failuresExitWith(255) },
+    signal,
+  );
+  const failed = outcomes.filter(({ status }) => status !== 0);
+  if (output.format === "text") for (const outcome of failed) progress.note(failureLine(outcome));
+  output.result({ text: "", data: { nodes: outcomes.map(outcomeView) } });
+  return Math.max(...outcomes.map(({ status }) => status));
+}
+
+const failureLine = ({ node, status, error }: NodeOutcome): string =>
+  `${nodeReference(node)}: ${error === undefined ? `exited with status ${status}` : messageOf(error)}`;
+
+/** A node in the JSON output. */
+const outcomeView = ({ node, status, stdout, stderr, error }: NodeOutcome) => ({
+  reference: nodeReference(node),
+  status,
+  stdout: outside(stdout),
+  stderr: outside(stderr),
+  ...(error !== undefined && { error: { id: error.id, message: messageOf(error) } }),
+});

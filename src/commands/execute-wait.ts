@@ -2,8 +2,12 @@ import type { BackendKind } from "../backend/contract.ts";
 import type { Context } from "../cli/command.ts";
 import { waitForCluster, waitTooSlow } from "../cluster/wait-for-cluster.ts";
 import { timeLimit } from "../system/time-limit.ts";
-import { clusterView, durationText } from "./cluster-view.ts";
+import { durationText } from "../system/amounts.ts";
+import { ClusterError, type ErrorId } from "../errors.ts";
+import { keptNote } from "./create/kept-note.ts";
+import { clusterView } from "./cluster-view.ts";
 import { renderCluster } from "./summary/render-summary.ts";
+import { type JunitReport, junitReport, readinessTest } from "./summary/junit-report.ts";
 import { appendSummary } from "./summary/step-summary.ts";
 
 type WaitInput = Readonly<Record<string, unknown>> & {
@@ -13,10 +17,30 @@ type WaitInput = Readonly<Record<string, unknown>> & {
   readonly timeout: number;
   readonly skipHttpChecks: boolean;
   readonly summary: boolean;
+  readonly junit: string | undefined;
 };
+
+/** Failures of a cluster that exists. */
+const keptAfter: ReadonlySet<ErrorId> = new Set([
+  "deadline-passed",
+  "install-failed",
+  "login-refused",
+  "machine-failed",
+]);
 
 /** Waits, and prints the result. */
 export async function executeWait(kind: BackendKind, input: WaitInput, context: Context): Promise<void> {
+  const report = junitReport({ file: input.junit, clusterId: input.clusterId, tests: [readinessTest] }, context);
+  report.enter(readinessTest);
+  await report.during(async () => waitAndReport(kind, input, report, context));
+}
+
+async function waitAndReport(
+  kind: BackendKind,
+  input: WaitInput,
+  { onAnswers }: JunitReport,
+  context: Context,
+): Promise<void> {
   const given = input.superuserPassword;
   const password = given === "-" ? await context.stdin.readSecret("Superuser password: ", context.signal) : given;
   const startMs = context.clock.now();
@@ -27,12 +51,17 @@ export async function executeWait(kind: BackendKind, input: WaitInput, context: 
     login: { username: input.superuserUsername, password },
     skipHttpChecks: input.skipHttpChecks,
     deadlineMs: startMs + input.timeout,
+    onAnswers,
   };
-  const cluster = await waitForCluster(backend, request, context, context.signal);
+  const cluster = await waitForCluster(backend, request, context, context.signal).catch((error: unknown) => {
+    const isKept = context.signal.aborted || (error instanceof ClusterError && keptAfter.has(error.id));
+    if (isKept) context.progress.note(keptNote(kind, { id: request.clusterId, place: input }, context));
+    throw error;
+  });
   const seconds = Math.round((context.clock.now() - startMs) / 1000);
-  context.progress.note(`Cluster "${cluster.id}" is ready after ${seconds} s.`);
+  context.progress.note(`Cluster "${cluster.id}" is ready after ${durationText(seconds)}.`);
   const view = clusterView(cluster, context.clock.now());
-  const markdown = renderCluster("Cluster ready", view, [["Waited", durationText(seconds)]]);
+  const markdown = renderCluster("Cluster ready", view, [["Ready after", durationText(seconds)]]);
   await appendSummary(input.summary, markdown, context);
   context.output.result({ text: "", data: { cluster: { id: cluster.id }, ready: true, seconds } });
 }

@@ -1,14 +1,22 @@
+import { pairs, table, wrap } from "../cli/layout.ts";
+import { endText, momentText } from "../system/amounts.ts";
 import type { Context } from "../cli/command.ts";
 import { clusterKey } from "../cluster/connections.ts";
 import { expectedWebUrl, hasNoWebUi } from "../cluster/web-ui.ts";
-import type { ClusterRecord } from "../model/cluster-record.ts";
-import { type ClusterView, type NodeView, clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
+import { type ClusterRecord, nodeReference, roles } from "../model/cluster-record.ts";
+import { type FaultNote, findFaultNotes } from "../store/fault-notes.ts";
+import { plainLine, withoutFullStop } from "../system/printable.ts";
+import { type ClusterView, type NodeView, clusterView, nodeView } from "./cluster-view.ts";
 
 interface Facts extends ClusterView {
   readonly sshKey: { readonly path: string; readonly isHere: boolean };
   /** Absent while no master has an address; null: the platform has none. */
   readonly webUi?: string | null;
   readonly nodes: readonly VersionedNode[];
+  /** What is wrong with a node that has stopped or is gone, as sentences. */
+  readonly problems: readonly string[];
+  /** Those that were begun on this computer. */
+  readonly faults: readonly FaultNote[];
 }
 
 /** A node's version is there only if it was asked for; null: it isn't known. */
@@ -26,28 +34,46 @@ export async function inspectFacts(cluster: ClusterRecord, versions: Versions, n
     ...clusterView(cluster, nowMs),
     sshKey: await clusterKey(cluster),
     ...(url !== undefined && { webUi: url }),
+    faults: await findFaultNotes(cluster.directory, nowMs),
     nodes: cluster.nodes.map((node) => {
       const view = nodeView(node);
       return versions === undefined ? view : { ...view, version: versions.get(view.reference) ?? null };
     }),
+    problems: problemsOf(cluster),
   };
 }
 
-export function inspectText(facts: Facts): string {
-  const lines = [
+function problemsOf({ nodes, requested }: ClusterRecord): readonly string[] {
+  const here = new Set(nodes.map(nodeReference));
+  const wanted = roles.flatMap((role) =>
+    Array.from({ length: requested?.[role] ?? 0 }, (_, index) => nodeReference({ role, index })),
+  );
+  const stopped = nodes.filter(({ state }) => state === "ended");
+  return [
+    ...stopped.map((node) => {
+      const reason = plainLine(node.stateReason);
+      return `${nodeReference(node)} has stopped${reason === "" ? "" : `: ${withoutFullStop(reason)}`}.`;
+    }),
+    ...wanted.filter((name) => !here.has(name)).map((name) => `${name} is missing: its machine no longer exists.`),
+  ];
+}
+
+export function inspectText(facts: Facts, columns: number, nowMs: number): string {
+  const lines: (readonly [string, string])[] = [
     ["Cluster", facts.id],
     ["State", `${facts.state} (machines only; run \`wait\` to check the platform)`],
     ["Variant", facts.variant],
     ["Distribution", facts.distribution],
-    ...(facts.region === undefined ? [] : [["Region", facts.region]]),
-    ...(facts.secondsLeft === undefined
-      ? []
-      : [["Time left", `${durationText(facts.secondsLeft)} (ends ${facts.expiresAt})`]]),
+    ...(facts.region === undefined ? [] : [["Region", facts.region] as const]),
+    ...(facts.expiresAt === undefined ? [] : [["Ends", endText(facts.expiresAt, nowMs)] as const]),
     ...(facts.maximumCostDollars === undefined
       ? []
-      : [["Cost at most", `$${facts.maximumCostDollars.toFixed(2)}, storage and addresses extra`]]),
+      : [["Cost at most", `$${facts.maximumCostDollars.toFixed(2)}, storage and addresses extra`] as const]),
     ["SSH key", facts.sshKey.isHere ? facts.sshKey.path : "not on this machine: the cluster was created elsewhere"],
     ["Web UI", facts.webUi === null ? "none" : (facts.webUi ?? "no master has an address yet")],
+    ...facts.faults.map(
+      ({ description, endsAt }) => ["Fault", `${description}, until ${momentText(endsAt, nowMs)}`] as const,
+    ),
   ];
   const nodes = facts.nodes.map((node) => [
     node.reference,
@@ -60,5 +86,6 @@ export function inspectText(facts: Facts): string {
   ]);
   const isVersioned = facts.nodes.some(({ version }) => version !== undefined);
   const head = ["NODE", "STATE", "PUBLIC IP", "PRIVATE IP", "SSH USER", "ID", ...(isVersioned ? ["VERSION"] : [])];
-  return `${tableText(lines)}\n\n${tableText([head, ...nodes])}`;
+  const problems = facts.problems.length === 0 ? [] : [wrap(facts.problems.join("\n"), columns, 2).join("\n")];
+  return [pairs(lines, columns), table([head, ...nodes], columns), ...problems].join("\n\n");
 }

@@ -9,13 +9,13 @@ export const inspectCommand = (kind: BackendKind) =>
   defineCommand({
     name: "inspect",
     summary: "Show the details of a cluster",
-    description: `Show the nodes with their IP addresses, the path of the SSH key for all nodes${kind.hasLifetime ? ", the web UI's URL and the time left" : ", and the web UI's URL"}. With \`--output ssh-config\`, print an SSH configuration: ssh and scp accept it with \`-F FILE\`, rsync with \`-e "ssh -F FILE"\`. With \`--versions\`, log in to the nodes, and show which version of the platform each has.`,
+    description: `Show the nodes with their IP addresses, the path of the SSH key for all nodes${kind.hasLifetime ? ", the web UI's URL and the time left" : ", and the web UI's URL"}. With \`--output ssh-config\`, print an SSH configuration: ssh and scp accept it with \`-F FILE\`, rsync with \`-e "ssh -F FILE"\`. With \`--output names\`, print the names that \`run --node\` accepts. With \`--versions\`, log in to the nodes, and show which version of the platform each has.`,
     positionals: {},
     options: {
       clusterId,
       ...placeOptions(kind),
       versions: flag({ flag: "--versions", summary: "Ask each node which version of the platform it has" }),
-      output: outputFormat(["text", "json", "ssh-config"]),
+      output: outputFormat(["text", "json", "ssh-config", "names"]),
       verbose,
     },
     examples: [
@@ -26,17 +26,24 @@ export const inspectCommand = (kind: BackendKind) =>
       },
     ],
     run: async (input, context) => {
-      const [{ findCluster }, { sshConfig }, { inspectFacts, inspectText, versionsOf }] = await Promise.all([
-        import("../cluster/find-cluster.ts"),
-        import("../cluster/connections.ts"),
-        import("./inspect-view.ts"),
-      ]);
+      const [{ findCluster, nodeNamesOf }, { sshConfig }, { inspectFacts, inspectText, versionsOf }] =
+        await Promise.all([
+          import("../cluster/find-cluster.ts"),
+          import("../cluster/connections.ts"),
+          import("./inspect-view.ts"),
+        ]);
       const backend = await kind.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       const versions = input.versions ? await versionsOf(cluster, context) : undefined;
-      const facts = await inspectFacts(cluster, versions, context.clock.now());
+      const nowMs = context.clock.now();
+      const facts = await inspectFacts(cluster, versions, nowMs);
       context.output.result({
-        text: input.output === "ssh-config" ? await sshConfig(cluster) : inspectText(facts),
+        text:
+          input.output === "ssh-config"
+            ? await sshConfig(cluster)
+            : input.output === "names"
+              ? nodeNamesOf(cluster).join("\n")
+              : inspectText(facts, context.columns, nowMs),
         data: { cluster: facts },
       });
     },

@@ -4,7 +4,6 @@ import { flag, type Option } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { plainLine } from "../system/printable.ts";
-import { clusterView, durationText, tableText, type ClusterView } from "./cluster-view.ts";
 import { placeOptions } from "./backend-options.ts";
 
 export const listCommand = (kind: BackendKind) =>
@@ -25,6 +24,7 @@ export const listCommand = (kind: BackendKind) =>
       { words: "list --output json", summary: "List all clusters as JSON, for a program to read" },
     ],
     run: async (input, context) => {
+      const { clusterView, listText } = await import("./cluster-view.ts");
       const backend = await kind.open(input, context, context.signal);
       const isOfAllPlaces = input.allPlaces;
       const clusters = await findClusters(backend, isOfAllPlaces, context);
@@ -33,7 +33,7 @@ export const listCommand = (kind: BackendKind) =>
       context.output.result({
         text: input.quiet
           ? clusters.map((cluster) => plainLine(cluster.id)).join("\n")
-          : listText(views, isOfAllPlaces, kind),
+          : listText(views, { isOfAllPlaces, hasLifetime: kind.hasLifetime, columns: context.columns }),
         data: { clusters: views },
       });
     },
@@ -61,33 +61,3 @@ async function findClusters(
 
 const placeText = ({ place }: Backend<unknown>): string =>
   place === undefined ? "" : ` in ${place.kind} ${place.name}`;
-
-function listText(views: readonly ClusterView[], isOfAllPlaces: boolean, { hasLifetime }: BackendKind): string {
-  if (views.length === 0) return "";
-  const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "AGE"];
-  const lifetimeHead = hasLifetime ? ["TIME LEFT", "COST AT MOST"] : [];
-  const regionOf = (view: ClusterView): readonly string[] => (isOfAllPlaces ? [view.region ?? "–"] : []);
-  return tableText([
-    [...(isOfAllPlaces ? ["REGION"] : []), ...head, ...lifetimeHead],
-    ...views.map((view) => [...regionOf(view), ...row(view), ...(hasLifetime ? lifetimeCells(view) : [])]),
-  ]);
-}
-
-function row(view: ClusterView): string[] {
-  return [
-    view.id,
-    view.state,
-    view.variant,
-    String(view.counts.masters),
-    String(view.counts.agents),
-    String(view.counts.publicAgents),
-    view.ageSeconds === undefined ? "–" : durationText(view.ageSeconds),
-  ];
-}
-
-function lifetimeCells(view: ClusterView): string[] {
-  return [
-    view.secondsLeft === undefined ? "–" : durationText(view.secondsLeft),
-    view.maximumCostDollars === undefined ? "–" : `$${view.maximumCostDollars.toFixed(2)}`,
-  ];
-}

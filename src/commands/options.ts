@@ -1,3 +1,4 @@
+import type { Context } from "../cli/command.ts";
 import { BadValue, type Invocation, flag, option, whileOptionsAreRead } from "../cli/options/option.ts";
 import { duration, value } from "../cli/options/value-types.ts";
 import { clusterIdProblem } from "../model/parse-values.ts";
@@ -18,30 +19,55 @@ export const clusterIdIfGiven = option(value(parseClusterId), { ...clusterIdTrai
 
 export const orDefaultClusterId = (given: string | undefined): string => given ?? defaultClusterId;
 
+/** The same option, for a cluster that exists only while the command runs. */
+export const temporaryClusterId = option(value(parseClusterId), {
+  ...clusterIdTraits,
+  defaultFrom: () => `once-${crypto.randomUUID().slice(0, 8)}`,
+  defaultText: "a new one, such as once-3f9a2c17",
+});
+
+/** Whether there is a terminal on which to ask. */
+export const canAsk = ({ isTerminal }: Pick<Context, "isTerminal">): boolean => isTerminal.stdin && isTerminal.stderr;
+
 /** `--timeout`; the command states what is limited. */
 export const timeout = (summary: string, defaultText: string, defaultMs: number) =>
   option(duration, { flag: "--timeout", placeholder: "<duration>", summary, default: defaultMs, defaultText });
 
-export const node = (machineId: RegExp) =>
-  option(
-    value(async (given) => {
-      // Loaded late: the parts of Bun that it needs take two thirds of a start's time.
-      const { nodeReferenceProblem } = await import("../cluster/find-cluster.ts");
-      const problem = nodeReferenceProblem(given, machineId);
-      if (problem !== undefined) throw new BadValue(problem);
-      return given;
-    }),
-    {
-      flag: "--node",
-      summary: "Node to run on: its public or private IP address, its machine id, or <role>_<number> such as agent_0",
-      defaultText: "the first master that answers",
-    },
-  );
+/** A name that `findNodes` accepts. */
+export const nodeSelector = (machineId: RegExp) =>
+  value(async (given) => {
+    // Loaded late: the parts of Bun that it needs take two thirds of a start's time.
+    const { nodeSelectorProblem } = await import("../cluster/find-cluster.ts");
+    const problem = nodeSelectorProblem(given, machineId);
+    if (problem !== undefined) throw new BadValue(problem);
+    return given;
+  });
+
+/** What completion offers for them. */
+export const nodeNames = ["inspect", "--output", "names"] as const;
 
 export const skipHttpChecks = flag({
   flag: "--skip-http-checks",
   summary: "Skip the HTTP checks of the masters, for clusters whose web UI this machine cannot reach",
 });
+
+export const junit = option(value(reportFile, "file"), {
+  flag: "--junit",
+  placeholder: "<file>",
+  summary: "File for a report in JUnit's format, which CI systems show; also written after a failure",
+});
+
+/** Finds out now whether the file can be written later; its folder may not exist yet. Returns its absolute path. */
+async function reportFile(given: string, { cwd }: Pick<Invocation, "cwd">): Promise<string> {
+  const { dirname, resolve } = await import("node:path");
+  const { freeSpaceProblem, isAccessible, isFileOrAbsent } = await import("../system/files/private-file.ts");
+  const path = resolve(cwd, given);
+  const folder = dirname(path);
+  const problem = (await isAccessible(folder)) ? await freeSpaceProblem(folder, 0) : undefined;
+  if (problem !== undefined) throw new BadValue(problem);
+  if (!(await isFileOrAbsent(path))) throw new BadValue("it is not a regular file");
+  return path;
+}
 
 /** A folder with a checkout of the platform's repository. It is read completely before anything else happens. */
 export const checkout = value(readCheckout, "directory");

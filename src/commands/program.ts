@@ -2,20 +2,24 @@ import type { Program } from "../cli/command.ts";
 import { completionCommand } from "../cli/completion-command.ts";
 import { programName } from "./backend-options.ts";
 import { createCommand } from "./create/create.ts";
-import { destroyCommand } from "./destroy.ts";
+import { destroyCommand } from "./destroy/destroy.ts";
 import { doctorCommand } from "./doctor/doctor.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { admitCommand } from "./hand-over/admit.ts";
 import { examplesCommand } from "./examples.ts";
+import { faultCommand } from "./fault/fault.ts";
 import { exportCommand } from "./hand-over/export.ts";
 import { importCommand } from "./hand-over/import.ts";
 import { inspectCommand } from "./inspect.ts";
 import { listCommand } from "./list.ts";
 import { logsCommand } from "./logs.ts";
+import { onceCommand } from "./once/once.ts";
 import { packCommand } from "./pack.ts";
+import { nodeCommand, startCommand, stopCommand } from "./power.ts";
 import { runCommand } from "./run.ts";
-import { snapshotCommand } from "./snapshot.ts";
+import { snapshotCommand } from "./saved-machines/snapshot.ts";
 import { syncCommand } from "./sync.ts";
+import { templatesCommand } from "./saved-machines/templates.ts";
 import { upgradeCommand } from "./upgrade/upgrade.ts";
 import { waitCommand } from "./wait.ts";
 import { webCommand } from "./web.ts";
@@ -28,6 +32,7 @@ export function programFor(kind: BackendKind): Program {
     createCommand(kind),
     waitCommand(kind),
     runCommand(kind),
+    onceCommand(kind),
     inspectCommand(kind),
     listCommand(kind),
     syncCommand(kind),
@@ -36,16 +41,22 @@ export function programFor(kind: BackendKind): Program {
     upgradeCommand(kind),
     ...(parts.admission === undefined ? [] : [exportCommand(kind), importCommand(kind), admitCommand(kind)]),
     ...(parts.snapshots === undefined ? [] : [snapshotCommand(kind)]),
+    ...(parts.templates === undefined ? [] : [templatesCommand(kind)]),
+    ...(parts.power === undefined ? [] : [nodeCommand(kind), stopCommand(kind), startCommand(kind)]),
+    faultCommand(kind),
     ...(kind.hasLifetime ? [] : [destroyCommand(kind)]),
     packCommand,
     examplesCommand,
     completionCommand,
   ];
-  return { name: programName(kind), summary, commands, missingCommands: missingCommands(kind), licenses: readLicenses };
+  const name = programName(kind);
+  const habits = async () => (await import("./habits.ts")).habitsOf(name);
+  return { name, summary, commands, missingCommands: missingCommands(kind), habits, licenses: readLicenses };
 }
 
 function missingCommands({ hasLifetime, parts }: BackendKind): ReadonlyMap<string, string> {
   const handOver = "clusters on this computer cannot be used from another";
+  const noPower = "instances that shut down terminate; to restart one, run its own reboot command";
   return new Map([
     ...(hasLifetime
       ? [["destroy", "cloud clusters terminate automatically two hours after their creation"] as const]
@@ -53,6 +64,10 @@ function missingCommands({ hasLifetime, parts }: BackendKind): ReadonlyMap<strin
     ...(parts.snapshots === undefined
       ? [["snapshot", "snapshots would stay in your account after the cluster's end"] as const]
       : []),
+    ...(parts.templates === undefined
+      ? [["templates", "only virtual machines are copied from templates"] as const]
+      : []),
+    ...(parts.power === undefined ? ["node", "stop", "start"].map((name) => [name, noPower] as const) : []),
     ...(parts.admission === undefined ? ["export", "import", "admit"].map((name) => [name, handOver] as const) : []),
   ]);
 }

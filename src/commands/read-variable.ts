@@ -18,7 +18,7 @@ export function readVariable(given: string): Variable {
 }
 
 /**
- * Reads a file of `KEY=VALUE` lines. Everything after the first `=` is the value, including quotation marks and spaces. Empty lines and lines that
+ * Reads a file of `KEY=VALUE` lines. Everything after the first `=` is the value, including spaces. Empty lines and lines that
  * begin with `#` are skipped. All invalid lines are reported together.
  */
 export async function readVariableFile(given: string, { cwd }: Pick<Invocation, "cwd">): Promise<readonly Variable[]> {
@@ -27,8 +27,7 @@ export async function readVariableFile(given: string, { cwd }: Pick<Invocation, 
   const variables = text.split(/\r?\n/).flatMap((line, index): readonly Variable[] => {
     if (line.trim() === "" || line.startsWith("#")) return [];
     try {
-      if (line.includes("\0")) throw new BadValue("a value cannot contain a NUL byte");
-      return [readVariable(line)];
+      return [readFileLine(line)];
     } catch (error) {
       if (!(error instanceof BadValue)) throw error;
       problems.push(`${given}, line ${index + 1}: ${messageOf(error)}`);
@@ -37,6 +36,16 @@ export async function readVariableFile(given: string, { cwd }: Pick<Invocation, 
   });
   if (problems.length > 0) throw new BadValue(problems.join("; "));
   return variables;
+}
+
+/** Shells, and some programs, read such files in other ways. These lines would mean something else here than there. */
+function readFileLine(line: string): Variable {
+  if (line.includes("\0")) throw new BadValue("a value cannot contain a NUL byte");
+  if (/^export\s/.test(line)) throw new BadValue('leave out "export": a line is only <KEY>=<VALUE>');
+  const variable = readVariable(line);
+  const isQuoted = /^(["']).*\1$/.test(variable.contents);
+  if (isQuoted) throw new BadValue("leave out the quotation marks around the value: they would be part of it");
+  return variable;
 }
 
 /** Whether a variable on the command line holds a secret. Other users of this machine see it there, so most are settings, such as a branch. */
@@ -52,11 +61,14 @@ export const secretsIn = (variables: readonly Variable[]): readonly string[] =>
 const mostBytes = 1024 * 1024;
 
 async function readFileText(given: string, cwd: string): Promise<string> {
-  const [path, { readText }] = await Promise.all([import("node:path"), import("../system/files/read-text.ts")]);
+  const [path, { readText, unreadableReason }] = await Promise.all([
+    import("node:path"),
+    import("../system/files/read-text.ts"),
+  ]);
   try {
     const text = await readText(path.resolve(cwd, given), mostBytes, whileOptionsAreRead());
     return text.replace(/^\uFEFF/, "");
   } catch (error) {
-    throw new BadValue(`cannot read ${given}: ${messageOf(error)}`);
+    throw new BadValue(`cannot read ${given}: ${unreadableReason(error)}`);
   }
 }

@@ -1,11 +1,11 @@
 import { defineCommand } from "../cli/command.ts";
 import { BadValue, flag, type Invocation, option, restArgument } from "../cli/options/option.ts";
 import type { Problems } from "../cli/options/problems.ts";
-import { anyText, text, value, verbose } from "../cli/options/value-types.ts";
+import { anyText, outputFormat, text, value, verbose } from "../cli/options/value-types.ts";
 import type { FetchRequest } from "../cluster/fetch.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { placeOptions } from "./backend-options.ts";
-import { checkout, clusterId, node } from "./options.ts";
+import { checkout, clusterId, nodeNames, nodeSelector } from "./options.ts";
 import { isSecretName, readVariable, readVariableFile, secretsIn, type Variable } from "./read-variable.ts";
 
 const loginOptions = {
@@ -50,28 +50,44 @@ const fetchOptions = {
   }),
 };
 
+/** What a command on a node gets, and what it brings back. */
+export const sessionOptions = {
+  ...loginOptions,
+  syncDir: option(checkout, {
+    flag: "--sync-dir",
+    summary: "Checkout to sync to the masters first, as `sync` does",
+  }),
+  noTestEnv: flag({
+    flag: "--no-test-env",
+    summary: "Set only the environment variables given by other options, and run in the home directory",
+  }),
+  ...variableOptions,
+  ...fetchOptions,
+};
+
+export const nodesOption = (kind: BackendKind) =>
+  option(nodeSelector(kind.machineId), {
+    flag: "--node",
+    summary:
+      "Node to run on: its public or private IP address, its machine id, or <role>_<number> such as agent_0; or a group: all, masters, agents or public_agents",
+    defaultText: "the first master that answers",
+    repeatable: true,
+    completeWith: nodeNames,
+  });
+
 export const runCommand = (kind: BackendKind) =>
   defineCommand({
     name: "run",
-    summary: "Run a command on a node",
+    summary: "Run a command on nodes",
     description:
-      "Run any command as root on a node, by default on the first master that answers. The command gets the environment that a test runner needs. The terminal, stdin, signals and the exit status are passed through. With --fetch, files are copied from the node after the command, even if it failed. Put the options of this program before NODE_ARGS: everything from the first word of NODE_ARGS on belongs to the command.\n\nA single word is a command line for the node's shell: to use special characters such as single quotes, wrap the whole command in double quotes. Several words are passed on unchanged.\n\nOther users of this machine can see the command line, and a crash prints it: pass secrets with --env-file FILE and --login-pw -.\n\nIf this program itself fails after it has started to connect, it exits with 255, like ssh.",
+      "Run any command as root on a node, by default on the first master that answers. The command gets the environment that a test runner needs. The terminal, stdin, signals and the exit status are passed through. With --fetch, files are copied from the node after the command, even if it failed. Put the options of this program before NODE_ARGS: everything from the first word of NODE_ARGS on belongs to the command.\n\nSeveral nodes, or a group of nodes, run the command at the same time, 64 at once, without a terminal and with an empty stdin. Each line of output begins with the name of its node, and a file that is fetched goes into a folder of that name. A node that fails doesn't stop the others. The exit status is the highest of all nodes; a node that cannot be reached counts as 255.\n\nA single word is a command line for the node's shell: to use special characters such as single quotes, wrap the whole command in double quotes. Several words are passed on unchanged.\n\nOther users of this machine can see the command line, and a crash prints it: pass secrets with --env-file FILE and --login-pw -.\n\nIf this program itself fails after it has started to connect, it exits with 255, like ssh.",
     positionals: { words: restArgument({ name: "NODE_ARGS", summary: "The command and its arguments" }) },
     options: {
       clusterId,
-      ...loginOptions,
-      syncDir: option(checkout, {
-        flag: "--sync-dir",
-        summary: "Checkout to sync to the masters first, as `sync` does",
-      }),
-      noTestEnv: flag({
-        flag: "--no-test-env",
-        summary: "Set only the environment variables given by other options, and run in the home directory",
-      }),
-      ...variableOptions,
-      ...fetchOptions,
+      ...sessionOptions,
       ...placeOptions(kind),
-      node: node(kind.machineId),
+      node: nodesOption(kind),
+      output: outputFormat(["text", "json"]),
       verbose,
     },
     examples: [
@@ -94,7 +110,7 @@ export const runCommand = (kind: BackendKind) =>
     },
   });
 
-function checkFetches(fetches: readonly FetchRequest[], problems: Problems): void {
+export function checkFetches(fetches: readonly FetchRequest[], problems: Problems): void {
   const paths = fetches.map(({ local }) => local);
   const repeated = paths.find((path, index) => paths.indexOf(path) !== index);
   if (repeated !== undefined) problems.add(`--fetch: two of them have the same local path, ${repeated}`);

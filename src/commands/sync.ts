@@ -1,3 +1,4 @@
+import { numbered } from "../system/amounts.ts";
 import { defineCommand } from "../cli/command.ts";
 import { argument, flag } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
@@ -55,7 +56,8 @@ export const syncCommand = (kind: BackendKind) =>
       );
       const seconds = Math.round((context.clock.now() - startMs) / 100) / 10;
       const lines = masters.map(
-        ({ node, files, sentFiles, sentBytes }) => `${node}: ${files} files, ${sentFiles} sent (${sentBytes} bytes)`,
+        ({ node, files, sentFiles, sentBytes }) =>
+          `${node}: ${numbered(files, "file")}, ${sentFiles} sent (${numbered(sentBytes, "byte")})`,
       );
       context.output.result({ text: `${lines.join("\n")}\n${seconds} s`, data: { masters, seconds } });
     },

@@ -4,7 +4,7 @@ import { outputFormat, text, verbose } from "../cli/options/value-types.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { placeOptions } from "./backend-options.ts";
 import { checkSummary, summarizingFailure, summary } from "./summary/step-summary.ts";
-import { clusterId, skipHttpChecks, timeout } from "./options.ts";
+import { clusterId, junit, skipHttpChecks, timeout } from "./options.ts";
 
 const waitOptions = (kind: BackendKind) => ({
   clusterId,
@@ -24,6 +24,7 @@ const waitOptions = (kind: BackendKind) => ({
   timeout: timeout("Time limit for the wait", "60m", 60 * 60 * 1000),
   skipHttpChecks,
   summary,
+  junit,
   output: outputFormat(["text", "json"]),
   verbose,
 });
@@ -33,12 +34,13 @@ export const waitCommand = (kind: BackendKind) =>
     name: "wait",
     summary: "Wait until the platform is ready",
     description:
-      "The platform is ready when the installation has succeeded on every node, every node's own check passes, every master answers over HTTP, the superuser can log in (enterprise only) and all agents are registered. A platform of your own is ready when every node's check passes and its web UI answers, if it has one. Until then, print for each node what is still missing. If an installation fails, stop at once.",
+      "The platform is ready when the installation has succeeded on every node, every node's own check passes, every master answers over HTTP, the superuser can log in (enterprise only) and all agents are registered. A platform of your own is ready when every node's check passes and its web UI answers, if it has one. Until then, print for each node what is still missing. If an installation fails, stop at once. The cluster is kept in any case.",
     positionals: {},
     options: waitOptions(kind),
     examples: [
       { words: "wait", summary: "Wait for the cluster `default`" },
       { words: "wait --summary", summary: "In GitHub Actions: show the result on the page of the run" },
+      { words: "wait --junit report.xml", summary: "In any CI system: show each node as a test" },
       { words: "wait -c nightly --timeout 15m", summary: "Give up after 15 minutes, with exit code 4" },
     ],
     check: (given, problems, context) => checkSummary(given.summary, problems, context),

@@ -70,9 +70,25 @@ const libraryNames: ReadonlyMap<string, string> = new Map([
   ["workspaceDir", "TMPDIR"],
 ]);
 
-/** Replaces the commands' names of options in a text with those of the library. */
+/** What the library has in place of a command. For the others, such as `list`, a hint names the command. */
+const calls: ReadonlyMap<string, string> = new Map([
+  ["create", "`Cluster.create`"],
+  ["destroy", "`destroy`"],
+  ["export", "`export`"],
+  ["import", "`Cluster.import`"],
+  ["inspect", "`Cluster.find`"],
+  ["wait", "`waitForCluster`"],
+]);
+
+/** Replaces the names of options and commands in a text with those of the library. */
 export const libraryWords = (message: string): string =>
-  message.replaceAll(/`(\w+)`/g, (found, name: string) => libraryNames.get(name) ?? found);
+  message
+    .replaceAll(/`(\w+)`/g, (found, name: string) => libraryNames.get(name) ?? found)
+    .replaceAll(/\b(Run |run )?the (\w+) command\b/g, (found, verb: string | undefined, name: string) => {
+      const call = calls.get(name);
+      if (call === undefined) return found;
+      return verb === undefined ? call : `${verb === "Run " ? "Call" : "call"} ${call}`;
+    });
 
 /** Runs an operation of the library. Its errors name options as the library does. */
 export async function inLibraryWords<Result>(work: () => Promise<Result>): Promise<Result> {

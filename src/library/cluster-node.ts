@@ -145,6 +145,20 @@ export interface NodeCommandResult {
   readonly stderr: string;
 }
 
+/** A command to run on several nodes. */
+export interface ClusterCommand extends Omit<NodeCommand, "reject" | "onOutput"> {
+  /** Names such as `agent_0`, addresses or ids of nodes, or `all`, `masters`, `agents`, `public_agents`; default: all. */
+  readonly nodes?: readonly string[];
+}
+
+/** The result of a command on one of several nodes. */
+export interface ClusterCommandResult extends NodeCommandResult {
+  /** The node's reference. */
+  readonly node: string;
+  /** Why the command has no exit status of its own, such as `connection-failed`; its `status` is 255 then. Undefined if it has one. */
+  readonly error: ClusterError | undefined;
+}
+
 const withoutNull = (given: unknown): string | undefined =>
   anyText(given) ?? (String(given).includes("\0") ? "the value contains a null character" : undefined);
 
@@ -159,6 +173,12 @@ const shape: Shape<NodeCommand> = {
   cancelSignal: optional(signalCheck),
   onOutput: optional(callback),
 };
+
+const { reject: _reject, onOutput: _onOutput, ...shared } = shape;
+const clusterShape: Shape<ClusterCommand> = { ...shared, nodes: optional(listOf(text, { minimum: 1 })) };
+
+/** Throws `bad-usage` with every problem. */
+export const readClusterCommand = (given: ClusterCommand): ClusterCommand => readArguments(given, clusterShape);
 
 /** Throws `bad-usage` with every problem. */
 const readNodeCommand = (given: NodeCommand): NodeCommand => readArguments(given, shape);
@@ -184,7 +204,12 @@ function remoteCommand(command: NodeCommand): RemoteCommand {
     ...(stdin !== undefined && { stdin }),
     ...(cwd !== undefined && { cwd }),
     ...(timeoutMs !== undefined && { limitMs: timeoutMs }),
-    ...(onOutput !== undefined && { onOutput }),
+    ...(onOutput !== undefined && {
+      // What the caller's function returns doesn't matter.
+      onOutput: (stream: "stdout" | "stderr", chunk: string) => {
+        onOutput(stream, chunk);
+      },
+    }),
   };
 }
 

@@ -1,19 +1,23 @@
 import { resolve } from "node:path";
 import type { SnapshotRecord } from "../backend/contract.ts";
 import { openMaskedConnections } from "../cluster/connections.ts";
+import { findNodes } from "../cluster/find-cluster.ts";
 import { removeCluster } from "../cluster/destroy-clusters.ts";
+import type { FaultRequest } from "../cluster/faults/fault-request.ts";
+import { type Fault, beginFault, endFaults, listFaults } from "../cluster/faults/faults.ts";
 import { type SavedLogs, saveLogs } from "../cluster/logs.ts";
 import { createSnapshot, listSnapshots, restoreSnapshot } from "../cluster/snapshots.ts";
 import { type MasterSync, syncCheckout } from "../cluster/sync-checkout.ts";
 import { waitForCluster } from "../cluster/wait-for-cluster.ts";
 import { ClusterError, quoted } from "../errors.ts";
-import type { ClusterRecord, Role, Variant } from "../model/cluster-record.ts";
+import { type ClusterRecord, type Role, type Variant, nodeReference } from "../model/cluster-record.ts";
 import { snapshotNameProblem } from "../model/parse-values.ts";
 import { readArguments, required, text as textCheck, textThat } from "../model/read-arguments.ts";
 import { readCheckout } from "../platform/checkout/checkout.ts";
 import type { Configuration } from "../platform/configuration/configuration.ts";
 import { creationFiles } from "../store/creation-folder.ts";
 import { accepted } from "../system/checked.ts";
+import { mapConcurrently } from "../system/concurrency.ts";
 import {
   type Cancellation,
   type EnterpriseWaitOptions,
@@ -26,7 +30,8 @@ import {
   readWaitOptions,
   withLibraryWords,
 } from "./call-options.ts";
-import { ClusterNode } from "./cluster-node.ts";
+import { ClusterFault, readFaultRequest } from "./cluster-fault.ts";
+import { type ClusterCommand, type ClusterCommandResult, ClusterNode, readClusterCommand } from "./cluster-node.ts";
 import { type ExportOptions, exportForLibrary, importForLibrary, readExportOptions } from "./hand-over.ts";
 import { type Installation, installFromPath, keepFailureLogs, readInstallation } from "./install-from-path.ts";
 import {
@@ -59,6 +64,7 @@ export class Cluster implements AsyncDisposable {
   readonly #state: { isDestroyed: boolean; open: OpenCluster; nodes: readonly ClusterNode[] };
 
   private constructor(open: OpenCluster) {
+    assertOpen(open);
     const { record, runtime } = open;
     this.id = record.id;
     this.variant = record.variant;
@@ -207,6 +213,27 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
+   * Runs a command on several nodes at the same time, 64 at once, and resolves with what became of it on each. A node that can't be reached, or where
+   * the command fails, doesn't stop the others. Throws `node-not-found`, `bad-usage`, or the reason of an aborted signal.
+   */
+  async run(command: ClusterCommand): Promise<readonly ClusterCommandResult[]> {
+    const { nodes = ["all"], ...rest } = readClusterCommand(command);
+    const signal = rest.cancelSignal ?? neverAborted();
+    const found = new Set(findNodes(this.#open.record, nodes).map(nodeReference));
+    const run = async (node: ClusterNode): Promise<ClusterCommandResult> => {
+      try {
+        return { node: node.reference, error: undefined, ...(await node.run({ ...rest, reject: false })) };
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof ClusterError)) throw error;
+        return { node: node.reference, status: 255, stdout: "", stderr: "", error };
+      }
+    };
+    const chosen = this.#state.nodes.filter(({ reference }) => found.has(reference));
+    return await mapConcurrently(chosen, 64, run, signal);
+  }
+
+  /**
    * Syncs tests and bootstrap files from a checkout of the platform's repository to all masters, all or nothing for
    * each master, and returns what was sent to each. `checkoutDir` is a path on this machine. Throws `bad-usage` (not a
    * checkout), `not-installed`, `transfer-failed`, `connection-failed`.
@@ -277,6 +304,33 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
+   * Begins a fault, and resolves when it shows. The nodes heal it by themselves after `durationMs`, even if this program
+   * has ended; disposing of the result heals it earlier. If it can't begin on all its nodes, none has it. Throws
+   * `bad-usage`, `node-not-found`, `machine-failed`, `remote-command-failed`.
+   */
+  async fault(request: FaultRequest & Cancellation): Promise<ClusterFault> {
+    const { cancelSignal = neverAborted(), ...fault } = readFaultRequest(request);
+    const open = this.#open;
+    const begin = { clusterId: this.id, request: fault };
+    const begun = await inLibraryWords(async () => beginFault(open.backend, begin, open.runtime, cancelSignal));
+    return new ClusterFault(begun.fault, open);
+  }
+
+  /** The faults of all nodes that answer, also those that another program has begun. */
+  async faults(options: Cancellation = {}): Promise<readonly Fault[]> {
+    const signal = readCancellation(options);
+    const { backend, runtime } = this.#open;
+    return await inLibraryWords(async () => listFaults(backend, this.id, runtime, signal));
+  }
+
+  /** Heals all faults, and returns them. */
+  async healFaults(options: Cancellation = {}): Promise<readonly Fault[]> {
+    const signal = readCancellation(options);
+    const { backend, runtime } = this.#open;
+    return await inLibraryWords(async () => endFaults(backend, { clusterId: this.id }, runtime, signal));
+  }
+
+  /**
    * Ends all machines and removes what belongs to them, snapshots included; resolves when they are gone. A second call
    * does nothing. Throws `cloud-failed` and the like.
    */
@@ -292,6 +346,14 @@ export class Cluster implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.destroy();
   }
+}
+
+/** TypeScript keeps the constructor private; JavaScript lets anyone call it. */
+function assertOpen(open: OpenCluster | undefined): void {
+  if (open?.record !== undefined) return;
+  throw new ClusterError("bad-usage", "A Cluster cannot be made with `new`.", {
+    hint: "Call Cluster.create for a new cluster, Cluster.find for one that exists, or Cluster.import for an exported one.",
+  });
 }
 
 /** Each variant's own way to wait. */

@@ -9,6 +9,7 @@ import {
   creationTooSlow,
   parseSnapshotReference,
 } from "../cluster/create/create-request.ts";
+import { chooseCounts } from "../cluster/create/choose-counts.ts";
 import { findCluster } from "../cluster/find-cluster.ts";
 import { masterCounts, mostNodes, nodeCountProblem } from "../cluster/node-counts.ts";
 import type { SnapshotName } from "../cluster/snapshots.ts";
@@ -29,11 +30,15 @@ import {
   textThat,
   wholeNumber,
 } from "../model/read-arguments.ts";
+import { headLimitMs, readArtifactHead } from "../platform/artifact/artifact-head.ts";
+import { locateArtifact } from "../platform/artifact/artifact-request.ts";
 import type { Configuration } from "../platform/configuration/configuration.ts";
 import { baseConfigurationOf } from "../platform/configuration/install-configuration.ts";
+import type { PlatformFacts } from "../platform/folder/platform-file.ts";
 import { readResolvers } from "../platform/resolvers.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { makeCreationFolder } from "../store/creation-folder.ts";
+import { accepted } from "../system/checked.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { timeLimit } from "../system/time-limit.ts";
@@ -56,6 +61,11 @@ interface CreationOptions {
 export interface NewClusterRequest extends CreationOptions {
   /** Must match the artifact that will be installed; leave it out if that has no variants. */
   readonly variant?: Exclude<Variant, "none">;
+  /**
+   * The platform of your own that will be installed: its folder, what `pack` made of it, or `example:etcd` and the like. Then node images contain its
+   * packages, its ports are open, and it decides the node counts that you leave out.
+   */
+  readonly platform?: string;
   /** Node counts: 1, 3, 5, 7 or 9 masters, 0 or more agents and public agents, at most 1,000 in all; default: 1 of each. */
   readonly masters?: number;
   readonly agents?: number;
@@ -99,10 +109,12 @@ export async function createForLibrary<Options>(
   const deadlineMs = runtime.clock.now() + limitMs;
   using limit = timeLimit(limitMs, creationTooSlow(clusterId));
   const backend = await clusters.open(AbortSignal.any([signal, limit.signal]));
+  const platform = request.from === undefined ? await readPlatform(request, runtime, signal) : undefined;
   const learned: { base?: Configuration } = {};
   const create: CreateRequest<Options> = {
     clusterId,
-    machines: request.from === undefined ? newMachines(clusters, request) : { from: referenceIn(request.from) },
+    machines:
+      request.from === undefined ? newMachines(clusters, request, platform) : { from: referenceIn(request.from) },
     // The installation comes later. Reading facts from the machines is part of their creation, so that a failure here leaves nothing behind.
     installation: undefined,
     readFacts: async ({ cluster, connections }, inner) => {
@@ -127,9 +139,35 @@ export async function createForLibrary<Options>(
   };
 }
 
-const newMachines = <Options>(clusters: ClusterBackend<Options>, request: NewClusterRequest): NewMachines<Options> => ({
+/** What is known about the platform before there are machines. */
+async function readPlatform(
+  { platform: given, variant }: NewClusterRequest,
+  { clock }: Runtime,
+  signal: AbortSignal,
+): Promise<PlatformFacts | undefined> {
+  if (given === undefined) return undefined;
+  const location = accepted(await locateArtifact(given, resolve(), signal));
+  const { platform } = await readArtifactHead(location, { clock, limitMs: headLimitMs }, signal);
+  if (platform !== undefined && variant === undefined) return platform;
+  throw new ClusterError(
+    "bad-usage",
+    "`platform`: only a platform of your own, which has no variants, is passed here.",
+    {
+      hint: "Leave it out, and pass the release to `installFromPath`.",
+    },
+  );
+}
+
+const newMachines = <Options>(
+  clusters: ClusterBackend<Options>,
+  request: NewClusterRequest,
+  platform: PlatformFacts | undefined,
+): NewMachines<Options> => ({
   variant: request.variant ?? "none",
-  counts: countsOf(request),
+  counts: accepted(
+    chooseCounts({ master: request.masters, agent: request.agents, public_agent: request.publicAgents }, platform),
+  ),
+  ...(platform && { platform }),
   distribution: clusters.distribution,
   options: clusters.settings().options,
 });
@@ -158,6 +196,7 @@ const nodes = optional(wholeNumber({ minimum: 0, maximum: mostNodes }));
 const newShape: Shape<NewClusterRequest> = {
   ...creationShape,
   variant: optional(among(variants)),
+  platform: optional(text),
   masters: optional(among(masterCounts)),
   agents: nodes,
   publicAgents: nodes,
@@ -179,7 +218,7 @@ const isCopyRequest = (given: ClusterRequest | undefined | null): given is CopyC
 
 /** The snapshot decides everything else. */
 function readCopyRequest(given: CopyClusterRequest): CopyClusterRequest {
-  const replaced = ["variant", "masters", "agents", "publicAgents"];
+  const replaced = ["variant", "platform", "masters", "agents", "publicAgents"];
   const found = Object.entries(given).filter(([name, value]) => replaced.includes(name) && value !== undefined);
   const problems = found.map(([name]) => `\`${name}\` cannot be combined with \`from\``);
   if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });

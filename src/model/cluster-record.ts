@@ -41,8 +41,11 @@ export function webPortsOf(webUi: WebUi | undefined): Readonly<Record<WebScheme,
 
 export type Counts = Readonly<Record<Role, number>>;
 
-/** `starting`: not up yet. `running`: up. `ending`: shutting down. `ended`: gone, but still known to the backend. */
-export type NodeState = "starting" | "running" | "ending" | "ended";
+/**
+ * `starting`: not up yet. `running`: up. `paused`: stands still, with its memory. `stopped`: off, but can be started again. `ending`: shutting down.
+ * `ended`: gone, but still known to the backend.
+ */
+export type NodeState = "starting" | "running" | "paused" | "stopped" | "ending" | "ended";
 
 export interface NodeRecord {
   /** The backend's own id of the machine, such as an EC2 instance id. */
@@ -63,10 +66,10 @@ export interface NodeRecord {
 }
 
 /**
- * `starting`: some machines are not up yet. `running`: all requested machines are up. `incomplete`: some are missing. `ending`: all are shutting
+ * `starting`: some machines are not up yet. `running`: all requested machines are up. `incomplete`: some are missing or stand still. `stopped`: all are stopped. `ending`: all are shutting
  * down. None of these says whether the platform on them is ready; `wait` does.
  */
-export type ClusterState = "starting" | "running" | "incomplete" | "ending";
+export type ClusterState = "starting" | "running" | "incomplete" | "stopped" | "ending";
 
 export interface ClusterRecord {
   readonly id: string;
@@ -84,6 +87,8 @@ export interface ClusterRecord {
   readonly maximumCost?: number;
   /** According to the platform when the cluster was created; absent if it wasn't known yet. */
   readonly webUi?: WebUi;
+  /** How many nodes were created; absent if that isn't known. */
+  readonly requested?: Counts;
   /** In role order (master, agent, public_agent), then by index. */
   readonly nodes: readonly NodeRecord[];
   /** The folder on this machine with the cluster's key, known hosts and logs. It exists only on machines that created or imported the cluster. */
@@ -95,6 +100,14 @@ export type ClusterName = Pick<ClusterRecord, "id" | "creationId" | "directory">
 
 /** `master_0`, `agent_2`, `public_agent_0`. */
 export const nodeReference = (node: Pick<NodeRecord, "role" | "index">): string => `${node.role}_${node.index}`;
+
+/** The words that name several nodes, wherever a command takes nodes; undefined: nodes of every role. */
+export const nodeGroups: Readonly<Record<string, Role | undefined>> = {
+  all: undefined,
+  masters: "master",
+  agents: "agent",
+  public_agents: "public_agent",
+};
 
 export function nodeCount(counts: Counts): number {
   return roles.reduce((sum, role) => sum + counts[role], 0);
@@ -112,6 +125,12 @@ export function clusterState(nodes: readonly NodeRecord[], asked: Counts | undef
   if (live.some((node) => node.state === "starting")) return "starting";
   const isComplete = roles.every((role) => live.filter((node) => node.role === role).length >= (asked?.[role] ?? 0));
   return isComplete ? "running" : "incomplete";
+}
+
+/** The same for machines that stay until they are removed, so that none of them is ending. */
+export function localClusterState(nodes: readonly NodeRecord[], asked: Counts | undefined): ClusterState {
+  if (nodes.some((node) => node.state === "starting" || node.state === "running")) return clusterState(nodes, asked);
+  return nodes.length > 0 && nodes.every((node) => node.state === "stopped") ? "stopped" : "incomplete";
 }
 
 /** The order of a record's nodes. */

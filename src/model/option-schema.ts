@@ -12,6 +12,8 @@ export interface BackendOption<Value = unknown> {
   /** The default as the help shows it. */
   readonly defaultText?: string;
   readonly repeatable?: true;
+  /** On the command line, it takes no value: `read` gets "true" if it is given. */
+  readonly isFlag?: true;
   readonly choices?: readonly string[];
   readonly completes?: "file" | "directory";
   /** Converts a text to its value. Throws `bad-usage` with a sentence that continues after the option's name. */
@@ -36,9 +38,9 @@ export type PlaceValues<Schema> = SchemaValues<{
   readonly [Name in keyof Schema as Schema[Name] extends { readonly isPlace: true } ? Name : never]: Schema[Name];
 }>;
 
-/** The options that a program passes: texts, or numbers instead of texts. */
+/** The options that a program passes: texts, or numbers and booleans instead of texts. */
 type Given<Schema> = {
-  readonly [Name in keyof Schema]?: string | number | readonly string[] | undefined;
+  readonly [Name in keyof Schema]?: string | number | boolean | readonly string[] | undefined;
 };
 
 /**

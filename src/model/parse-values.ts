@@ -10,6 +10,9 @@ import * as read from "./reader.ts";
 /** `--cluster-id` accepts the same ids. */
 export const parseClusterId = read.matching(/^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/);
 
+/** Ids that `once` generates for clusters that it removes. */
+export const temporaryClusterIds = /^once-[0-9a-f]{8}$/;
+
 export const parseCreationId = read.matching(/^[0-9a-f]{16}$/);
 
 export const parseRole: read.Reader<Role> = read.oneOf(...roles);
@@ -69,6 +72,19 @@ export const snapshotNameProblem = (given: string): string | undefined =>
   parseSnapshotName(given) === undefined
     ? "a snapshot's name has 1 to 63 lower-case letters, digits, _, . and -, and begins with a letter or digit"
     : undefined;
+
+const unitMegabytes = new Map([
+  ["", 1],
+  ["m", 1],
+  ["g", 1024],
+  ["t", 1024 * 1024],
+]);
+
+/** Reads `2g`, `512m` or plain megabytes; returns `undefined` for anything else. */
+export function readMegabytes(text: string): number | undefined {
+  const [, number, unit = ""] = /^([1-9][0-9]{0,8})([mgt]?)$/i.exec(text) ?? [];
+  return number === undefined ? undefined : Number(number) * (unitMegabytes.get(unit.toLowerCase()) ?? 1);
+}
 
 /** As a number, or as a text without leading zeros. */
 function wholeNumber({ least, most }: { readonly least: number; readonly most: number }): read.Reader<number> {

@@ -41,6 +41,8 @@ export const installPaths = {
   upgradeStatus: "/var/lib/cluster-e2e/upgrade.status",
   /** Two lines: the version before that upgrade, and the version that it is for. */
   upgradeVersions: "/var/lib/cluster-e2e/upgrade.versions",
+  /** On the first master; see upgrade-lock.sh. */
+  upgradeLock: "/var/lib/cluster-e2e/upgrade.lock",
   /** Names the kernel modules that the platform needs. */
   modules: "/etc/modules-load.d/cluster-e2e.conf",
   /** Holds the name of the layout that is being installed. */

@@ -114,7 +114,9 @@ export async function collectNodeLogs(
   signal: AbortSignal,
 ): Promise<readonly NodeLog[]> {
   using limit = watchdog(limitMs, signal);
-  const nodes = cluster.nodes.filter((node) => node.state !== "ended" && node.ssh.host !== "");
+  const nodes = cluster.nodes.filter(
+    (node) => !["ended", "stopped", "paused"].includes(node.state) && node.ssh.host !== "",
+  );
   const texts = await mapConcurrently(
     nodes,
     nodesAtOnce,

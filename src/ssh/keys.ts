@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, randomBytes } from "node:crypto";
 import type { ParsedKey } from "ssh2";
 import { ClusterError, messageOf } from "../errors.ts";
-import { readOwnText } from "../system/files/read-text.ts";
+import { readOwnText, unreadableReason } from "../system/files/read-text.ts";
 
 export interface KeyPair {
   /** In a format that OpenSSH reads, with a newline at the end. */
@@ -77,7 +77,7 @@ async function readText(path: string): Promise<string> {
   try {
     return await readOwnText(path);
   } catch (error) {
-    throw new ClusterError("bad-usage", `Cannot read the SSH key ${path}: ${messageOf(error)}.`, {
+    throw new ClusterError("bad-usage", `Cannot read the SSH key ${path}: ${unreadableReason(error)}.`, {
       hint: "Pass the file of a private key.",
       cause: error,
     });

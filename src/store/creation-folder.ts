@@ -85,12 +85,12 @@ export async function makeCreationFolder(directory: string): Promise<void> {
 
 /**
  * `unfinished`: in progress, or its program died, so nobody may rely on its machines. `finished`: the cluster exists (or is kept on purpose).
- * `removed`: nothing of it is left. `abandoned`: its program could not remove everything, and no longer tries.
+ * `in-use`: it exists until its program ends. `removed`: nothing of it is left. `abandoned`: its program could not remove everything, and no longer tries.
  */
-const creationStates = ["unfinished", "finished", "removed", "abandoned"] as const;
+const creationStates = ["unfinished", "finished", "in-use", "removed", "abandoned"] as const;
 export type CreationState = (typeof creationStates)[number];
 
-/** The contents of `creation.json`. While the owner is alive, it holds the lock on an unfinished creation. */
+/** The contents of `creation.json`. While the owner is alive, it holds the lock on a creation that is unfinished or in use. */
 interface Creation extends CreationName {
   readonly schemaVersion: 1;
   readonly state: CreationState;
@@ -109,19 +109,22 @@ export async function beginCreation(directory: string, clusterId: string, creati
   await writeCreation(directory, { clusterId, creationId, state: "unfinished" });
 }
 
-/** Records how the creation ended. Without this, a later create on this machine treats its machines as remains. */
+/** Records how the creation ended, or that it is complete. Without this, a later create on this machine treats its machines as remains. */
 export async function endCreation(directory: string, state: Exclude<CreationState, "unfinished">): Promise<void> {
   const creation = await readCreation(directory);
   if (creation !== undefined) await writeCreation(directory, { ...creation, state });
 }
 
-/** The creations of this cluster id that nobody works on and that may have left something behind. */
-export async function abandonedCreations(root: string, clusterId: string): Promise<readonly AbandonedCreation[]> {
+/** The creations of this cluster id, or of these, that nobody works on and that may have left something behind. */
+export async function abandonedCreations(
+  root: string,
+  clusterIds: string | RegExp,
+): Promise<readonly AbandonedCreation[]> {
   const names = await folderNames(root);
   const found = await Promise.all(names.map((name) => abandonedCreation(join(root, name))));
-  return found
-    .filter((abandoned) => abandoned !== undefined)
-    .filter(({ creation }) => creation.clusterId === clusterId);
+  const isWanted = ({ creation: { clusterId } }: AbandonedCreation): boolean =>
+    typeof clusterIds === "string" ? clusterId === clusterIds : clusterIds.test(clusterId);
+  return found.filter((abandoned) => abandoned !== undefined).filter(isWanted);
 }
 
 /** The folders of this id's creations that may still be clusters, including imported ones. */
@@ -131,7 +134,7 @@ export async function presentCreations(root: string, clusterId: string): Promise
     names.map(async (name) => {
       const directory = join(root, name);
       const state = (await readCreation(directory))?.state ?? "finished";
-      return state === "finished" && (await isOwnFolder(directory)) ? [directory] : [];
+      return isComplete(state) && (await isOwnFolder(directory)) ? [directory] : [];
     }),
   );
   return found.flat();
@@ -155,8 +158,10 @@ export async function isCreationUnderWay(directory: string): Promise<boolean> {
 
 /** Whether this machine has completed the creation in this folder, or keeps what a failed one made. */
 export async function isFinishedCreation(directory: string): Promise<boolean> {
-  return (await readCreation(directory))?.state === "finished";
+  return isComplete((await readCreation(directory))?.state);
 }
+
+const isComplete = (state: CreationState | undefined): boolean => state === "finished" || state === "in-use";
 
 /** Whether this program has removed the creation in this folder, or given up on it. */
 export async function isEndedCreation(directory: string): Promise<boolean> {
@@ -167,7 +172,7 @@ export async function isEndedCreation(directory: string): Promise<boolean> {
 async function abandonedCreation(directory: string): Promise<AbandonedCreation | undefined> {
   const creation = await readCreation(directory);
   if (creation?.state === "abandoned") return { directory, creation };
-  if (creation?.state !== "unfinished") return undefined;
+  if (creation?.state !== "unfinished" && creation?.state !== "in-use") return undefined;
   // If the owner could not be identified, nobody can say that it is gone.
   if (creation.owner === undefined || (await isProcessAlive(creation.owner))) return undefined;
   return { directory, creation };

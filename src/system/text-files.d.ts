@@ -32,6 +32,11 @@ declare module "*/check" {
   const text: string;
   export default text;
 }
+
+declare module "*/upgrade" {
+  const text: string;
+  export default text;
+}
 declare module "*-test" {
   const text: string;
   export default text;

@@ -48,6 +48,8 @@ export const waits = {
   imageRemoval: { pauseMs: every(300), limitMs: 15_000 },
 
   // Virtual machines
+  /** Services may take 90 s to end, by systemd's default, and translated machines are slow. */
+  shutDown: { pauseMs: every(200), limitMs: 4 * 60_000 },
   /** QEMU ends at once, except for data that it still has to write. */
   machineTerm: { pauseMs: every(50), limitMs: 10_000 },
   machineKill: { pauseMs: every(50), limitMs: 5_000 },
@@ -61,6 +63,10 @@ export const waits = {
   memorySave: { pauseMs: every(50), limitMs: 15 * 60_000 },
   /** The program that QEMU writes to ends a moment after QEMU is done. */
   memoryWritten: { pauseMs: every(50), limitMs: 10_000 },
+  /** Looks only whether a template's machine has ended. The caller has a limit. */
+  templateBoot: { pauseMs: every(500) },
+  /** A copy of a template needs a second, or a minute if many translated machines share a busy computer. */
+  becomingNode: { pauseMs: every(500), limitMs: 5 * 60_000 },
   /** QEMU stops writing memory when it has written the current part. */
   saveCancelled: { pauseMs: every(20), limitMs: 30_000 },
 
@@ -78,8 +84,13 @@ export const waits = {
   /** A node may restart its network or sshd during the installation. */
   reconnection: { pauseMs: growing(1_000, 2, 10_000), limitMs: 120_000 },
 
+  /** A fault's time has come, by the node's clock; healing takes a moment. */
+  faultEnd: { pauseMs: every(500), limitMs: 60_000 },
+
   /** A node's upgrade takes seconds to minutes. The signal limits the wait. */
   nodeUpgrade: { pauseMs: every(1_000) },
+  /** The lock of upgrades was lost with its connection, perhaps because the first master restarts. The signal limits the wait. */
+  upgradeLock: { pauseMs: every(1_000) },
 
   // Files
   /** A server that fails five times in a row is down. */

@@ -1,5 +1,5 @@
 /**
- * The README's first cluster, and the page "Bring your own platform", word by word: in one empty folder, without anything of
+ * The README's clusters, and the pages "Bring your own platform" and "Test a platform", word by word: in one empty folder, without anything of
  * this repository but the program, with an image that is like Debian's.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
@@ -13,9 +13,15 @@ import { temporaryFolder } from "./support/temporary-folder.ts";
 import { docker } from "./support/test-containers.ts";
 
 const limitMs = 900_000;
-const readme = (await triedExamples("README.md")).filter(({ name }) => name === "first cluster");
+/** What the README's examples print at least. */
+const printed: Readonly<Record<string, string>> = {
+  "first cluster": "agent-…\nagent-…\n",
+  "own platform": 'Cluster "default" is ready after … s.\n',
+};
+const readme = (await triedExamples("README.md")).filter(({ name }) => name in printed);
 const page = await triedExamples("src/platform/folder/README.md");
-/** The page's commands name no cluster. */
+const testing = await triedExamples("src/cluster/faults/README.md");
+/** The pages' commands name no cluster. */
 const clusterId = "default";
 
 const state: { folder?: string; environment?: Readonly<Record<string, string>>; before: ReadonlySet<string> } = {
@@ -48,7 +54,8 @@ beforeAll(async () => {
   opened.defer(async () => server.stop(true));
   const path = [bin, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"].join(":");
   state.folder = work;
-  state.environment = { PATH: path, HOME: home, TMPDIR: folder, DOWNLOADS: server.url.origin };
+  // The pages show long lines whole.
+  state.environment = { PATH: path, HOME: home, TMPDIR: folder, DOWNLOADS: server.url.origin, COLUMNS: "10000" };
 }, limitMs);
 
 afterAll(async () => {
@@ -70,11 +77,11 @@ async function tryExample({ lines, status, output: shown }: TriedExample): Promi
   expect({ status: found, missing: missingLine(shown.trim(), output) }, output).toEqual({ status, missing: undefined });
 }
 
-describe("the README's first cluster", () => {
+describe("the README's clusters", () => {
   test.each(readme.map((example) => [example.name, example] as const))(
     "%s",
     async (_, example) => {
-      await tryExample({ ...example, output: "agent-…\nagent-…\n" });
+      await tryExample({ ...example, output: printed[example.name]! });
       expect(await containersOfDefault()).toBe("");
     },
     limitMs,
@@ -83,7 +90,7 @@ describe("the README's first cluster", () => {
 
 describe("the page, in its order", () => {
   test("has examples, and shows what they print", () => {
-    expect(readme).toHaveLength(1);
+    expect(readme).toHaveLength(Object.keys(printed).length);
     expect(page.length).toBeGreaterThan(10);
     expect(page.filter(({ output }) => output !== "").length).toBeGreaterThan(8);
     expect(missingLine("a …\nb\n…\nc", "b\n a  1\nx\nb\nc")).toBeUndefined();
@@ -99,6 +106,21 @@ describe("the page, in its order", () => {
   );
 
   test("leaves no cluster", async () => {
+    expect(await containersOfDefault()).toBe("");
+  });
+});
+
+describe("the page about testing a platform, in its order", () => {
+  test.each(testing.map((example) => [example.name, example] as const))(
+    "%s",
+    async (_, example) => {
+      await tryExample(example);
+    },
+    limitMs,
+  );
+
+  test("has examples, and leaves no cluster", async () => {
+    expect(testing.length).toBeGreaterThan(6);
     expect(await containersOfDefault()).toBe("");
   });
 });

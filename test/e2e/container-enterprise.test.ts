@@ -79,7 +79,7 @@ test("create --wait logs in as the superuser of its configuration, with a passwo
     { stdin: `${password}\n` },
   );
   expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({ status: 0, stdout: `${own}\n` });
-  expect(created.stderr).toContain(`Cluster "${own}" is ready.`);
+  expect(created.stderr).toContain(`Cluster "${own}" is ready after`);
   expect((await containers().run(["destroy", "-c", own])).status).toBe(0);
 }, 400_000);
 

@@ -44,7 +44,7 @@ test("a dry run says what would be made, and makes nothing", async () => {
   const ran = await containers().run([...createWords(), "--dry-run"]);
   expect(ran.status).toBe(0);
   expect(ran.stdout).toContain(`${nodeImage} (present)`);
-  expect(ran.stdout).toContain("4: 1 master, 2 agent, 1 public_agent");
+  expect(ran.stdout).toContain("4: 1 master, 2 agents, 1 public agent");
   expect(await containers().things(id())).toEqual([]);
 });
 
@@ -155,13 +155,13 @@ test("a container that was killed is told of at once by wait, run and list, and 
   await docker(["kill", agent.id]);
   const waited = await containers().run(["wait", "-c", id()]);
   expect(waited.status).toBe(1);
-  expect(waited.stderr).toMatch(new RegExp(`agent_0 \\(${agent.id}\\): .* status 137`));
+  expect(waited.stderr).toMatch(new RegExp(`agent_0 \\(${agent.id}, stopped\\): .* status 137`));
   expect(waited.stderr).toContain("[machine-failed]");
   const ran = await containers().run(["run", "-c", id(), "--node", "agent_0", "true"]);
-  expect(ran.status).toBe(3);
-  expect(ran.stderr).toContain("stopped with status 137");
+  expect(ran.status).toBe(1);
+  expect(ran.stderr).toContain("[node-stopped]");
   const listed = await containers().run(["list"]);
-  expect(listed.stdout).toMatch(new RegExp(`^${id()} +incomplete +oss +1 +1 +1 +\\d+ \\w+$`, "m"));
+  expect(listed.stdout).toMatch(new RegExp(`^${id()} +incomplete +oss +1 +2 +1 +\\d+ \\w+$`, "m"));
   const logs = await containers().run(["logs", "-c", id(), "--output-dir", join(containers().folder, "logs")]);
   expect(logs.status).toBe(0);
   expect(await Bun.file(join(containers().folder, "logs", "agent_0.console.txt")).exists()).toBe(true);

@@ -4,6 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import { readdir, rm } from "node:fs/promises";
+import { onlySsh } from "../support/only-ssh.ts";
 import { shareBackend } from "./support/shared-backend.ts";
 import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
 
@@ -152,19 +153,20 @@ test("--keep-on-failure keeps the containers until they are destroyed", async ()
 test.each([
   [
     "there is no engine",
-    { PATH: "/nowhere" },
+    "only ssh",
     [],
     ["There is no executable program docker", "There is no executable program podman"],
   ],
-  ["there is no docker", { PATH: "/nowhere" }, ["--engine", "docker"], ["There is no executable program docker"]],
-  ["there is no podman", { PATH: "/nowhere" }, ["--engine", "podman"], ["There is no executable program podman"]],
+  ["there is no docker", "only ssh", ["--engine", "docker"], ["There is no executable program docker"]],
+  ["there is no podman", "only ssh", ["--engine", "podman"], ["There is no executable program podman"]],
   [
     "Docker does not run",
     { DOCKER_HOST: "unix:///nowhere.sock" },
     ["--engine", "docker"],
     ["Docker does not answer", "systemctl start docker"],
   ],
-] as const)("where %s, every command ends with 5 and says what to do", async (_, environment, engine, says) => {
+] as const)("where %s, every command ends with 5 and says what to do", async (_, given, engine, says) => {
+  const environment = given === "only ssh" ? { PATH: await onlySsh(containers().folder) } : given;
   for (const [command = "", ...words] of [["list"], ["destroy"], createWords("x")]) {
     const ran = await containers().run([command, ...engine, ...words], { environment });
     expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status: 5, stdout: "" });

@@ -41,7 +41,7 @@ test("a cluster comes back as it was saved: addresses, options, files, volumes; 
   const before = await containers().inspect(id());
   expect(await snapshot("create", "installed")).toMatchObject({ status: 0, stdout: "installed\n" });
   const listed = await snapshot("list");
-  expect(listed.stdout).toMatch(/^NAME +CREATED +SIZE +STATE\ninstalled +\d{4}-\S+Z +\d+ MB +complete\n$/);
+  expect(listed.stdout).toMatch(/^NAME +CREATED +SIZE +STATE\ninstalled +\d\d:\d\d UTC +\d+ MB +complete\n$/);
   expect(Number(/(\d+) MB/.exec(listed.stdout)?.[1])).toBeGreaterThan(20);
 
   await onAgent("rm -r /root/note /var/lib/docker/deep; touch /var/lib/docker/later; systemctl disable slurmd");
@@ -76,6 +76,34 @@ test.each(cases)("$id: $words", async ({ id: errorId, status, words, says }) => 
   expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status, stdout: "" });
   for (const text of [says, `[${errorId}]`]) expect(ran.stderr).toContain(text);
 });
+
+test("a stopped node is named, keeps a snapshot from being made, and comes back at its address, as does a stopped cluster", async () => {
+  const run = (...words: readonly string[]) => containers().run([...words, "-c", id()]);
+  const states = async () => (await containers().inspect(id())).nodes.map(({ state: now }) => now);
+  const before = await containers().inspect(id());
+  expect((await run("node", "stop", "--force", "agents")).status).toBe(0);
+  expect(await states()).toEqual(["running", "stopped"]);
+  const stopped = { id: "node-stopped", status: 1, words: ["run", "--node", "agent_0", "true"] };
+  const refused = await containers().run([...stopped.words.slice(0, 1), "-c", id(), ...stopped.words.slice(1)]);
+  expect(refused.status).toBe(stopped.status);
+  expect(refused.stderr).toContain(`[${stopped.id}]`);
+  const both = await containers().run(["run", "-c", id(), "--no-test-env", "--node", "all", "hostname"]);
+  expect({ status: both.status, stdout: both.stdout }).toEqual({ status: 255, stdout: "master_0: master-0\n" });
+  expect((await run("wait")).stderr).toContain("agent_0");
+  expect((await snapshot("create", "partly")).stderr).toContain("[machine-failed]");
+  expect((await run("stop")).status).toBe(0);
+  expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id()} +stopped `, "m"));
+  expect((await run("start")).status).toBe(0);
+  expect((await run("node", "pause", "agent_0")).status).toBe(0);
+  expect(await states()).toEqual(["running", "paused"]);
+  expect((await run("node", "restart", "all", "--force")).status).toBe(0);
+  const after = await containers().inspect(id());
+  const places = ({ nodes }: typeof before) =>
+    nodes.map(({ id: machine, privateAddress }) => [machine, privateAddress]);
+  expect(places(after)).toEqual(places(before));
+  expect(await run("wait", "--timeout", "3m")).toMatchObject({ status: 0 });
+  expect((await run("node", "stop", "agent_7")).status).toBe(3);
+}, 200_000);
 
 /** The program is killed as soon as it runs one of these commands of Docker, which still takes place. */
 async function killedAt(command: string, ...words: readonly string[]): Promise<string | undefined> {

@@ -30,11 +30,11 @@ test("as text: everything that a bill or a reviewer asks for", async () => {
   expect(lines.get("Cluster")).toBe("default");
   expect(lines.get("Region")).toBe("us-west-2");
   expect(lines.get("Image")).toMatch(/^ami-[0-9a-f]+ \(debian-12-amd64-20250903-2225\), user admin$/);
-  expect(lines.get("Machines")).toBe("5 × m5.large: 3 master, 1 agent, 1 public_agent");
+  expect(lines.get("Machines")).toBe("5 × m5.large: 3 masters, 1 agent, 1 public agent");
   expect(lines.get("Security group")).toMatch(/^cluster-e2e-default: TCP 22, 80, 443 from [\d.]+\/32;/);
   expect(lines.get("Custom tags")).toBe("team=storage");
   expect(lines.get("Cost")).toStartWith("about $1.20 ");
-  expect(lines.get("Ends")).toMatch(/^20\d\d-.*Z, two hours after launch$/);
+  expect(lines.get("Ends")).toMatch(/\d\d:\d\d UTC \(in (2 h|1 h 59 min)\), two hours after launch$/);
 });
 
 test("as JSON, with another image, type, subnet and range", async () => {
@@ -53,6 +53,12 @@ test("as JSON, with another image, type, subnet and range", async () => {
     rules: { ports: [22, 80, 443], adminCidrs: ["10.1.0.0/16"] },
     maximumCostDollars: expect.any(Number),
   });
+});
+
+test("a type that the region doesn't offer is refused", async () => {
+  const shown = await dryRun(["--instance-type", "m9.huge"]);
+  expect(shown).toMatchObject({ status: 2, stdout: "" });
+  expect(shown.stderr).toContain("m9.huge");
 });
 
 test("a type without a known price says so", async () => {

@@ -134,7 +134,7 @@ test("an artifact that the nodes can reach is fetched by one of them, and --keep
   const failed = await cloud().run(createWords("kept", [...extra, server.url]));
   expect(failed.stderr).toContain("resolvers: ");
   expect(failed.stderr).toMatch(
-    /Kept as requested: machines i-[0-9a-f]+, i-[0-9a-f]+\. They terminate automatically at 20/,
+    /Kept as requested: machines i-[0-9a-f]+, i-[0-9a-f]+\. They terminate automatically at /,
   );
   expect(failed).toMatchObject({ status: 1, stdout: "" });
   const { nodes } = await cloud().inspect("kept");

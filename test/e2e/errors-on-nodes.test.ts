@@ -77,6 +77,7 @@ const cases: readonly ErrorCase[] = [
           stdout: `layout=dcos\nversion=${version}\nstatus=exit 3\nunit=failed\nlog=no such package\n`,
           readsStdin: true,
         },
+        { pattern: "e2e-upgrade-lock", stdout: "held\n" },
         { pattern: "head -c .* .*config\\.yaml", stdout: "bootstrap_url: http://example.org\n" },
         { pattern: "--generate-node-upgrade-script 0\\.9", stdout: "http://example.org/upgrade/node.sh\n" },
       )(given);
@@ -87,6 +88,20 @@ const cases: readonly ErrorCase[] = [
       "Version 0.9: master_0.",
       "/var/lib/cluster-e2e/upgrade.log",
       "run the same command again: it continues with the nodes that lack 1",
+    ],
+    hasLog: true,
+  },
+  {
+    id: "cluster-busy",
+    status: 1,
+    words: ["upgrade", "-c", "base", "release.sh"],
+    prepare: async (given) => {
+      await writeFile(join(given.cloud.folder, "release.sh"), "#!/bin/bash\n# variant: ee\n");
+      return answering({ pattern: "e2e-upgrade-lock", status: 75, stdout: "since 12:34:56 UTC\n" })(given);
+    },
+    says: [
+      'Another upgrade of cluster "base" is running, since 12:34:56 UTC.',
+      "Run the command again when it has ended.",
     ],
     hasLog: true,
   },
@@ -102,7 +117,7 @@ const cases: readonly ErrorCase[] = [
     id: "not-installed",
     status: 1,
     words: ["sync", "-c", "base", "checkout"],
-    says: ["The platform is not installed on master_0 yet", "wait command"],
+    says: ["The platform is not installed on master_0 yet", "cluster-cloud wait"],
     hasLog: true,
   },
   {
@@ -118,7 +133,7 @@ const cases: readonly ErrorCase[] = [
     status: 1,
     words: ["sync", "-c", "base", "checkout"],
     prepare: withFile("id_ed25519", async () => (await strangeKey()).privateHalf),
-    says: ["master_0 (", "refused the login of admin", "inspect command", "doctor command"],
+    says: ["master_0 (", "refused the login of admin", "cluster-cloud inspect", "cluster-cloud doctor"],
     hasLog: true,
   },
   {

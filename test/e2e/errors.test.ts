@@ -112,7 +112,7 @@ const cases: readonly ErrorCase[] = [
     id: "cluster-exists",
     status: 1,
     words: createWords("base"),
-    says: ['A cluster "base" already exists', "in region us-west-2", "It terminates at 20", "another --cluster-id"],
+    says: ['A cluster "base" already exists', "in region us-west-2", "It ends ", "another --cluster-id"],
   },
   {
     id: "capacity-lacking",
@@ -121,7 +121,7 @@ const cases: readonly ErrorCase[] = [
     prepare: behaving({ vcpuLimit: 2 }, { vcpuLimit: 100_000 }),
     says: [
       "(VcpuLimitExceeded)",
-      "Requested: 1 × m5.large (1 master, 0 agent, 0 public_agent)",
+      "Requested: 1 × m5.large (1 master, 0 agents, 0 public agents)",
       "smaller --instance-type",
     ],
     hasLog: true,

@@ -3,6 +3,7 @@
  * builds. A base built with debootstrap has the name that its recipe uses, so no registry is needed.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
 import { nameDebianBase } from "./support/published-debian.ts";
 import { docker, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
@@ -63,6 +64,15 @@ async function withExample(
   expect(await containers().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
 }
 
+/** The example etcd as a second version, with another setting. */
+async function nextEtcd(release: string): Promise<string> {
+  const folder = join(containers().folder, `etcd-${release}`);
+  await containers().run(["examples", "etcd", folder]);
+  await Bun.$`sed -i 's/"1.0"/"2.0"/' ${folder}/platform.yaml`;
+  await Bun.$`sed -i 's/^ETCD_NAME=/ETCD_SNAPSHOT_COUNT=5000\n&/' ${folder}/install`;
+  return folder;
+}
+
 test.each(releasesFor("12"))(
   "slurm on Debian %s: a job runs on both agents at once, and the page lists them",
   async (release) => {
@@ -78,21 +88,42 @@ test.each(releasesFor("12"))(
 );
 
 test.each(releasesFor("13"))(
-  "etcd on Debian %s: one of three masters leads, all of them read a value, and it goes on without the leader",
+  "etcd on Debian %s: one of three masters leads, all of them read a value, it goes on without one of them, and is upgraded",
   async (release) => {
     await withExample("etcd", release, [], async ({ id, run }) => {
       expect(await run(["./etcd-test"])).toBe(
         "3 of 3 members answer, and one of them is the leader\nthe value written on master_0 is read on each of them",
       );
-      await run(["systemctl stop etcd"]);
+      await run(["systemctl stop etcd"], "master_2");
       expect(await run(["./etcd-test", "1"], "master_1")).toContain(
         "2 of 3 members answer, and one of them is the leader",
       );
-      const waited = await containers().run(["wait", "-c", id, "--timeout", "20s"]);
+      const waited = await containers().run(["wait", "-c", id, "--timeout", "8s"]);
       expect(waited.status).not.toBe(0);
-      expect(waited.stderr).toContain("master_0: its check says: etcd is inactive");
-      await run(["systemctl start etcd"]);
+      expect(waited.stderr).toContain("master_2: its check says: etcd is inactive");
+      const next = await nextEtcd(release);
+      const refused = await containers().run(["upgrade", "-c", id, next]);
+      expect(refused).toMatchObject({ status: 1, stdout: "" });
+      expect(refused.stderr).toContain("Version 1.0: master_0, master_1, master_2.");
+      await run(["systemctl start etcd"], "master_2");
       expect(await run(["./etcd-test"], "master_2")).toContain("3 of 3 members answer");
+
+      const [put, get] = ["put kept value", "get --print-value-only kept"].map(
+        (words) => `ETCDCTL_API=3 etcdctl ${words}`,
+      );
+      await run([put!]);
+      // Each member's upgrade requires that all others are up.
+      const upgraded = await containers().run(["upgrade", "--output", "json", "-c", id, next]);
+      expect(upgraded.status, upgraded.stderr).toBe(0);
+      expect(JSON.parse(upgraded.stdout)).toMatchObject({
+        version: "2.0",
+        upgraded: ["master_0", "master_1", "master_2"],
+      });
+      expect(await run([get!], "master_1")).toBe("value");
+      expect(await run(["tr '\\0' '\\n' </proc/$(pidof etcd)/environ | grep SNAPSHOT"])).toBe(
+        "ETCD_SNAPSHOT_COUNT=5000",
+      );
+      expect(await run(["./etcd-test"])).toContain("3 of 3 members answer");
     });
   },
   limitMs,

@@ -74,7 +74,7 @@ test("the first bytes of the artifact tell which ports are open, and how many no
   expect(ran.status, ran.stderr).toBe(0);
   expect(ran.stdout).toMatch(/^Platform +meter 1\.0$/m);
   expect(ran.stdout).toContain("TCP 22, 80, 9000 from");
-  expect(ran.stdout).toContain("1 master, 1 agent, 0 public_agent");
+  expect(ran.stdout).toContain("1 master, 1 agent, 0 public agents");
   expect(state.server!.requests).toMatchObject([{ range: "bytes=0-16383" }]);
   const refused = await create("--dry-run", "--public-agents", "1");
   expect(refused.status).toBe(2);
@@ -95,7 +95,7 @@ test("inspect and web show where it is", async () => {
   expect(webUi).toBe(`https://${master!.publicAddress}:80/status`);
   const web = await cloud().run(["web"]);
   expect(web).toMatchObject({ status: 0, stdout: `${webUi}\n` });
-  expect(web.stderr).toContain("certificate authority: /etc/meter/ca.pem on the masters");
+  expect(web.stderr.replaceAll(/\s+/g, " ")).toContain("certificate authority: /etc/meter/ca.pem on the masters");
   const { stdout: certificate } = await cloud().run(["run", "--no-test-env", "cat /etc/meter/ca.pem"]);
   const checkServerIdentity = (): undefined => undefined;
   const answer = await fetch(webUi, { tls: { ca: certificate, checkServerIdentity } });

@@ -32,7 +32,7 @@ test("a dry run shows the platform's name and version, and its default numbers o
   const ran = await create("--dry-run", "-c", id(), platform());
   expect(ran.status, ran.stderr).toBe(0);
   expect(ran.stdout).toMatch(/^Platform +meter 1\.0$/m);
-  expect(ran.stdout).toContain("3: 1 master, 2 agent, 0 public_agent");
+  expect(ran.stdout).toContain("3: 1 master, 2 agents, 0 public agents");
   const shown = await create("--dry-run", "--output", "json", "-c", id(), platform());
   expect(JSON.parse(shown.stdout)).toMatchObject({ plan: { platform: { name: "meter", version: "1.0" } } });
 });
@@ -75,7 +75,7 @@ test("create --wait installs it on all nodes, and leaves nothing packed behind",
     status: 0,
     stdout: `${id()}\n`,
   });
-  expect(created.stderr).toContain(`Cluster "${id()}" is ready.`);
+  expect(created.stderr).toContain(`Cluster "${id()}" is ready after`);
   expect((await readdir(containers().folder)).filter((name) => name.startsWith("cluster-e2e-"))).toEqual([]);
 }, 300_000);
 

@@ -100,7 +100,7 @@ describeOnBench("somebody else in the account", (bench) => {
     await using _foreign = await launchOlder(bench());
     const { ran, opened } = await openWeb(bench(), elsewhere());
     expect([ran.status, ran.stdout, opened]).toEqual([5, "", ""]);
-    expect(ran.stderr).toMatch(/export command.*import command.*\[key-missing\]/s);
+    expect(ran.stderr).toMatch(/cluster-cloud export.*cluster-cloud import.*\[key-missing\]/s);
   }, 60_000);
 
   // Shows R107, R130.

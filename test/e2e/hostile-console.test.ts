@@ -29,7 +29,17 @@ test.skipIf(missing !== undefined || process.platform !== "linux")(
     await Bun.write(artifact, "#!/bin/bash\n# variant: oss\n");
     const options =
       "--variant oss --masters 1 --agents 0 --public-agents 0 --memory 256 --cpus 1 --disk-size 1g --accelerator tcg";
-    const creating = vms.start(["create", "-v", ...options.split(" "), "--image", image, "-c", id, artifact]);
+    const creating = vms.start([
+      "create",
+      "-v",
+      "--fresh-boot",
+      ...options.split(" "),
+      "--image",
+      image,
+      "-c",
+      id,
+      artifact,
+    ]);
     await creating.said("Start virtual machines: done");
     const pid = (await vms.machines(id)).get("master_0")!;
     const written = await writtenBy(pid);

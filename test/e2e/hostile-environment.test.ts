@@ -32,7 +32,7 @@ test.skipIf(missing !== undefined)(
     await Bun.write(image, new Uint8Array(1_048_576));
     await Bun.write(artifact, "#!/bin/bash\n# variant: oss\n");
     const options = "--variant oss --agents 1 --public-agents 0 --memory 256 --cpus 1 --disk-size 1g --accelerator tcg";
-    const words = ["create", "-v", ...options.split(" "), "--image", image, "-c", id, artifact];
+    const words = ["create", "-v", "--fresh-boot", ...options.split(" "), "--image", image, "-c", id, artifact];
     const creating = vms().start(words, { ...ownSecrets, ...otherSecrets });
     await creating.said("Start virtual machines: done");
     const machines = await vms().machines(id);

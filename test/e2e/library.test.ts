@@ -26,7 +26,7 @@ test("the example runs a job under Bun and leaves nothing", async () => {
 
 // Shows R18.
 test.skipIf(node === undefined)(
-  "a consumer type-checks against the built library, and runs a job under Node",
+  "a consumer and the examples of the page type-check against the built library, which runs a job under Node",
   async () => {
     expect((await run([process.execPath, "run", "build:library"])).status).toBe(0);
     const consumer = await makeConsumer();
@@ -98,6 +98,18 @@ async function run(argv: readonly string[]): Promise<Ran> {
   return { status, stdout, stderr };
 }
 
+/** The programs on the library's page. */
+async function pageExamples(): Promise<readonly string[]> {
+  const page = await Bun.file(join(repository, "src", "README.md")).text();
+  const blocks = page
+    .split("```ts\n")
+    .slice(1)
+    .map((text) => text.split("```")[0]!);
+  const programs = blocks.filter((text) => text.startsWith("import "));
+  expect(programs.length).toBeGreaterThan(1);
+  return programs;
+}
+
 /** A project of somebody else's, with the package installed, as strict as TypeScript gets. */
 async function makeConsumer(): Promise<string> {
   const folder = join(cloud().folder, "consumer");
@@ -115,7 +127,13 @@ async function makeConsumer(): Promise<string> {
     exactOptionalPropertyTypes: true,
     skipLibCheck: false,
   };
-  await writeFile(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["library.ts"] }));
+  const pages = await Promise.all(
+    (await pageExamples()).map(async (text, index) => {
+      await writeFile(join(folder, `page-${index}.ts`), text);
+      return `page-${index}.ts`;
+    }),
+  );
+  await writeFile(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["library.ts", ...pages] }));
   await copyFile(example, join(folder, "library.ts"));
   return folder;
 }

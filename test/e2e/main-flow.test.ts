@@ -31,7 +31,7 @@ beforeAll(async () => {
 test("create prints the id on stdout, and what it did and what comes next on stderr", () => {
   const created = ended.create!;
   expect(created.stderr).toContain("Next: cluster-cloud wait --cluster-id default");
-  expect(created.stderr).toMatch(/The machines terminate automatically in 1 h 5\d min/);
+  expect(created.stderr).toMatch(/The cluster ends .*\d\d:\d\d UTC \(in 1 h 5\d min\)/);
   expect(created.stderr).toContain("The cost is at most $");
   expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: "default\n" });
 });
@@ -78,7 +78,7 @@ test("run passes stdin and the remote command's own status", async () => {
 // Shows R4, R64, R85.
 test("run sets the test environment, and only what was asked for with --no-test-env", async () => {
   const file = `${cloud().folder}/own.env`;
-  await Bun.write(file, "MORE=loses to --env\nFROM_FILE=' quoted '\n");
+  await Bun.write(file, "MORE=loses to --env\nFROM_FILE=two words\n");
   const login = ["--login-uname", "bob", "--login-pw", "-", "--env-file", file, "--env", "MORE=it's $5"];
   const show =
     'pwd; printf \'%s\\n\' "$CLUSTER_LOGIN_UNAME" "$CLUSTER_LOGIN_PW" "$MORE" "$FROM_FILE" "$CLUSTER_NUM_AGENTS" "$MASTER_HOSTS"';
@@ -89,13 +89,13 @@ test("run sets the test environment, and only what was asked for with --no-test-
     "bob",
     "s3cret word",
     "it's $5",
-    "' quoted '",
+    "two words",
     "3",
     master.privateAddress,
     "",
   ]);
   const unset = await cloud().run(["run", "--no-test-env", ...login, show], { stdin: "s3cret word\n" });
-  expect(unset.stdout.split("\n").slice(1)).toEqual(["bob", "s3cret word", "it's $5", "' quoted '", "", "", ""]);
+  expect(unset.stdout.split("\n").slice(1)).toEqual(["bob", "s3cret word", "it's $5", "two words", "", "", ""]);
   expect(unset.stdout.split("\n")[0]).not.toContain("/opt/cluster");
 });
 

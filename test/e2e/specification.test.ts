@@ -201,7 +201,9 @@ describeOnBench("words of the specification", (bench) => {
     const environment = { PATH: `${folder.path}:${process.env["PATH"]}` };
     const ran = await cloud.run(["web", "-c", "base"], { environment });
     expect(ran).toMatchObject({ status: 0, stdout: `${url}\n` });
-    expect(ran.stderr).toContain(`must trust the cluster's certificate authority: ${url}ca/cluster-ca.crt`);
+    expect(ran.stderr.replaceAll(/\s+/g, " ")).toContain(
+      `must trust the cluster's certificate authority: ${url}ca/cluster-ca.crt`,
+    );
     const opened = async (): Promise<string> => readFile(join(folder.path, "opened"), "utf8").catch(() => "");
     for (const limit = Date.now() + 5000; (await opened()) === "" && Date.now() < limit; await Bun.sleep(20));
     expect(await opened()).toBe(`${url}\n`);

@@ -45,7 +45,7 @@ async function breaking(runState: string, milliseconds: number): Promise<string>
 }
 
 const createWords = (id: string, image: string, ...more: readonly string[]) => [
-  ..."create -v --variant oss --public-agents 0 --memory 512 --cpus 1 --disk-size 4g --image".split(" "),
+  ..."create -v --fresh-boot --variant oss --public-agents 0 --memory 512 --cpus 1 --disk-size 4g --image".split(" "),
   image,
   "-c",
   id,

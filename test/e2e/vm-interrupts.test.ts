@@ -15,7 +15,7 @@ beforeAll(async () => {
 }, 300_000);
 
 const createWords = (id: string) => [
-  ..."create -vv --variant oss --public-agents 0 --memory 256 --cpus 1 --disk-size 1g --image".split(" "),
+  ..."create -vv --fresh-boot --variant oss --public-agents 0 --memory 256 --cpus 1 --disk-size 1g --image".split(" "),
   state.image!,
   "-c",
   id,

@@ -5,6 +5,8 @@ import { runFault, type Verdict } from "./run-fault.ts";
 import { artifactFaults } from "./table/artifact-faults.ts";
 import { clusterFaults } from "./table/cluster-faults.ts";
 import { commandFaults } from "./table/command-faults.ts";
+import { folderFaults } from "./table/folder-faults.ts";
+import { injectedFaults } from "./table/injected-faults.ts";
 import { upgradeFaults } from "./table/upgrade-faults.ts";
 import { computerFaults } from "./table/computer-faults.ts";
 import { engineFaults } from "./table/engine-faults.ts";
@@ -12,6 +14,7 @@ import { lastingApiFaults } from "./table/lasting-api-faults.ts";
 import { libraryFaults } from "./table/library-faults.ts";
 import { machineFaults } from "./table/machine-faults.ts";
 import { nodeFaults } from "./table/node-faults.ts";
+import { onceFaults } from "./table/once-faults.ts";
 import { passingApiFaults } from "./table/passing-api-faults.ts";
 import { podmanFaults } from "./table/podman-faults.ts";
 import { qemuFaults } from "./table/qemu-faults.ts";
@@ -38,6 +41,8 @@ export const campaign: readonly CampaignFault[] = [
     ...lastingApiFaults,
     ...commandFaults,
     ...upgradeFaults,
+    ...folderFaults,
+    ...injectedFaults,
     ...clusterFaults,
     ...libraryFaults,
     ...rollBackFaults,
@@ -45,10 +50,11 @@ export const campaign: readonly CampaignFault[] = [
     ...machineFaults,
     ...artifactFaults,
     ...computerFaults,
+    ...onceFaults.cloud,
   ]),
-  ...inWorld("container", ContainerWorld.open, engineFaults),
+  ...inWorld("container", ContainerWorld.open, [...engineFaults, ...onceFaults.container]),
   ...inWorld("podman", ContainerWorld.openPodman, podmanFaults),
-  ...inWorld("vm", VmWorld.open, qemuFaults),
+  ...inWorld("vm", VmWorld.open, [...qemuFaults, ...onceFaults.vm]),
 ];
 
 function inWorld<Bench extends World>(

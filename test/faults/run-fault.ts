@@ -75,7 +75,7 @@ async function leftIn(world: World, keepsCluster: boolean): Promise<readonly Thi
   for (const deadline = performance.now() + world.settleMs; ; await Bun.sleep(100)) {
     const left = [
       ...(await world.leftovers(keepsCluster)),
-      ...(await temporaryFiles(world)),
+      ...(await temporaryFiles(world, keepsCluster)),
       ...(keepsCluster ? [] : processesOf(world.temporaryFolder)).map(({ id, words }): Thing => ({
         kind: "process",
         id: `${id} (${words.slice(0, 60)})`,
@@ -89,9 +89,17 @@ async function leftIn(world: World, keepsCluster: boolean): Promise<readonly Thi
 const withoutFiles = (things: readonly Thing[], known: readonly Thing[]): readonly Thing[] =>
   things.filter(({ kind, id }) => kind !== "file" || !known.some((thing) => thing.id === id));
 
-async function temporaryFiles({ temporaryFolder }: World): Promise<readonly Thing[]> {
+async function temporaryFiles({ temporaryFolder }: World, keepsCluster: boolean): Promise<readonly Thing[]> {
   const names = await readdir(temporaryFolder).catch(() => []);
-  return names.map((name) => ({ kind: "file", id: join(temporaryFolder, name) }));
+  const areSockets = await Promise.all(names.map(async (name) => holdsSockets(join(temporaryFolder, name))));
+  const left = names.filter((_, place) => !keepsCluster || areSockets[place] !== true);
+  return left.map((name) => ({ kind: "file", id: join(temporaryFolder, name) }));
+}
+
+/** Whether a folder has nothing but the sockets of virtual machines' network, which stay as long as the cluster. */
+async function holdsSockets(folder: string): Promise<boolean> {
+  const names = await readdir(folder).catch(() => ["a file"]);
+  return names.every((name) => /^socket-\d+$/.test(name));
 }
 
 async function exhibitsOf(world: World, runs: Readonly<Record<string, Ended>>): Promise<readonly Exhibit[]> {

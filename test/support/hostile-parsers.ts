@@ -32,6 +32,7 @@ import { parseManifest, parseState, parseSums } from "../../src/platform/checkou
 import { parseSecrets } from "../../src/platform/cluster-secrets.ts";
 import { parseConfiguration } from "../../src/platform/configuration/configuration-file.ts";
 import { parsePlatformFile, parsePlatformHead } from "../../src/platform/folder/platform-file.ts";
+import { parseObservation } from "../../src/platform/faults/node-faults.ts";
 import { reasonOf } from "../../src/platform/install/phase.ts";
 import { layouts } from "../../src/platform/layouts/find-layout.ts";
 import { parseLogs } from "../../src/platform/node-logs.ts";
@@ -237,6 +238,15 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
       engineFailure(docker, ["ps"], ended(text));
       readBuildFailure(text);
     }),
+  faults: () =>
+    each(
+      [
+        ...anyTexts,
+        ...["fault=0123abcd 1 {", "fault=", "link=10.0.0.2 1\n", "clock=1"].map(filled),
+        ...jsonTexts.map((text) => `fault=0123abcd 1 ${text}`),
+      ],
+      parseObservation,
+    ),
   "QEMU's answers": () =>
     each([...anyTexts, filled("qemu: "), filled("A =")], (text) => {
       qemuFailure("qemu", ended(text));

@@ -8,6 +8,7 @@ import { type ConnectionPool, createConnectionPool } from "../../src/ssh/connect
 import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../src/store/creation-folder.ts";
+import { once } from "../../src/system/concurrency.ts";
 import { silentProgress, systemClock } from "../../src/system/runtime.ts";
 import { machinePrograms } from "./install-machine-programs.ts";
 import { scratchFolder } from "./scratch-folder.ts";
@@ -27,6 +28,8 @@ export interface FolderMachine extends AsyncDisposable {
   write(path: string, text: string): Promise<void>;
   /** Closes all connections. New ones are accepted. */
   cutConnections(): void;
+  /** Accepts no more connections, and closes all. */
+  close(): Promise<unknown>;
 }
 
 export interface MachinesRequest {
@@ -134,6 +137,10 @@ async function startMachine({ folder, role, index, programs }: MachineRequest): 
     ssh: { host: address, port, user: "admin" },
     web: { host: address, httpPort: 80, httpsPort: 443 },
   };
+  const close = once(async () => {
+    for (const client of clients) client.end();
+    await new Promise((resolve) => server.close(resolve));
+  });
   return {
     node,
     folder,
@@ -146,9 +153,9 @@ async function startMachine({ folder, role, index, programs }: MachineRequest): 
     cutConnections: () => {
       for (const client of clients) client.end();
     },
+    close,
     [Symbol.asyncDispose]: async () => {
-      for (const client of clients) client.end();
-      await new Promise((resolve) => server.close(resolve));
+      await close();
       await endUnits(folder);
     },
   };
@@ -157,21 +164,22 @@ async function startMachine({ folder, role, index, programs }: MachineRequest): 
 const rootPaths = /(?<![\w.])\/(var\/lib|var\/log|etc|opt|run|proc\/net|proc\/1|sys\/module|lib\/modules)\//g;
 const rootPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** Redirects paths in commands, and in scripts from stdin, to the machine's folder. Uploads stay unchanged. */
+/** Redirects paths in commands, and in scripts from stdin, to the machine's folder. Uploads and the scripts of sessions stay unchanged. */
 export function intoFolder(text: string, folder: string): string {
   return text.replaceAll(rootPaths, `${folder}/$1/`).replaceAll(rootPath, `${folder}/bin:/usr/bin:/bin`);
 }
 
 function runInFolder(channel: ServerChannel, command: string, folder: string): void {
-  const isUpload = command.includes("e2e-receive");
+  // The length of a session's script is in its command.
+  const isExact = command.includes("e2e-receive") || command.includes("iflag=fullblock");
   const child = spawn("/bin/sh", ["-c", intoFolder(command, folder)], {
     cwd: folder,
     // In a new session, as with sshd, so that it can be ended together with all processes that it starts.
     detached: true,
-    env: { PATH: `${folder}/bin:/usr/bin:/bin`, MACHINE: folder },
+    env: { PATH: `${folder}/bin:/usr/bin:/bin`, MACHINE: folder, HOME: folder },
   });
   child.stdin.on("error", () => {});
-  if (isUpload) channel.pipe(child.stdin);
+  if (isExact) channel.pipe(child.stdin);
   else {
     const chunks: Buffer[] = [];
     channel.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -183,6 +191,8 @@ function runInFolder(channel: ServerChannel, command: string, folder: string): v
     channel.exit(status ?? 255);
     channel.end();
   });
+  // A lost connection ends it, as with sshd.
+  channel.on("close", () => child.stdin.end());
   channel.on("error", () => {});
 }
 

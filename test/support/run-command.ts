@@ -1,5 +1,6 @@
 import type { Backend, BackendKind } from "../../src/backend/contract.ts";
 import type { Context, Result } from "../../src/cli/command.ts";
+import { withoutHabits } from "../../src/cli/habits.ts";
 import { flagNames, Problems } from "../../src/cli/options/problems.ts";
 import { parseCommandLine } from "../../src/cli/options/parse.ts";
 import { programFor } from "../../src/commands/program.ts";
@@ -28,6 +29,8 @@ interface CommandSetting {
   /** The answer to every question; undefined if there is no terminal to ask on. */
   readonly answer?: boolean;
   readonly isStdoutTerminal?: boolean;
+  /** Default: 80. */
+  readonly columns?: number;
   /** Whether the command is interrupted before it begins. */
   readonly isInterrupted?: boolean;
 }
@@ -36,14 +39,19 @@ interface CommandSetting {
 export async function runCommandLine(line: string, setting: CommandSetting): Promise<CommandRun> {
   const { kind, backend, nowMs, answer, cwd = "/tmp", environment = {} } = setting;
   const program = programFor({ ...kind, open: async () => backend as Backend<unknown> });
-  const [name, ...argv] = line.split(" ");
+  const [name, ...argv] = await withoutHabits(program, line.split(" "));
   const command = program.commands.find((each) => each.name === name);
   if (command === undefined) throw new Error(`no command ${name}`);
   const [results, told, asked]: [Result[], string[], string[]] = [[], [], []];
   const failure: { exitCode: number | undefined } = { exitCode: undefined };
   const problems = new Problems("", flagNames(program));
   const invocation = { cwd, environment };
-  const { values } = await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
+  const { values } = await parseCommandLine(command, argv, {
+    invocation,
+    problems,
+    hide: () => {},
+    habits: await program.habits?.(),
+  });
   const { output: format, verbose } = values;
   const confirm = async (question: string): Promise<boolean> => {
     asked.push(question);
@@ -68,6 +76,8 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
       result: (result: Result) => void results.push(result),
     },
     stdin: { confirm, readSecret },
+    logPath: () => undefined,
+    columns: setting.columns ?? 80,
     isTerminal: {
       stdin: answer !== undefined,
       stdout: setting.isStdoutTerminal === true,

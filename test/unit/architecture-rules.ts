@@ -66,7 +66,7 @@ const openToAll = ["src/errors.ts", "src/outside-text.ts", "src/version.ts"];
 /** Only these may use `process` and `console`: the edges of a program and, in index.ts, of a program that uses the library. */
 const mayUseProcess = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
 /** Only these write to files and streams at once: the log, and what bypasses the terminal's writer. */
-const mayWriteSync = /^src\/(cli\/log-file|ssh\/session\/session-messages)\.ts$/;
+const mayWriteSync = /^src\/(cli\/(log-file|main)|ssh\/session\/session-messages)\.ts$/;
 /** A program's output inside a message, unless a function of system/printable.ts has made a line of it. */
 const quotesOutput = /\$\{(?!outside(?:Lines?|Reason)\()[^}]*\.(?:stdout|stderr)\b/;
 const meaningless = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;

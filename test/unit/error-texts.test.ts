@@ -178,7 +178,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
     ],
     [
       () => cloudClusterExists({ clusterId: "base", region: "us-west-2", expiresAt: new Date(7_200_000), nowMs: 0 }),
-      'A cluster "base" already exists or is being created in region us-west-2. It terminates at 1970-01-01T02:00:00.000Z, in 120 min. → Choose another `clusterId`, or wait until that cluster has terminated.',
+      'A cluster "base" already exists or is being created in region us-west-2. It ends 02:00 UTC (in 2 h). → Choose another `clusterId`, or wait until that cluster has terminated.',
     ],
   ],
   "capacity-lacking": [
@@ -382,8 +382,9 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   ],
 };
 
-/** Worded in test/e2e, because they need a master's web server, or a stdout that can't be written; or in test/integration/cluster/upgrade.test.ts. */
-const elsewhereWorded: readonly ErrorId[] = ["login-refused", "output-lost", "upgrade-failed"];
+// prettier-ignore
+/** Worded in test/e2e, because they need a master's web server, or a stdout that can't be written; or in tests of upgrade and find-cluster. */
+const elsewhereWorded: readonly ErrorId[] = ["cluster-busy", "login-refused", "output-lost", "upgrade-failed", "node-stopped"];
 
 describe.each(Object.entries(table))("%s", (id, rows) => {
   test.each(rows.map(([fails, text]) => [text, fails] as const))("%s", async (text, fails) => {

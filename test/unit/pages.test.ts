@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
+import { readmeExample } from "../e2e/support/readme.ts";
 import { repository } from "./architecture-rules.ts";
 
 const root = join(import.meta.dir, "..", "..");
@@ -83,10 +84,17 @@ test("the README has under 200 lines, and a link to every page in src", () => {
 });
 
 test("the README's table names every command of the reference", () => {
-  const reference = prose(pages.get("src/commands/README.md")!).split("## Reference")[1]!;
+  const reference = prose(pages.get("src/commands/reference.md")!);
   const commands = [...reference.matchAll(/^### ([a-z]+)$/gm)].map(([, name]) => `[\`${name}\`]`);
   expect(commands).not.toBeEmpty();
   expect(commands.filter((command) => !readme.includes(command))).toEqual([]);
+});
+
+test("the README's recording shows the commands of its first example", async () => {
+  const example = await readmeExample("first cluster");
+  const recording = await readFile(join(root, "src/commands/session.svg"), "utf8");
+  const shown = [...recording.matchAll(/>\$ ([^<]*)</g)].map(([, line]) => line);
+  expect(shown).toEqual(example.trim().split("\n"));
 });
 
 test("the README's first example creates a cluster of an example, on the first screen; the demo and the tests follow", () => {

@@ -1,3 +1,4 @@
+import { clockText, shownSkewMs } from "./lifetime.ts";
 import { join } from "node:path";
 import type { Instance } from "@aws-sdk/client-ec2";
 import { shellText } from "../../ssh/shell-text.ts";
@@ -52,13 +53,16 @@ export async function createCloudBackend({ region }: CloudPlace, runtime: Runtim
       name: region,
       option: "region",
       findElsewhere: async (clusterId, findSignal) => findInOtherRegions(open, region, clusterId, findSignal),
-      listAll: async (listSignal) =>
-        listAllRegions(
+      listAll: async (listSignal) => {
+        const found = await listAllRegions(
           open,
           region,
           async (name, instances) => (await read(instances, placeOf(name))).clusters,
           listSignal,
-        ),
+        );
+        warnOfClock(api.now(), runtime);
+        return found;
+      },
     },
     nodes: {
       ipDetect,
@@ -78,7 +82,9 @@ export async function createCloudBackend({ region }: CloudPlace, runtime: Runtim
     },
     list: async (listSignal) => {
       const ask = () => describeInstances(api, "all", listSignal);
-      return (await read(await withRegionAdvice(open, region, ask, listSignal), place)).clusters;
+      const { clusters } = await read(await withRegionAdvice(open, region, ask, listSignal), place);
+      warnOfClock(api.now(), runtime);
+      return clusters;
     },
     remove: async (cluster, removeSignal) => removeCluster(api, cluster, runtime, removeSignal),
     admission: cloudAdmission(api, runtime.environment),
@@ -104,6 +110,12 @@ async function planCreation(
   const wanted = { clusterId, region: api.region, nowMs: api.now(), leaving };
   assertIdIsFree({ machines: [...machines, ...rivals] }, wanted);
   return new CloudCreation({ api, place, request, resolved }, runtime);
+}
+
+/** People read ages and times left by this machine's clock. */
+function warnOfClock(apiMs: number, { clock, progress }: Runtime): void {
+  const behindMs = apiMs - clock.now();
+  if (Math.abs(behindMs) > shownSkewMs) progress.warn(`${clockText(behindMs)}: ages and times left are wrong.`);
 }
 
 /** Reads the clusters of a place, and reports things that only look like a cluster. */

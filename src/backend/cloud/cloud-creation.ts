@@ -1,4 +1,5 @@
-import { hasErrorId } from "../../errors.ts";
+import { endText, numbered } from "../../system/amounts.ts";
+import { hasErrorId, messageOf } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeCount, nodeReference, roles } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { creationDirectory } from "../../store/creation-folder.ts";
@@ -25,6 +26,7 @@ import {
   whyUnreachableText,
 } from "./launch/look-at-machines.ts";
 import { type LaunchSubnet, assertIdIsFree, createGroup, openGroup } from "./launch/network.ts";
+import { assertOffered } from "./launch/offered-zones.ts";
 import { type CloudPlan, type RequestedResources, describePlan, newRequestedResources } from "./plan.ts";
 import { costText } from "./prices.ts";
 import { toClusters } from "./records.ts";
@@ -59,6 +61,18 @@ export class CloudCreation implements Creation {
     this.nodeCount = nodeCount(plan.request.counts);
     this.summary = describePlan(plan.api, plan.request, plan.resolved);
   }
+
+  readonly rehearse = async (signal: AbortSignal): Promise<void> => {
+    const { request, resolved } = this.#plan;
+    try {
+      await assertOffered(this.#retryingApi, { ...request.options, subnets: resolved.subnets }, signal);
+    } catch (error) {
+      if (!hasErrorId(error, "not-permitted")) throw error;
+      this.#runtime.progress.note(
+        `Not checked whether the region offers ${request.options.instanceType}: ${messageOf(error)}`,
+      );
+    }
+  };
 
   /** The name of a security group is unique in its network, so only one `create` can claim an id. */
   async claim(folder: CreationFolder, signal: AbortSignal): Promise<void> {
@@ -96,7 +110,9 @@ export class CloudCreation implements Creation {
     const made = this.#claimed();
     const groupId = made.groupId ?? "";
     const total = nodeCount(request.counts);
-    progress.note(`Launching ${total} machines in ${api.region}: ${costText(request.options.instanceType, total)}.`);
+    progress.note(
+      `Launching ${numbered(total, "machine")} in ${api.region}: ${costText(request.options.instanceType, total)}.`,
+    );
     using step = progress.start("Launch");
     const plan = this.#launchPlan(made, { groupId, publicKey });
     const wanted = roles.filter((role) => request.counts[role] > 0);
@@ -210,7 +226,8 @@ export class CloudCreation implements Creation {
     const groupId = made.groupId ?? (await this.#requestGroupAgain(made, signal));
     const { clusterId } = this.#plan.request;
     const remains = { clusterId, creationId: made.folder.creationId, machineIds: made.ended, groupId };
-    return leftoversText(await removeCreation(this.#plan.api, remains, this.#runtime, signal), made.expiresAt);
+    const { api } = this.#plan;
+    return leftoversText(await removeCreation(api, remains, this.#runtime, signal), made.expiresAt, api.now());
   }
 
   /**
@@ -231,7 +248,7 @@ export class CloudCreation implements Creation {
     if (made === undefined) return undefined;
     const ids = this.#machineIds.join(", ");
     const group = made.groupId === undefined ? "its security group" : `security group ${made.groupId}`;
-    const end = `terminate automatically at ${made.expiresAt.toISOString()}`;
+    const end = `terminate automatically at ${endText(made.expiresAt, this.#plan.api.now())}`;
     return {
       kept: `${ids === "" ? "no machines" : `machines ${ids}`}. They ${end}.`,
       left: `${ids === "" ? "Machines of this creation" : `Machines ${ids}`} may be left in region ${this.#plan.api.region}: they ${end}; the next create there removes ${group}.`,

@@ -14,3 +14,9 @@ export function isPastDeadline(
   if (expiresAt === undefined || launchedAt === undefined) return false;
   return Math.max(expiresAt.getTime(), launchedAt.getTime() + lifetimeMs) < nowMs;
 }
+
+/** Smaller differences between this machine's clock and the cloud's don't matter to anyone who reads times left. */
+export const shownSkewMs = 60_000;
+
+export const clockText = (behindMs: number): string =>
+  `This machine's clock is ${Math.round(Math.abs(behindMs) / 1000)} s ${behindMs > 0 ? "behind" : "ahead of"} the cloud's`;

@@ -1,4 +1,5 @@
-import { countsText, nodeCount, roles } from "../../model/cluster-record.ts";
+import { endText, nodesText } from "../../system/amounts.ts";
+import { countsText, nodeCount } from "../../model/cluster-record.ts";
 import type { Environment } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
 import type { CreationFolder, CreationRequest, CreationSummary } from "../contract.ts";
@@ -111,10 +112,7 @@ export function describePlan(
       ["Credentials", api.credentialSource],
       ["Image", `${image.id} (${image.name}), user ${image.user}`],
       ["Instance metadata", metadataText(image)],
-      [
-        "Machines",
-        `${machines} × ${options.instanceType}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`,
-      ],
+      ["Machines", `${machines} × ${options.instanceType}: ${nodesText(counts)}`],
       ["Subnets", subnets.map((subnet) => `${subnet.id} (${subnet.zone})`).join(", ")],
       [
         "Security group",
@@ -122,7 +120,7 @@ export function describePlan(
       ],
       ["Custom tags", tags.length === 0 ? "none" : tags.join(", ")],
       ["Cost", costText(options.instanceType, machines)],
-      ["Ends", `${expiresAt.toISOString()}, two hours after launch`],
+      ["Ends", `${endText(expiresAt, api.now())}, two hours after launch`],
     ],
     facts: {
       cluster: clusterId,

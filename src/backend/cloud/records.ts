@@ -81,6 +81,7 @@ function toCluster(members: readonly Machine[], place: Place): ClusterRecord {
     variant,
     distribution: eldest.distribution ?? "unknown",
     state: clusterState(nodes, eldest.counts),
+    ...(eldest.counts !== undefined && { requested: eldest.counts }),
     createdAt,
     expiresAt: eldest.expiresAt ?? (createdAt && new Date(createdAt.getTime() + lifetimeMs)),
     ...(cost !== undefined && { maximumCost: cost }),

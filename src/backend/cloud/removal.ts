@@ -1,3 +1,4 @@
+import { endText, numbered } from "../../system/amounts.ts";
 import type { Instance } from "@aws-sdk/client-ec2";
 import { ClusterError, messageOf } from "../../errors.ts";
 import type { ClusterName } from "../../model/cluster-record.ts";
@@ -98,7 +99,7 @@ async function awaitEnd(
     left = [...present, ...unseen];
     return left.length === 0 ? "ended" : undefined;
   };
-  const waitingFor = (): string => `${left.length} of ${told.size} machines to terminate`;
+  const waitingFor = (): string => `${left.length} of ${numbered(told.size, "machine")} to terminate`;
   await poll(look, { ...ruleOf(waits.ending, clock), shows: { progress, waitingFor } }, signal);
   return left;
 }
@@ -147,12 +148,12 @@ export async function removeGroup(
 }
 
 /** Says what could not be removed and how it goes away by itself; `undefined` if nothing is left. */
-export function leftoversText(left: Leftovers, expiresAt: Date | undefined): string | undefined {
+export function leftoversText(left: Leftovers, expiresAt: Date | undefined, nowMs: number): string | undefined {
   const machines = left.machineIds.length === 0 ? [] : [`machines ${left.machineIds.join(", ")}`];
   const groups = left.groupIds.map((id) => `security group ${id}`);
   const things = [...machines, ...groups];
   if (things.length === 0) return undefined;
-  const end = expiresAt === undefined ? "at their deadline" : `at ${expiresAt.toISOString()}`;
+  const end = expiresAt === undefined ? "at their deadline" : `at ${endText(expiresAt, nowMs)}`;
   return `Left behind: ${things.join("; ")}. Machines terminate automatically ${end}; the next create in the region removes the rest.`;
 }
 
@@ -180,10 +181,8 @@ export async function removeCluster(
   const ownIds = [...((await readOwnLaunches({ directory }))?.machineIds ?? [])];
   const remains = { clusterId, creationId, machineIds: ended, groupId: undefined, ownIds };
   const left = await removeCreation(api, remains, runtime, signal);
-  const text = leftoversText(
-    left,
-    launches.map(expiryOf).find((expiry) => expiry !== undefined),
-  );
+  const expiresAt = launches.map(expiryOf).find((expiry) => expiry !== undefined);
+  const text = leftoversText(left, expiresAt, clock.now());
   if (text !== undefined) throw new ClusterError("cloud-failed", text, { facts: { ...left } });
 }
 

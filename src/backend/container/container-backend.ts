@@ -10,6 +10,7 @@ import { foreignResourceText } from "../shared/foreign-resource.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
 import { ipDetect } from "../shared/node-scripts.ts";
 import { clusterConsoleOutput } from "./console-output.ts";
+import { containerPower } from "./container-power.ts";
 import { ContainerCreation } from "./container-creation.ts";
 import { hostCgroupsAdvice } from "./distributions.ts";
 import { chooseEngine, openOwn } from "./engine/choose-engine.ts";
@@ -62,6 +63,7 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
     remove: async (cluster, signal) => removeCluster(engine, cluster, runtime, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(engine, cluster, signal),
     snapshots: new ContainerSnapshots(engine, root, runtime),
+    power: containerPower(engine, root, runtime),
   } satisfies Backend<ContainerOptions>;
 }
 

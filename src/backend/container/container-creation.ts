@@ -60,11 +60,12 @@ export class ContainerCreation implements Creation {
   }
 
   async claim({ creationId }: CreationFolder, signal: AbortSignal): Promise<void> {
-    const { engine, request, resolved } = this.#plan;
+    const { engine, request, resolved, root } = this.#plan;
     const { clusterId, counts, options, variant, webUi } = request;
     await this.#assertLeftoversAreGone(signal);
     this.#noteDefaultDistribution();
-    await obtainNodeImage(engine, resolved.image, this.#runtime.progress, signal);
+    const { progress } = this.#runtime;
+    await obtainNodeImage(engine, resolved.image, { progress, logFile: join(root, "node-image.log") }, signal);
     const labels = {
       clusterId,
       creationId,
@@ -126,7 +127,7 @@ export class ContainerCreation implements Creation {
   async look(signal: AbortSignal): Promise<ClusterRecord> {
     const cluster = this.#read(await inspectContainers(this.#plan.engine, this.#started, signal));
     this.#assertNoneRemoved(cluster.nodes);
-    const ended = cluster.nodes.find((node) => node.state === "ending" || node.state === "ended");
+    const ended = cluster.nodes.find(({ state }) => ["stopped", "ending", "ended"].includes(state));
     if (ended === undefined) return cluster;
     await this.#forgetRights();
     const said = await consoleOutput(this.#plan.engine, ended, signal).catch(() => "");

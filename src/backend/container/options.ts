@@ -1,4 +1,5 @@
 import { checked, distributionOption, oneOf, readOptions, type SchemaValues } from "../../model/option-schema.ts";
+import { readMegabytes } from "../../model/parse-values.ts";
 import { anyText, listOf, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
 import { accepted, type Checked } from "../../system/checked.ts";
 import { type EngineName, engineNames } from "./engine/engine-kind.ts";
@@ -15,6 +16,9 @@ export interface ContainerOptions {
   readonly nodeImage?: string;
 }
 
+/** Docker refuses less. */
+const leastMemoryMegabytes = 6;
+
 /** These functions return what is wrong with an option as one sentence, or `undefined`. */
 export const volumeProblem = (given: string): string | undefined =>
   /^\/[^:]*:\/[^:]+(?::(?:ro|rw|z|Z)(?:,(?:ro|rw|z|Z))*)?$/.test(given)
@@ -22,7 +26,9 @@ export const volumeProblem = (given: string): string | undefined =>
     : `"${given}" is not of the form </absolute/path/here:/path/on/the/nodes>, optionally followed by :ro for read-only`;
 
 export const memoryProblem = (given: string): string | undefined =>
-  /^[1-9][0-9]*[bkmgBKMG]?$/.test(given) ? undefined : `"${given}" is not a size such as 512m or 2g`;
+  (readMegabytes(given) ?? 0) >= leastMemoryMegabytes
+    ? undefined
+    : `"${given}" is not a size of at least ${leastMemoryMegabytes} MB, such as 512m or 2g`;
 
 export const cpusProblem = (given: string): string | undefined =>
   /^(?:[0-9]+\.)?[0-9]+$/.test(given) && Number(given) > 0
@@ -51,9 +57,9 @@ export const containerSchema = {
     read: checked(volumeProblem),
   },
   memory: {
-    summary: "Memory limit of each node, such as 2g",
+    summary: "Memory limit of each node, such as 2g; a number without a unit means megabytes",
     defaultText: "no limit",
-    read: checked(memoryProblem),
+    read: (given: string): string => checked(memoryProblem)(given).replace(/\d$/, "$&m"),
   },
   cpus: {
     summary: "CPU limit of each node, such as 1.5",

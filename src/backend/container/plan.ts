@@ -1,4 +1,5 @@
-import { nodeCount, roles } from "../../model/cluster-record.ts";
+import { nodesText } from "../../system/amounts.ts";
+import { nodeCount } from "../../model/cluster-record.ts";
 import type { CreationRequest, CreationSummary } from "../contract.ts";
 import { assertCgroups1 } from "../shared/machine-errors.ts";
 import { chooseDistribution, hostCgroupsAdvice } from "./distributions.ts";
@@ -61,7 +62,7 @@ export function describePlan(
       ["Engine", `${kind.title} ${facts.version}, cgroups ${facts.cgroupVersion}`],
       ["Distribution", distribution],
       ["Image", `${image.name} (${image.isPresent ? "present" : source})`],
-      ["Containers", `${nodeCount(counts)}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
+      ["Containers", `${nodeCount(counts)}: ${nodesText(counts)}`],
       ["Limits", `memory ${options.memory ?? "none"}, CPUs ${options.cpus ?? "none"}, each`],
       ["Network", "its own bridge"],
       [

@@ -56,16 +56,18 @@ export async function awaitFirstBoot(
 export interface FirstBoot {
   /** The image's own login user, or another user for cloud-init to create. */
   readonly user: string;
-  /** An `authorized_keys` line. */
-  readonly publicKey: string;
-  /** Used for the very first connection only, because any process on the machine can read user data. OpenSSH's format, ed25519. */
-  readonly hostKey: { readonly privateKey: string; readonly publicKey: string };
+  /** An `authorized_keys` line; undefined: nobody can log in. */
+  readonly publicKey: string | undefined;
+  /** Undefined: the machine makes one. Used for the very first connection only, because any process on the machine can read user data. OpenSSH's format, ed25519. */
+  readonly hostKey: { readonly privateKey: string; readonly publicKey: string } | undefined;
   /** When the machine powers itself off; undefined if it never does. */
   readonly deadline: Date | undefined;
   /** The names under which machines find each other where no name server knows them. */
   readonly hosts?: readonly { readonly address: string; readonly name: string }[];
   /** Whether the login user's part of systemd stays when nobody is logged in. To start it again at a login takes seconds on a translated machine. */
   readonly lingers?: boolean;
+  /** A script to run as root at every boot. */
+  readonly script?: string;
 }
 
 const deadlineUnit = "cluster-e2e-deadline.service";
@@ -76,7 +78,8 @@ const deadlineUnit = "cluster-e2e-deadline.service";
  */
 export function userData(boot: FirstBoot): string {
   const scripts = [
-    ...(boot.hosts === undefined ? [] : [hostsSetup(boot.hosts)]),
+    ...(boot.script === undefined ? [] : [boot.script]),
+    ...(boot.hosts === undefined || boot.hosts.length === 0 ? [] : [hostsSetup(boot.hosts)]),
     ...(boot.lingers === true ? [lingerSetup(boot.user)] : []),
     ...(boot.deadline === undefined ? [] : [deadlineSetup(boot.deadline)]),
   ];
@@ -84,10 +87,14 @@ export function userData(boot: FirstBoot): string {
     // Without this, cloud-init reports an error on images that lack the locale it wants to set.
     locale: false,
     ssh_deletekeys: true,
-    ssh_keys: {
-      ed25519_private: boot.hostKey.privateKey,
-      ed25519_public: withoutComment(boot.hostKey.publicKey),
-    },
+    ...(boot.hostKey === undefined
+      ? { ssh_genkeytypes: ["ed25519"] }
+      : {
+          ssh_keys: {
+            ed25519_private: boot.hostKey.privateKey,
+            ed25519_public: withoutComment(boot.hostKey.publicKey),
+          },
+        }),
     users: [
       "default",
       {
@@ -95,7 +102,7 @@ export function userData(boot: FirstBoot): string {
         shell: "/bin/bash",
         lock_passwd: true,
         sudo: ["ALL=(ALL) NOPASSWD:ALL"],
-        ssh_authorized_keys: [withoutComment(boot.publicKey)],
+        ...(boot.publicKey !== undefined && { ssh_authorized_keys: [withoutComment(boot.publicKey)] }),
       },
     ],
     // Some images rewrite that file at every boot.
@@ -106,11 +113,11 @@ export function userData(boot: FirstBoot): string {
 }
 
 /** The comment of a key is free text and isn't needed here. */
-function withoutComment(publicKey: string): string {
+export function withoutComment(publicKey: string): string {
   return publicKey.trim().split(/\s+/).slice(0, 2).join(" ");
 }
 
-function hostsSetup(hosts: NonNullable<FirstBoot["hosts"]>): string {
+export function hostsSetup(hosts: NonNullable<FirstBoot["hosts"]>): string {
   return shellText(addHosts, { HOSTS: hosts.map(({ address, name }) => `${address} ${name}`).join("\n") });
 }
 

@@ -30,14 +30,21 @@ export async function lockMachines(
 }
 
 /** Holds the same lock, but resolves with `undefined` at once if another process holds it. */
-export async function lockIdleMachines(
+export const lockIdleMachines = async (
   directory: string,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<AsyncDisposable | undefined> => acquireIdleLock(lockOf(directory), clock, signal);
+
+/** Holds the lock at this path, or resolves with `undefined` at once if another process holds it. */
+export async function acquireIdleLock(
+  path: string,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<AsyncDisposable | undefined> {
   const held = new Error("Another process holds the lock");
   const giveUp = { atMs: clock.now(), error: held };
-  return acquireProcessLock(lockOf(directory), { clock, onWait: () => {}, giveUp }, signal).catch((error: unknown) => {
+  return acquireProcessLock(path, { clock, onWait: () => {}, giveUp }, signal).catch((error: unknown) => {
     if (error === held) return undefined;
     throw error;
   });

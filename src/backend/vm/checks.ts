@@ -7,7 +7,7 @@ import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import { systemTemporaryFolder } from "../../system/files/private-file.ts";
-import type { Environment, Runtime } from "../../system/runtime.ts";
+import type { Clock, Environment, Runtime } from "../../system/runtime.ts";
 import { leftovers, withForeignResources } from "../shared/foreign-resource.ts";
 import { foreignFolders, readClusters, removalCommand } from "./cluster-facts.ts";
 import { imageFolder } from "./images/image-store.ts";
@@ -21,6 +21,7 @@ import { type BrokenAccelerator, brokenAcceleratorPath, readBrokenAccelerator } 
 import { findFirmware } from "./qemu/firmware.ts";
 import { type Qemu, openQemu, qemuVersion } from "./qemu/qemu.ts";
 import { observeCluster } from "./records.ts";
+import { listTemplates, templatesFolder } from "./templates/template-files.ts";
 import { readSnapshotFolders } from "./snapshots/snapshot-files.ts";
 
 /** Returns `doctor`'s checks for clusters of virtual machines, in display order. They change nothing. */
@@ -35,6 +36,7 @@ export function vmChecks(runtime: Runtime, architecture = hostArchitecture()): r
     memoryCheck({ totalBytes: totalmem(), freeBytes: freemem() }),
     diskCheck(root),
     imageCheck(runtime.environment),
+    templateCheck(runtime.environment, runtime.clock),
     leftoversCheck(root),
   ];
 }
@@ -60,7 +62,8 @@ async function troubleOf({ nodes, directory }: ClusterRecord): Promise<string | 
   if (nodes.length === 0) return `${join(directory, "cluster.json")} cannot be read`;
   const incomplete = (await readSnapshotFolders(directory)).find(({ isComplete }) => !isComplete);
   if (incomplete !== undefined) return `its snapshot "${incomplete.name}" is incomplete`;
-  const isConnected = nodes.length === 1 || (await isRunning(networkFiles(directory)));
+  const isIdle = nodes.length === 1 || nodes.every(({ state }) => state === "stopped");
+  const isConnected = isIdle || (await isRunning(networkFiles(directory)));
   return isConnected ? undefined : "the process of its private network has ended";
 }
 
@@ -209,6 +212,23 @@ export function imageCheck(environment: Environment): Check {
     return pass(`${images.length} in ${folder}, ${gigabytes(total)} GB`, images.toSorted());
   };
   return { name: "image cache", limitMs: localLimitMs, run };
+}
+
+/** Reports the templates with their size and age. */
+function templateCheck(environment: Environment, clock: Clock): Check {
+  const folder = templatesFolder(environment);
+  const run = async (): Promise<Outcome> => {
+    const templates = await listTemplates(folder);
+    if (templates.length === 0) return skip(`None in ${folder} yet: create makes them.`);
+    const total = templates.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    const lines = templates.map(({ name, sizeBytes, facts, users }) => {
+      const hours = Math.floor((clock.now() - Date.parse(facts?.createdAt ?? "")) / 3_600_000);
+      const state = facts === undefined ? "damaged" : (facts.problem ?? `${hours} h old`);
+      return `${name}: ${gigabytes(sizeBytes)} GB, ${state}, ${users.length === 0 ? "unused" : "in use"}`;
+    });
+    return pass(`${templates.length} in ${folder}, ${gigabytes(total)} GB`, lines);
+  };
+  return { name: "templates", limitMs: localLimitMs, run };
 }
 
 async function freeSpace(folder: string): Promise<number> {

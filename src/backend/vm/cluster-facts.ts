@@ -53,6 +53,8 @@ export interface MachineSettings {
   readonly isSandboxed: boolean;
   readonly memoryMegabytes: number;
   readonly cpus: number;
+  /** The name of the template that the machines are copies of. Absent: they booted. */
+  readonly template?: string | undefined;
 }
 
 export interface NodeFacts {
@@ -75,7 +77,7 @@ export interface StoredCluster {
   readonly facts: ClusterFacts;
 }
 
-const factsPath = (directory: string): string => join(directory, "cluster.json");
+export const clusterFactsPath = (directory: string): string => join(directory, "cluster.json");
 
 /** Throws, and writes nothing, if no command could read the facts back. */
 export async function writeClusterFacts(directory: string, facts: Omit<ClusterFacts, "schemaVersion">): Promise<void> {
@@ -83,11 +85,11 @@ export async function writeClusterFacts(directory: string, facts: Omit<ClusterFa
   if (parseClusterFacts(parseJson(text), directory) === undefined) {
     throw new TypeError(`No command could read this creation: ${text}`);
   }
-  await writePrivateFile(factsPath(directory), `${text}\n`);
+  await writePrivateFile(clusterFactsPath(directory), `${text}\n`);
 }
 
 export async function removeClusterFacts(directory: string): Promise<void> {
-  await rm(factsPath(directory), { force: true });
+  await rm(clusterFactsPath(directory), { force: true });
 }
 
 /**
@@ -148,7 +150,7 @@ async function hasMachines(directory: string): Promise<boolean> {
 /** Returns `undefined` if the cluster's facts can't be read. */
 export async function readCluster(directory: string): Promise<StoredCluster | undefined> {
   if (!(await isOwnFolder(directory).catch(() => false))) return undefined;
-  const facts = await readOwnJson(factsPath(directory), (found) => parseClusterFacts(found, directory));
+  const facts = await readOwnJson(clusterFactsPath(directory), (found) => parseClusterFacts(found, directory));
   return facts === undefined ? undefined : { directory, facts };
 }
 
@@ -160,11 +162,14 @@ export function parseClusterFacts(found: unknown, directory: string): ClusterFac
   return facts.creationId === name.creationId ? facts : undefined;
 }
 
+export const parseTemplateName: read.Reader<string> = read.matching(/^[0-9a-f]{16}$/);
+
 export const parseMachineSettings: read.Reader<MachineSettings> = read.object({
   accelerator: read.oneOf(...accelerators),
   isSandboxed: read.boolean,
   memoryMegabytes: read.positiveInteger,
   cpus: read.positiveInteger,
+  template: read.optional(parseTemplateName),
 });
 
 const line: read.Reader<string> = (found) => plainLine(found) || undefined;

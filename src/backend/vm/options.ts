@@ -1,6 +1,7 @@
 import { ClusterError } from "../../errors.ts";
 import { checked, distributionOption, oneOf, readOptions, type SchemaValues } from "../../model/option-schema.ts";
-import { anyText, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
+import { readMegabytes } from "../../model/parse-values.ts";
+import { anyText, flag, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
 import { type Checked, problem } from "../../system/checked.ts";
 import { defaultDistribution, defaultDistributionText, distributions } from "./images/images.ts";
 
@@ -19,6 +20,8 @@ export interface VmOptions {
   readonly accelerator?: Accelerator;
   /** The user's own image. Absent: the distribution's. */
   readonly image?: OwnImage;
+  /** Machines are copies of templates, which may take this much space before unused ones are removed. Absent: every machine boots. */
+  readonly templates?: { readonly mostMegabytes: number };
 }
 
 /** A file by its absolute path, or a URL, which requires the sum. */
@@ -28,22 +31,14 @@ interface OwnImage {
   readonly sha256?: string;
 }
 
-export const defaults = { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20 * 1024 } as const;
+export const defaults = {
+  memoryMegabytes: 2048,
+  cpus: 2,
+  diskMegabytes: 20 * 1024,
+  templateMegabytes: 10 * 1024,
+} as const;
 
 const leastMemoryMegabytes = 256;
-const unitMegabytes = new Map([
-  ["", 1],
-  ["m", 1],
-  ["g", 1024],
-  ["t", 1024 * 1024],
-]);
-
-/** Reads `2g`, `512m` or plain megabytes; returns `undefined` for anything else. */
-export function readMegabytes(text: string): number | undefined {
-  const [, number, unit = ""] = /^([1-9][0-9]{0,8})([mgt]?)$/i.exec(text) ?? [];
-  return number === undefined ? undefined : Number(number) * (unitMegabytes.get(unit.toLowerCase()) ?? 1);
-}
-
 /** These functions return what is wrong with an option as one sentence, or `undefined`. */
 export const memoryProblem = (given: string): string | undefined =>
   (readMegabytes(given) ?? 0) >= leastMemoryMegabytes
@@ -95,6 +90,18 @@ export const vmSchema = {
     choices: accelerators,
     read: oneOf(accelerators),
   },
+  freshBoot: {
+    isFlag: true,
+    summary: "Boot every node, instead of copying a template that was booted once",
+    default: false,
+    read: (given: string): boolean => given === "true",
+  },
+  templateSpace: {
+    summary: "Disk space for templates; if they need more, unused ones are removed",
+    default: defaults.templateMegabytes,
+    defaultText: `${defaults.templateMegabytes / 1024}g`,
+    read: (given: string): number => megabytes(checked(diskProblem)(given)),
+  },
   image: {
     placeholder: "<path or URL>",
     summary: "Your own disk image for the nodes, in qcow2 or raw format; must contain cloud-init",
@@ -130,6 +137,8 @@ function combineValues({
   cpus = defaults.cpus,
   diskSize = defaults.diskMegabytes,
   accelerator,
+  freshBoot = false,
+  templateSpace = defaults.templateMegabytes,
   image,
   imageSha256,
 }: Partial<VmValues>): Checked<VmOptions> {
@@ -141,6 +150,7 @@ function combineValues({
       cpus,
       diskMegabytes: diskSize,
       ...(accelerator !== undefined && { accelerator }),
+      ...(!freshBoot && { templates: { mostMegabytes: templateSpace } }),
       ...(image !== undefined && {
         image: { source: image, ...(imageSha256 !== undefined && { sha256: imageSha256 }) },
       }),
@@ -169,6 +179,10 @@ export interface VmBackendOptions {
   readonly diskSize?: string;
   /** `kvm`, `hvf` or `tcg`: QEMU uses only this one; default: the best that works. */
   readonly accelerator?: Accelerator;
+  /** Whether every node boots, instead of continuing as a copy of a template that was booted once; default: `false`. */
+  readonly freshBoot?: boolean;
+  /** Disk space for templates, such as `20g`; default: `10g`. If they need more, unused ones are removed. */
+  readonly templateSpace?: string;
   /** A disk image of your own with cloud-init, instead of the distribution's: an absolute path, or a URL, which requires the SHA-256 sum. */
   readonly image?: string;
   /** The image's SHA-256 sum, hexadecimal. */
@@ -181,6 +195,8 @@ const shape: Shape<VmBackendOptions> = {
   cpus: optional(textOrNumber),
   diskSize: optional(anyText),
   accelerator: optional(anyText),
+  freshBoot: optional(flag),
+  templateSpace: optional(anyText),
   image: optional(anyText),
   imageSha256: optional(anyText),
 };

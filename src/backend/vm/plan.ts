@@ -1,6 +1,7 @@
+import { nodesText } from "../../system/amounts.ts";
 import { platform, totalmem } from "node:os";
 import { ClusterError } from "../../errors.ts";
-import { nodeCount, roles } from "../../model/cluster-record.ts";
+import { nodeCount } from "../../model/cluster-record.ts";
 import type { Environment } from "../../system/runtime.ts";
 import type { CreationRequest, CreationSummary } from "../contract.ts";
 import { assertCgroups1, cgroups1Advice } from "../shared/machine-errors.ts";
@@ -112,7 +113,7 @@ export function describePlan(
       ["Cluster", clusterId],
       ["Engine", `QEMU ${resolved.qemuVersion}, ${accelerator}${slowly}`],
       ["Image", `${image.name} (${isPresent ? "present" : "will be downloaded"})`],
-      ["Machines", `${nodeCount(counts)}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
+      ["Machines", `${nodeCount(counts)}: ${nodesText(counts)}`],
       ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs, a disk of up to ${diskMegabytes} MB`],
       ["Network", "a private network between the machines; outside traffic goes through this machine"],
       ["Reached at", "ports of 127.0.0.1"],

@@ -1,5 +1,5 @@
 import { rm } from "node:fs/promises";
-import { type ClusterRecord, type NodeRecord, byRoleAndIndex, clusterState } from "../../model/cluster-record.ts";
+import { type ClusterRecord, type NodeRecord, byRoleAndIndex, localClusterState } from "../../model/cluster-record.ts";
 import { isAbandonedCreation } from "../../store/creation-folder.ts";
 import { readBootId } from "../../system/processes/process-identity.ts";
 import type { Clock } from "../../system/runtime.ts";
@@ -66,7 +66,6 @@ export function toCluster(
   const nodes = facts.nodes
     .map((node, index) => toNode(node, lives[index] ?? "unstarted", fate))
     .toSorted(byRoleAndIndex);
-  const isLive = nodes.some((node) => node.state === "starting" || node.state === "running");
   return {
     id: facts.clusterId,
     creationId: facts.creationId,
@@ -74,8 +73,8 @@ export function toCluster(
     region: undefined,
     variant: facts.variant,
     distribution: facts.distribution,
-    // Stopped machines stay until they are removed, so none of them is ending.
-    state: isLive ? clusterState(nodes, facts.counts) : "incomplete",
+    state: localClusterState(nodes, facts.counts),
+    requested: facts.counts,
     createdAt: facts.createdAt === undefined ? undefined : new Date(facts.createdAt),
     expiresAt: undefined,
     ...(facts.webUi !== undefined && { webUi: facts.webUi }),
@@ -100,16 +99,18 @@ function toNode(node: NodeFacts, life: MachineLife, fate: Fate): NodeRecord {
 
 function lifeAsState(life: MachineLife, { isRestarted, isAbandoned }: Fate): Pick<NodeRecord, "state" | "stateReason"> {
   const ended = (stateReason: string) => ({ state: "ended" as const, stateReason });
+  const stopped = (stateReason: string) => ({ state: "stopped" as const, stateReason });
   if (typeof life === "object") return ended(failureReason(life));
   switch (life) {
     case "unstarted":
       return isAbandoned ? ended("the machine was never started: its create was interrupted") : { state: "starting" };
     case "running":
-      return { state: "running" };
+    case "paused":
+      return { state: life };
     case "ended":
-      return ended("the machine powered off");
+      return stopped("the machine powered off");
     case "killed":
-      return ended(
+      return stopped(
         isRestarted ? "this computer has restarted since" : "its QEMU was killed, perhaps because memory ran out",
       );
   }

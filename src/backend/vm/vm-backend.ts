@@ -15,7 +15,9 @@ import { hostArchitecture } from "./qemu/architecture.ts";
 import { openQemu } from "./qemu/qemu.ts";
 import { observeCluster, removeCreation } from "./records.ts";
 import { VmSnapshots } from "./snapshots/vm-snapshots.ts";
+import { VmTemplates } from "./templates/vm-templates.ts";
 import { VmCreation } from "./vm-creation.ts";
+import { vmPower } from "./vm-power.ts";
 
 /** Opens clusters of QEMU virtual machines on this machine. Everything known about them is in their folders. */
 export function createVmBackend(runtime: Runtime) {
@@ -44,6 +46,8 @@ export function createVmBackend(runtime: Runtime) {
     remove: async ({ directory }, signal) => removeCreation(directory, runtime, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(cluster, signal),
     snapshots: new VmSnapshots({ qemu, root }, runtime),
+    templates: new VmTemplates(runtime),
+    power: vmPower(qemu, runtime),
   } satisfies Backend<VmOptions>;
 }
 

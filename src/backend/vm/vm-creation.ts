@@ -1,4 +1,4 @@
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, hasErrorId } from "../../errors.ts";
 import {
   type ClusterRecord,
   type Counts,
@@ -20,18 +20,21 @@ import type {
 } from "../contract.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../shared/first-boot.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
-import { assertIdIsFree, writeClusterFacts } from "./cluster-facts.ts";
+import { type NodeFacts, assertIdIsFree, writeClusterFacts } from "./cluster-facts.ts";
 import { type ImageFacts, assertDiskIsLargeEnough, obtainImage, readImageFacts } from "./images/image-store.ts";
 import { privateAddress } from "./ip-detect.ts";
 import { type LaunchPlan, hostname, launchMachines, lookAtMachines, readOwnCluster } from "./machines/launch.ts";
-import { recordSockets, removeSockets } from "./machines/private-network.ts";
+import { recordSockets } from "./machines/private-network.ts";
 import type { Accelerator, VmOptions } from "./options.ts";
 import { type ResolvedCreation, describePlan } from "./plan.ts";
 import { whyTranslated } from "./qemu/accelerator.ts";
 import { forgetBrokenAccelerator } from "./qemu/broken-accelerator.ts";
-import { brokenFailure, fallBackNote, findBrokenAccelerator, prepareTranslation } from "./qemu/fall-back.ts";
+import { brokenFailure, fallBackNote, findBrokenAccelerator, prepareRelaunch } from "./qemu/fall-back.ts";
 import type { Qemu } from "./qemu/qemu.ts";
 import { sshUser } from "./records.ts";
+import { launchCopies } from "./templates/launch-copies.ts";
+import { type TemplateRequest, obtainTemplate, rejectTemplate } from "./templates/obtain-template.ts";
+import type { Template } from "./templates/template-files.ts";
 import { type ClaimedMachines, VmMachines, vmPace } from "./vm-machines.ts";
 
 /**
@@ -56,6 +59,10 @@ interface ClaimedCreation extends ClaimedMachines {
   accelerator: Accelerator;
   /** The folder of the machines' sockets, once it exists. */
   sockets: string | undefined;
+  /** What the machines are copies of. Undefined: they boot. */
+  template: Template | undefined;
+  /** Whether a template has failed these machines already. */
+  areBooting: boolean;
 }
 
 /** See Creation. */
@@ -93,7 +100,8 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
       webUi,
     };
     const { accelerator } = this.#plan.resolved;
-    await this.claimId({ directory, image, facts, accelerator, sockets: undefined }, signal);
+    const more = { accelerator, sockets: undefined, template: undefined, areBooting: false };
+    await this.claimId({ directory, image, facts, ...more }, signal);
   }
 
   async #prepareImage(signal: AbortSignal): Promise<ImageFacts> {
@@ -110,18 +118,39 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
     const made = this.claimed;
+    made.template = await this.#obtainTemplate(made, signal);
     using step = this.runtime.progress.start("Start virtual machines");
     await using _ = await lockMachines(made.directory, this.runtime, signal);
     await readOwnCluster(made.directory);
     made.sockets ??= await makeSocketFolder(made.directory);
     const plan = this.#launchPlan(made, { sockets: made.sockets, publicKey });
     await writeClusterFacts(made.directory, plan.facts);
-    await launchMachines(this.#plan.qemu, plan, signal);
+    const { qemu } = this.#plan;
+    const onNode = ({ id }: NodeFacts): void => void this.introduced.add(id);
+    if (made.template === undefined) await launchMachines(qemu, plan, signal);
+    else await launchCopies(qemu, { ...plan, from: made.template, onNode }, signal);
     step.done();
   }
 
+  async #obtainTemplate(made: ClaimedCreation, signal: AbortSignal): Promise<Template | undefined> {
+    const request = this.#templateRequest(made);
+    return request && (await obtainTemplate(this.#plan.qemu, request, this.runtime, signal));
+  }
+
+  /** On macOS, nobody has tried whether machines can be copied. */
+  #templateRequest({ directory, facts, image, accelerator, areBooting }: ClaimedCreation): TemplateRequest | undefined {
+    const { request, resolved } = this.#plan;
+    const { options } = request;
+    if (options.templates === undefined || accelerator === "hvf" || areBooting) return undefined;
+    const { firmware, isSandboxed } = resolved;
+    const mostBytes = options.templates.mostMegabytes * 1024 ** 2;
+    const limitMs = this.#isSlow ? slowLimitMs : usualFirstBootLimitMs;
+    const { creationId } = facts;
+    return { options, accelerator, firmware, image, directory, isSandboxed, limitMs, creationId, mostBytes };
+  }
+
   #launchPlan(
-    { directory, facts, image, accelerator }: ClaimedCreation,
+    { directory, facts, image, accelerator, template }: ClaimedCreation,
     { sockets, publicKey }: { readonly sockets: string; readonly publicKey: string },
   ): LaunchPlan {
     const { request, resolved } = this.#plan;
@@ -130,7 +159,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const { memoryMegabytes, cpus } = request.options;
     return {
       directory,
-      facts: { ...facts, machines: { accelerator, isSandboxed, memoryMegabytes, cpus } },
+      facts: { ...facts, machines: { accelerator, isSandboxed, memoryMegabytes, cpus, template: template?.name } },
       options: request.options,
       accelerator,
       isSandboxed,
@@ -143,25 +172,42 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     };
   }
 
-  /** If the hardware accelerator breaks before the first machine has booted, starts all machines again under tcg. */
+  /**
+   * If copies of a template fail, boots all machines; if the hardware accelerator breaks, starts all again under tcg. Only until the first machine has
+   * booted.
+   */
   async recover(failure: unknown, signal: AbortSignal): Promise<boolean> {
     const made = this.claimed;
+    if (await this.#boots(made, failure, signal)) return true;
     const { forced } = this.#plan.resolved.choice;
     const broken = await findBrokenAccelerator(made, this.runtime);
     if (broken === undefined) return false;
     if (forced !== undefined || this.#booted.size > 0) throw brokenFailure(failure, broken, forced !== undefined);
     this.runtime.progress.note(fallBackNote(broken));
-    made.facts = await prepareTranslation(made.directory, this.runtime, signal);
+    made.facts = await prepareRelaunch(made.directory, this.runtime, signal);
     made.accelerator = "tcg";
     return true;
   }
 
   async look(): Promise<ClusterRecord> {
-    return lookAtMachines(this.claimed.directory, this.#plan.qemu.architecture);
+    const cluster = await lookAtMachines(this.claimed.directory, this.#plan.qemu.architecture);
+    return this.claimed.template === undefined ? cluster : this.introducedOnly(cluster);
+  }
+
+  async #boots(made: ClaimedCreation, error: unknown, signal: AbortSignal): Promise<boolean> {
+    const { template } = made;
+    const request = this.#templateRequest(made);
+    if (template === undefined || request === undefined || this.#booted.size > 0) return false;
+    if (hasErrorId(error, "capacity-lacking")) return false;
+    made.facts = await prepareRelaunch(made.directory, this.runtime, signal);
+    await rejectTemplate(this.#plan.qemu, { request, template, error }, this.runtime, signal);
+    made.areBooting = true;
+    this.introduced.clear();
+    return true;
   }
 
   async finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {
-    const { directory, facts } = this.claimed;
+    const { facts } = this.claimed;
     const name = nodeReference(node);
     const machine = { name, hasDeadline: false, limitMs: this.#isSlow ? slowLimitMs : usualFirstBootLimitMs };
     const complaints = await awaitFirstBoot(shell, machine, signal);
@@ -169,20 +215,18 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
       this.runtime.progress.detail(1, `${name}: cloud-init reported:\n${outside(complaints)}`);
     }
     this.#booted.add(node.id);
-    if (this.#booted.size === facts.nodes.length) await this.#finish(directory);
+    if (this.#booted.size === facts.nodes.length) await this.#finish();
   }
 
   /** Called when all machines run and are connected. */
-  async #finish(directory: string): Promise<void> {
+  async #finish(): Promise<void> {
     const { forced } = this.#plan.resolved.choice;
     if (forced !== undefined && forced !== "tcg") await forgetBrokenAccelerator(this.runtime.environment);
-    await removeSockets(directory);
   }
 }
 
 /**
- * Creates the folder of the sockets. It is removed when all nodes have booted, because they are connected by then, or
- * else with the creation.
+ * Creates the folder of the sockets. It is removed with the creation: until then, machines may be started again.
  */
 async function makeSocketFolder(directory: string): Promise<string> {
   const folder = await systemTemporaryFolder();

@@ -13,8 +13,12 @@ export const vmKind = defineBackend({
   parts: {
     snapshots:
       "`create` saves memory and disks of all machines at one moment. `restore` lets them continue from there: processes keep running, nothing boots, and the clocks are corrected. Both work while jobs run; `restore` also restarts stopped machines, and works after a restart of this computer.",
+    templates:
+      "A template is a machine that was booted once; the nodes of later clusters continue as copies of it. `create` makes the templates it needs, and removes unused ones if they take too much space.",
     copies:
       "Create the cluster from a snapshot instead of an artifact: it continues where the snapshot was made, with the same nodes and platform",
+    power:
+      "A stopped machine shuts down and keeps its disk; after a restart of this computer, all machines are stopped. A paused machine keeps its memory, and its clock is corrected when it continues.",
   },
   selinuxProblem,
   open: async (_, runtime) => {

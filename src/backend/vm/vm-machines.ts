@@ -36,6 +36,8 @@ export abstract class VmMachines<Claimed extends ClaimedMachines> {
   protected readonly runtime: Runtime;
   protected readonly hostKeys = hostKeyPerNode();
   protected readonly state: { claimed?: Claimed } = {};
+  /** The ids of the machines that have left the keys of what they were copied from. */
+  protected readonly introduced = new Set<string>();
   readonly #plan: MachinesPlan;
 
   constructor(plan: MachinesPlan, runtime: Runtime) {
@@ -78,6 +80,14 @@ export abstract class VmMachines<Claimed extends ClaimedMachines> {
 
   async describe(): Promise<ClusterRecord> {
     return describeCreation(this.claimed);
+  }
+
+  /** A machine with other keys doesn't count as up, because first contact would take it for somebody else's. */
+  protected introducedOnly(cluster: ClusterRecord): ClusterRecord {
+    const nodes = cluster.nodes.map((node) =>
+      this.introduced.has(node.id) ? node : { ...node, state: "starting" as const },
+    );
+    return { ...cluster, nodes };
   }
 
   firstHostKey(node: NodeName): FirstHostKey {

@@ -17,7 +17,7 @@ export function usageOf(program: Program, command: Command): string {
 /** `ARTIFACT_URL`, `[CHECKOUT_DIR]`, `NODE_ARGS...` */
 function argumentLabels(command: Command): readonly string[] {
   return Object.entries(command.positionals).map(([key, argument]) => {
-    const name = argument.rest ? `${argument.name}...` : argument.name;
+    const name = argument.rest !== undefined ? `${argument.name}...` : argument.name;
     return argument.required === true && replacementOf(command, key) === undefined ? name : `[${name}]`;
   });
 }

@@ -1,4 +1,5 @@
 import type { Command, Program } from "../command.ts";
+import { columns, wrap } from "../layout.ts";
 import {
   describeArguments,
   describeOptions,
@@ -35,53 +36,26 @@ export function commandHelp(program: Program, command: Command, width: number): 
   return paragraphs([
     [`Usage: ${usageOf(program, command)}`],
     wrap(command.summary, width),
-    wrap(command.description, width),
+    flow(command.description, width),
     positionals.length === 0 ? [] : ["Arguments:", ...columns(positionals, width)],
     ["Options:", ...columns(options, width)],
     examples.length === 0 ? [] : ["Examples:", ...examples],
   ]);
 }
 
+/** Empty lines separate paragraphs; other line breaks are spaces. */
+const flow = (text: string, width: number): readonly string[] =>
+  text.split("\n\n").flatMap((paragraph, index) => {
+    const words = paragraph.split(/\s+/).filter((word) => word !== "");
+    const lines = wrap(words.join(" "), width);
+    return index === 0 ? lines : ["", ...lines];
+  });
+
 function paragraphs(parts: readonly (readonly string[])[]): string {
   return parts
     .filter((lines) => lines.length > 0)
     .map((lines) => `${lines.join("\n")}\n`)
     .join("\n");
-}
-
-/**
- * Breaks text at spaces into lines of at most `width` columns. A longer word gets a line to itself. Empty lines separate paragraphs. Uses no
- * patterns, because compiling one takes longer than the rest of a program's help.
- */
-function wrap(text: string, width: number): readonly string[] {
-  return text.split("\n\n").flatMap((paragraph, index) => {
-    const lines = wrapParagraph(paragraph, width);
-    return index === 0 ? lines : ["", ...lines];
-  });
-}
-
-function wrapParagraph(paragraph: string, width: number): readonly string[] {
-  const lines: string[] = [];
-  for (const word of paragraph.replaceAll("\n", " ").split(" ")) {
-    const last = lines.at(-1);
-    if (word === "") continue;
-    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
-}
-
-/** Two columns. The left one is as wide as its widest entry, up to a limit; a wider entry gets a line to itself. */
-function columns(rows: readonly (readonly [left: string, right: string])[], width: number): readonly string[] {
-  const limit = Math.min(34, Math.floor(width / 2));
-  const fitting = rows.map(([left]) => left.length).filter((length) => length <= limit);
-  const indent = Math.max(0, ...fitting) + 4;
-  return rows.flatMap(([left, right]) => {
-    const lines = wrap(right, Math.max(20, width - indent)).map((line) => `${" ".repeat(indent)}${line}`.trimEnd());
-    const [first = "", ...others] = lines;
-    if (left.length > indent - 4) return [`  ${left}`, ...lines];
-    return [`  ${left}`.padEnd(indent) + first.slice(indent), ...others];
-  });
 }
 
 /** The data for the head and foot of the page, such as title and source. */

@@ -1,5 +1,8 @@
 import type { ProcessLike } from "../command.ts";
 
+/** The width of text that doesn't go to a terminal: that of a page. */
+export const pageWidth = 80;
+
 /**
  * Returns the name of the prepared help that these words ask for: a command's name, or an empty name for the program. Absent if they ask for anything
  * else, or if this output may be narrower than prepared help.
@@ -8,7 +11,7 @@ export function preparedHelpName(
   [first = "--help", ...rest]: readonly string[],
   host: Pick<ProcessLike, "env" | "binding">,
 ): string | undefined {
-  if (isHelp(first)) return Number(host.env["COLUMNS"]) < 100 ? undefined : "";
+  if (isHelp(first)) return Number(host.env["COLUMNS"]) < pageWidth ? undefined : "";
   return rest.length === 1 && rest.every(isHelp) && isOffTerminal(host) ? first : undefined;
 }
 

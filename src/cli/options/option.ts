@@ -76,9 +76,13 @@ export interface Option<Value = unknown> extends OptionTraits<unknown> {
   carry?(value: Value): void;
 }
 
-/** One declared positional argument. With `rest`, options end at the first word, and all words from there on form the value. */
+/** One declared positional argument. */
 export interface Argument<Value = unknown> extends ArgumentTraits<unknown> {
-  readonly rest: boolean;
+  /**
+   * `values`: all words from there on form the value, and options may stand between them. `words`: options end at the first word. `after-dashes`: all
+   * words after the first `--` form it. Absent: one word.
+   */
+  readonly rest?: "values" | "words" | "after-dashes";
   readonly type: ValueType<unknown>;
   /** Never set; carries the type. */
   carry?(value: Value): void;
@@ -115,12 +119,27 @@ export function argument<Single, const Given extends ArgumentTraits<Single>>(
   type: ValueType<Single>,
   traits: Given,
 ): Argument<Presence<Single, Given>> {
-  return { ...traits, type, rest: false };
+  return { ...traits, type };
 }
 
 /** The last positional: one or more words, passed on unchanged, including another program's options (`NODE_ARGS...`). */
 export function restArgument(traits: Pick<ArgumentTraits<string>, "name" | "summary">): Argument<readonly string[]> {
-  return { ...traits, required: true, rest: true, type: plainText };
+  return { ...traits, required: true, rest: "words", type: plainText };
+}
+
+/** The same for a command that has other arguments too: the words after `--`. Its name in the help begins with the dashes. */
+export function argumentAfterDashes(
+  traits: Pick<ArgumentTraits<string>, "name" | "summary">,
+): Argument<readonly string[]> {
+  return { ...traits, required: true, rest: "after-dashes", type: plainText };
+}
+
+/** The last positional: one or more values; any number if it is not required. */
+export function listArgument<Single>(
+  type: ValueType<Single>,
+  traits: Pick<ArgumentTraits<Single>, "name" | "summary" | "completeWith" | "required">,
+): Argument<readonly Single[]> {
+  return { required: true, ...traits, rest: "values", type };
 }
 
 /** An option without a value: true if given. */
@@ -134,6 +153,20 @@ export function counted(traits: Pick<OptionTraits<number>, "flag" | "short" | "s
 }
 
 const plainText: ValueType<string> = { parse: (given) => given };
+
+/** What people type because other programs understand it. The help mentions none of it. */
+export interface Habits {
+  /** Other names of commands, of actions (`snapshot ls`) and of the program's options. The first that exists there is meant. */
+  readonly words: ReadonlyMap<string, readonly string[]>;
+  /** Other ways to write an option, by the word: `-o` is `--output`, and `--json` is `--output=json`. */
+  readonly options: ReadonlyMap<string, string>;
+  /** The option that the only argument of a command without arguments stands for: `inspect demo`. */
+  readonly argument: `--${string}`;
+  /** Options that don't exist, and those that they may have meant. */
+  readonly meant: ReadonlyMap<string, readonly string[]>;
+  /** What to type instead of a command that doesn't exist. By a command and an option (`run -i`): the problem of that option. */
+  readonly hints: ReadonlyMap<string, string>;
+}
 
 /** Returns the option of this command that replaces the option or argument with this declared name, if there is one. */
 export const replacementOf = ({ options }: { readonly options: Options }, name: string): Option | undefined =>

@@ -2,7 +2,15 @@ import arg from "arg";
 import { ClusterError, messageOf, quoted } from "../../errors.ts";
 import type { Command } from "../command.ts";
 import { helpOption } from "../help/describe.ts";
-import { type Argument, BadValue, type Invocation, type Option, type Options, replacementOf } from "./option.ts";
+import {
+  type Argument,
+  BadValue,
+  type Habits,
+  type Invocation,
+  type Option,
+  type Options,
+  replacementOf,
+} from "./option.ts";
 import { type Problems, nearest } from "./problems.ts";
 
 export interface ParsedCommandLine {
@@ -16,6 +24,7 @@ interface Reader {
   readonly problems: Problems;
   /** Receives every value declared as secret, before it is parsed. */
   readonly hide: (secret: string) => void;
+  readonly habits?: Habits | undefined;
 }
 
 /** One declared value, and the texts given for it on the command line. */
@@ -32,10 +41,12 @@ export async function parseCommandLine(
   argv: readonly string[],
   reader: Reader,
 ): Promise<ParsedCommandLine> {
-  const hasRest = Object.values(command.positionals).some((argument) => argument.rest);
-  const words = readWords([...Object.values(command.options), helpOption], argv, hasRest);
-  if (textsOf(words, helpOption).length > 0) return { isHelpWanted: true, values: {} };
+  const { habits } = reader;
+  const read = readCommandWords(command, argv, habits);
+  if (textsOf(read, helpOption).length > 0) return { isHelpWanted: true, values: {} };
+  const words = withOnlyArgument(command, read, habits);
   for (const problem of words.problems) reader.problems.add(problem);
+  for (const flag of words.faulty) reader.problems.reject(flag);
 
   const values: Record<string, unknown> = {};
   for (const given of [...givenOptions(command, words), ...givenPositionals(command, words)]) {
@@ -47,9 +58,23 @@ export async function parseCommandLine(
     if (value !== undefined) values[given.name] = value;
   }
   // After a mistyped option, an extra word may be that option's value, so it must not be reported as a second problem.
-  const most = hasRest || words.problems.length > 0 ? Infinity : Object.keys(command.positionals).length;
-  for (const extra of words.positionals.slice(most)) reader.problems.add(`${quoted(extra)}: unexpected argument`);
+  const single = Object.values(command.positionals).filter(({ rest }) => rest !== "after-dashes");
+  const hasRest = single.some(({ rest }) => rest !== undefined);
+  const most = hasRest || words.problems.length > 0 ? Infinity : single.length;
+  const isMeant = Object.values(command.options).some(({ flag }) => flag === habits?.argument);
+  const advice = isMeant ? `; a cluster is named by ${habits?.argument}` : "";
+  for (const extra of words.positionals.slice(most))
+    reader.problems.add(`${quoted(extra)}: unexpected argument${advice}`);
   return { isHelpWanted: false, values };
+}
+
+/** Takes the only argument of a command without arguments as the value of the option that it stands for. */
+function withOnlyArgument(command: Command, words: Words, habits: Habits | undefined): Words {
+  const { positionals, texts } = words;
+  const declared = Object.values(command.options).find(({ flag }) => flag === habits?.argument);
+  const isMeant = declared !== undefined && Object.keys(command.positionals).length === 0 && positionals.length === 1;
+  if (!isMeant || textsOf(words, declared).length > 0) return words;
+  return { ...words, positionals: [], texts: new Map([...texts, [declared.flag, positionals]]) };
 }
 
 function givenOptions(command: Command, words: Words): readonly Given[] {
@@ -58,9 +83,11 @@ function givenOptions(command: Command, words: Words): readonly Given[] {
     .map(([name, declared]) => ({ name, declared, label: declared.flag, texts: textsOf(words, declared) }));
 }
 
-function givenPositionals(command: Command, { positionals }: Words): readonly Given[] {
+function givenPositionals(command: Command, { positionals, afterDashes }: Words): readonly Given[] {
   return Object.entries(command.positionals).map(([name, declared], index) => {
-    const texts = positionals.slice(index, declared.rest ? undefined : index + 1);
+    const isRest = declared.rest !== undefined;
+    const texts =
+      declared.rest === "after-dashes" ? afterDashes : positionals.slice(index, isRest ? undefined : index + 1);
     return { name, declared, label: declared.name, texts };
   });
 }
@@ -68,7 +95,10 @@ function givenPositionals(command: Command, { positionals }: Words): readonly Gi
 /** Returns the value from the command line, the environment or the default, in that order. */
 async function readValue({ declared, label, texts }: Given, reader: Reader): Promise<unknown> {
   const { kind, isList } = shapeOf(declared);
-  if (texts.length > 1 && !isList) return reader.problems.add(`${label}: given more than once`);
+  if (texts.length > 1 && !isList) {
+    reader.problems.add(`${label}: given more than once`);
+    return reader.problems.reject(label);
+  }
   if (kind === "flag") return texts.length > 0;
   if (kind === "count") return texts.length;
   const variable = declared.environment ?? "";
@@ -76,14 +106,20 @@ async function readValue({ declared, label, texts }: Given, reader: Reader): Pro
   const [source, used] = texts.length === 0 && inherited !== "" ? [variable, [inherited]] : [label, texts];
   if (used.length === 0) return fallback(declared, label, reader);
   const read: unknown[] = [];
-  for (const text of used) read.push(await readText(declared, source, text, reader));
-  if (read.includes(undefined)) return undefined;
+  for (const text of used) read.push(await readText(declared, source, meantChoice(declared, text, reader), reader));
+  if (read.includes(undefined)) return reader.problems.reject(label);
   return isList ? read : read[0];
+}
+
+/** Returns the action that an argument means by another name, or the text as it is. */
+function meantChoice({ type: { choices = [] }, ...declared }: Option | Argument, text: string, reader: Reader): string {
+  if ("flag" in declared || choices.includes(text)) return text;
+  return reader.habits?.words.get(text)?.find((word) => choices.includes(word)) ?? text;
 }
 
 function shapeOf(declared: Option | Argument): { readonly kind: Option["kind"]; readonly isList: boolean } {
   if ("kind" in declared) return { kind: declared.kind, isList: declared.repeatable === true };
-  return { kind: "value", isList: declared.rest };
+  return { kind: "value", isList: declared.rest !== undefined };
 }
 
 function fallback(declared: Option | Argument, label: string, reader: Reader): unknown {
@@ -120,6 +156,8 @@ export interface Words {
   /** Texts by flag, in the order given. An option without a value has an empty text per occurrence. */
   readonly texts: ReadonlyMap<string, readonly string[]>;
   readonly positionals: readonly string[];
+  /** What follows the first `--`, if the command has an argument for it. */
+  readonly afterDashes: readonly string[];
   readonly problems: readonly string[];
   /** Flags that a problem already names. */
   readonly faulty: ReadonlySet<string>;
@@ -127,8 +165,24 @@ export interface Words {
 
 export const textsOf = (words: Words, { flag }: Option): readonly string[] => words.texts.get(flag) ?? [];
 
+/** Separates the words of a command's line, which begins after its name. */
+export function readCommandWords(
+  { name, options, positionals }: Pick<Command, "name" | "options" | "positionals">,
+  argv: readonly string[],
+  habits?: Habits,
+): Words {
+  const declared = [...Object.values(options), helpOption];
+  const rest = Object.values(positionals).find((each) => each.rest !== undefined)?.rest;
+  // Dashes alone are never an option's value.
+  const dashes = rest === "after-dashes" && argv.includes("--") ? argv.indexOf("--") : argv.length;
+  const words = readWords(declared, argv.slice(0, dashes), rest === "words", { habits, commandName: name });
+  return { ...words, afterDashes: argv.slice(dashes + 1) };
+}
+
 interface Reading {
   readonly declared: readonly Option[];
+  readonly commandName: string;
+  readonly habits: Habits | undefined;
   /** The options declared to `arg`. It grows by options that turn out to be unknown or to lack a value. */
   readonly spec: Record<string, string | arg.Handler>;
   readonly texts: Map<string, string[]>;
@@ -140,36 +194,72 @@ interface Reading {
  * Separates options from positionals. `arg` stops at the first error. The error is noted, `arg` is then told to accept that option, and reading
  * starts again, so that all problems are found at once.
  */
-export function readWords(declared: readonly Option[], argv: readonly string[], stopAtPositional: boolean): Words {
-  const reading: Reading = { declared, spec: {}, texts: new Map(), problems: [], faulty: new Set() };
+export function readWords(
+  declared: readonly Option[],
+  argv: readonly string[],
+  stopAtPositional: boolean,
+  { habits, commandName = "" }: { readonly habits?: Habits | undefined; readonly commandName?: string } = {},
+): Words {
+  const texts = new Map(declared.map(({ flag }): [string, string[]] => [flag, []]));
+  const reading: Reading = { declared, commandName, habits, spec: {}, texts, problems: [], faulty: new Set() };
   for (const { flag, short, kind } of declared) {
-    const texts: string[] = [];
-    reading.texts.set(flag, texts);
-    reading.spec[flag] = kind === "value" ? (text) => texts.push(decode(text)) : arg.flag(() => texts.push(""));
+    const given = texts.get(flag) ?? [];
+    reading.spec[flag] = kind === "value" ? (text) => given.push(decode(text)) : arg.flag(() => given.push(""));
     if (short !== undefined) reading.spec[short] = flag;
   }
+  for (const [word, meaning] of habits?.options ?? []) addHabit(word, meaning, reading);
   const encoded = argv.map((word) => encode(word, declared));
-  // Each failed round adds one known name, and a word contains at most as many names as letters.
+  // Each failed round adds one known name or joins two words, and a word contains at most as many names as letters.
   for (let rounds = encoded.join("").length + encoded.length; ; rounds -= 1) {
-    for (const texts of reading.texts.values()) texts.length = 0;
+    for (const given of texts.values()) given.length = 0;
     try {
       const found = arg(reading.spec, { argv: encoded, stopAtPositional });
-      return { ...reading, positionals: found._.map(decode) };
+      return { ...reading, positionals: found._.map(decode), afterDashes: [] };
     } catch (error) {
       if (!(error instanceof arg.ArgError) || rounds < 0) throw error;
       // Only the error's text names the option. The version is pinned, and a test reads every message.
-      const name = error.message.replace(/^[^:]*: /, "");
-      if (error.code === "ARG_UNKNOWN_OPTION") acceptUnknown(name, reading);
-      else acceptWithoutValue(name.split(" (alias for ", 1)[0] ?? name, reading);
+      const text = error.message.replace(/^[^:]*: /, "");
+      const [name = text] = text.split(" (alias for ", 1);
+      if (error.code === "ARG_UNKNOWN_OPTION") acceptUnknown(text, reading);
+      else if (!joinValue(name, encoded, declared)) acceptWithoutValue(name, reading);
     }
   }
 }
 
-function acceptUnknown(name: string, { declared, spec, problems }: Reading): void {
+function addHabit(word: string, meaning: string, { spec, texts }: Reading): void {
+  const [flag = "", text] = meaning.split("=");
+  const given = texts.get(flag);
+  if (given === undefined || Object.hasOwn(spec, word)) return;
+  spec[word] = text === undefined ? flag : arg.flag(() => given.push(text));
+}
+
+/**
+ * Joins an option and its value to one word where `arg` sees none: `-cdefault` becomes `--cluster-id=default`, and `--agents -1` becomes
+ * `--agents=-1`. Returns whether there was one.
+ */
+function joinValue(name: string, words: string[], declared: readonly Option[]): boolean {
+  const { flag = "", short = flag } = declared.find((each) => each.flag === name || each.short === name) ?? {};
+  const letterAt = (word: string): number => (/^-[^-]/.test(word) ? word.indexOf(name.slice(1), 1) : -1);
+  const attached = words.findIndex((word) => letterAt(word) > 0 && letterAt(word) < word.length - 1);
+  if (name === short && name !== flag && attached >= 0) {
+    const word = words[attached] ?? "";
+    const flagsBefore = letterAt(word) > 1 ? [word.slice(0, letterAt(word))] : [];
+    words.splice(attached, 1, ...flagsBefore, `${flag}=${word.slice(letterAt(word) + 1).replace(/^=/, "")}`);
+    return true;
+  }
+  const bare = words.findIndex((word, index) => [flag, short].includes(word) && /^-\d/.test(words[index + 1] ?? ""));
+  if (bare >= 0) words.splice(bare, 2, `${flag}=${words[bare + 1]}`);
+  return bare >= 0;
+}
+
+function acceptUnknown(name: string, { declared, commandName, habits, spec, problems }: Reading): void {
   const shown = decode(name);
+  const hint = habits?.hints.get(`${commandName} ${shown}`);
   const flagWithValue = declared.find(({ kind, flag }) => kind !== "value" && shown.startsWith(`${flag}=`));
-  const meant = nearest(shown, declared.map(({ flag }) => flag)); // prettier-ignore
-  if (flagWithValue !== undefined) problems.push(`${flagWithValue.flag}: takes no value`);
+  const flags: readonly string[] = declared.map(({ flag }) => flag);
+  const meant = habits?.meant.get(shown)?.find((flag) => flags.includes(flag)) ?? nearest(shown, flags);
+  if (hint !== undefined) problems.push(hint);
+  else if (flagWithValue !== undefined) problems.push(`${flagWithValue.flag}: takes no value`);
   else problems.push(`${shown}: no such option${meant === undefined ? "" : `; did you mean ${meant}?`}`);
   const takesValue = declared.some(({ kind, flag }) => kind === "value" && flag === meant);
   spec[name] = takesValue ? () => undefined : arg.flag(() => undefined);

@@ -1,10 +1,11 @@
 import { ClusterError } from "../../errors.ts";
-import { unmarked } from "../../outside-text.ts";
+import { mapOutside, outside, unmarked } from "../../outside-text.ts";
 import type { Options } from "./option.ts";
 
 /** Collects all problems of one command line, so that they can be reported together. */
 export class Problems {
   readonly #found: string[] = [];
+  readonly #rejected = new Set<string>();
   readonly #hint: string;
   readonly #nameFlags: NameFlags;
 
@@ -14,10 +15,20 @@ export class Problems {
     this.#nameFlags = nameFlags;
   }
 
-  /** A problem is a sentence that begins with its subject: `--masters: 2 is even`. */
+  /**
+   * A problem is a sentence that begins with its subject: `--masters: 2 is even`. It is left out if it is about an option that was rejected: a value that
+   * is present but invalid is not also a missing one.
+   */
   add(text: string): void {
     const problem = this.#nameFlags(text);
-    if (!this.#found.includes(problem)) this.#found.push(problem);
+    const [subject = ""] = problem.split(": ", 1);
+    const isConsequence = subject.split(/[^\w-]+/).some((word) => this.#rejected.has(word));
+    if (!isConsequence && !this.#found.includes(problem)) this.#found.push(problem);
+  }
+
+  /** Notes that all problems of this option's or argument's value are known. */
+  reject(label: string): void {
+    this.#rejected.add(label);
   }
 
   get all(): readonly string[] {
@@ -69,11 +80,22 @@ function editDistance(one: string, other: string): number {
 /** Replaces neutral option names in a text with flags: "`timeout`" becomes "--timeout", "`agents 0`" becomes "--agents 0". */
 export type NameFlags = (text: string) => string;
 
-/** The names are the keys under which commands declare their options. */
-export const flagNames = (program: { readonly commands: readonly { readonly options: Options }[] }): NameFlags =>
-  namingFlags(() =>
-    program.commands.flatMap(({ options }) => Object.entries(options).map(([name, { flag }]) => [name, flag])),
+interface NamedProgram {
+  readonly name: string;
+  readonly commands: readonly { readonly name: string; readonly options: Options }[];
+}
+
+/** The names are the keys under which commands declare their options. "the list command" becomes what to type: "cluster-cloud list". */
+export function flagNames({ name: program, commands }: NamedProgram): NameFlags {
+  const nameOptions = namingFlags(() =>
+    commands.flatMap(({ options }) => Object.entries(options).map(([name, { flag }]) => [name, flag])),
   );
+  const nameCommands = (text: string): string =>
+    text.replaceAll(/\bthe ([a-z]+) command\b/g, (found, word: string) =>
+      commands.some(({ name }) => name === word) ? `${program} ${word}` : found,
+    );
+  return (text) => mapOutside(nameOptions(text), outside, nameCommands);
+}
 
 /** Backquoted words that are not option names stay unchanged. */
 export function namingFlags(flagsByName: () => readonly (readonly [string, string])[]): NameFlags {

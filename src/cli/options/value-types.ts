@@ -93,16 +93,3 @@ export function parseDuration(given: string): number {
   if (ms < 1 || ms > 2 ** 31 - 1) throw new BadValue(`${JSON.stringify(given)} is not between 1ms and 24d`);
   return ms;
 }
-
-/** Formats for people: `0.4 s`, `12.3 s`, `2 min 5 s`, `1 h 59 min`. */
-export function formatDuration(ms: number): string {
-  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 3600) return joinUnits(Math.floor(seconds / 60), "min", seconds % 60, "s");
-  const minutes = Math.round(seconds / 60);
-  return joinUnits(Math.floor(minutes / 60), "h", minutes % 60, "min");
-}
-
-function joinUnits(large: number, largeUnit: string, small: number, smallUnit: string): string {
-  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
-}

@@ -1,13 +1,16 @@
 import { mapOutside, mapTexts } from "../../outside-text.ts";
-import { printableJson, shownText, withoutCommands } from "../../system/printable.ts";
+import { maskedPrintable, printableJson, shownText, withoutCommands } from "../../system/printable.ts";
 import type { Environment } from "../../system/runtime.ts";
-import type { Output, Result } from "../command.ts";
+import type { Output, Result, Source } from "../command.ts";
 
 interface Parts {
   readonly format: string;
   readonly mask: (text: string) => string;
   /** Writes to stdout. */
   readonly write: (text: string) => void;
+  /** Writes a painted text, which must be printable. Returns a promise if the reader is slow. */
+  readonly paint: (stream: "stdout" | "stderr", text: string) => void | Promise<void>;
+  readonly colours: Readonly<Record<"stdout" | "stderr", Colours>>;
 }
 
 /** The single writer of results. */
@@ -28,6 +31,14 @@ export class OutputWriter implements Output {
     this.#given.push(result);
     const text = withoutCommands(shownText(result.text, this.#parts.mask));
     if (this.format !== "json" && text !== "") this.#parts.write(text.endsWith("\n") ? text : `${text}\n`);
+  }
+
+  line(stream: "stdout" | "stderr", { name, index }: Source, line: string): void | Promise<void> {
+    if (this.format === "json") return undefined;
+    const { mask, paint, colours } = this.#parts;
+    const { cyan, green, yellow, bold, red } = colours[stream];
+    const colour = [cyan, green, yellow, bold, red][index % 5] ?? bold;
+    return paint(stream, `${colour(name)}: ${withoutCommands(maskedPrintable(line, mask))}\n`);
   }
 
   /** Writes the JSON object if the format is JSON. `error` describes the command's failure. */

@@ -3,8 +3,9 @@ import type { Masker } from "../../system/masker.ts";
 import { messageBlock, plainLine, shownText } from "../../system/printable.ts";
 import type { Clock, Progress, Step } from "../../system/runtime.ts";
 import type { LogFile } from "../log-file.ts";
+import { wrap } from "../layout.ts";
 import type { NameFlags } from "../options/problems.ts";
-import { formatDuration } from "../options/value-types.ts";
+import { formatDuration } from "../../system/amounts.ts";
 import { LiveArea, type LiveLine, type Screen, type StepEntry, StepTable, type TitleSummary } from "./live-area.ts";
 import type { Colours } from "./output-writer.ts";
 
@@ -37,6 +38,8 @@ export class TerminalProgress implements Progress {
   readonly #state: {
     shownSinceMs: number;
     isDrawn: boolean;
+    /** Whether anything was ever drawn: from then on, short work is shown too. */
+    wasDrawn: boolean;
     waiting: string;
     frame: number;
     timer: ReturnType<typeof setInterval> | undefined;
@@ -46,7 +49,15 @@ export class TerminalProgress implements Progress {
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#live = parts.isLive ? new LiveArea(parts.screen) : undefined;
-    this.#state = { shownSinceMs: 0, isDrawn: false, waiting: "", frame: 0, timer: undefined, isOver: false };
+    this.#state = {
+      shownSinceMs: 0,
+      isDrawn: false,
+      wasDrawn: false,
+      waiting: "",
+      frame: 0,
+      timer: undefined,
+      isOver: false,
+    };
   }
 
   start(title: string, subject?: string): Step {
@@ -69,10 +80,13 @@ export class TerminalProgress implements Progress {
 
   waiting(text: string): void {
     const masked = this.#show(text);
-    if (masked === this.#state.waiting) return;
+    const before = this.#state.waiting;
+    if (masked === before) return;
     if (this.#shown.isIdle && this.#state.waiting === "") this.#state.shownSinceMs = this.#parts.clock.now();
     this.#state.waiting = masked;
-    if (masked !== "") this.#tell(masked, this.#live === undefined);
+    const known = before.split("\n").map((line) => line.trim());
+    const news = masked.split("\n").filter((line) => !known.includes(line.trim()));
+    if (news.length > 0 && masked !== "") this.#tell(news.join("\n"), this.#live === undefined);
     if (masked !== "") this.#startDrawing();
     else if (this.#shown.isIdle) this.settle();
   }
@@ -116,12 +130,12 @@ export class TerminalProgress implements Progress {
     this.#state.timer = undefined;
     this.#live?.clear();
     const nowMs = this.#parts.clock.now();
-    if (this.#state.isDrawn) {
-      const ended = this.#shown.summaries(nowMs).filter((summary) => summary.active.length === 0);
-      for (const summary of ended) this.#parts.screen.write(this.#settledLine(summary));
-    }
-    this.#state.isDrawn = false;
     this.#state.waiting = "";
+    const isDue = this.#live === undefined ? this.#parts.verbosity === 0 : this.#state.wasDrawn;
+    if (!isDue) return;
+    const ended = this.#shown.summaries(nowMs).filter((summary) => summary.active.length === 0);
+    for (const summary of ended) this.#settleTitle(summary);
+    this.#state.isDrawn = false;
     this.#shown.forgetEnded();
   }
 
@@ -141,8 +155,8 @@ export class TerminalProgress implements Progress {
     const took = ` (${formatDuration(nowMs - entry.startedMs)})`;
     const isLineDue = verbosity > 0 || hasFailed || (this.#live === undefined && entry.subject === undefined);
     const line = `${nameOf(entry)}: ${text}`;
-    this.#tell(verbosity > 0 ? line + took : line, isLineDue, line + took, hasFailed ? colours.red : undefined);
-    if (this.#live !== undefined && this.#shown.isIdle && this.#state.waiting === "") this.settle();
+    this.#tell(line + took, isLineDue, line + took, hasFailed ? colours.red : undefined);
+    if (this.#shown.isIdle && this.#state.waiting === "") this.settle();
   }
 
   /** Writes to the log, and to the screen if the line is due there. */
@@ -151,7 +165,8 @@ export class TerminalProgress implements Progress {
     if (isLineDue || log.takesDetails) log.write(this.#show(logged));
     if (!isLineDue || this.#state.isOver) return;
     const masked = this.#show(text);
-    const line = `${paint === undefined ? masked : paint(masked)}\n`;
+    const wrapped = wrap(masked, screen.columns, 2).join("\n");
+    const line = `${paint === undefined ? wrapped : paint(wrapped)}\n`;
     if (this.#live === undefined) screen.write(line);
     else this.#live.writeAbove(line);
   }
@@ -171,11 +186,16 @@ export class TerminalProgress implements Progress {
     const nowMs = this.#parts.clock.now();
     if (!this.#state.isDrawn && nowMs - this.#state.shownSinceMs < drawnAfterMs) return;
     this.#state.isDrawn = true;
+    this.#state.wasDrawn = true;
     this.#state.frame += 1;
     const lines = this.#shown.summaries(nowMs).map((summary) => this.#line(summary));
-    const waiting = this.#state.waiting === "" ? [] : this.#state.waiting.split("\n");
+    const { waiting: text } = this.#state;
+    // The live area cuts lines, but a reason is shown whole.
+    const waiting = wrap(text, this.#parts.screen.columns - 3, 2);
     const mark = this.#shown.isIdle ? this.#spinner() : " ";
-    this.#live?.draw([...lines, ...waiting.map((text) => ({ mark, paint: this.#parts.colours.cyan, text }))]);
+    const indentOf = (line: string): string => line.slice(0, line.length - line.trimStart().length);
+    const { cyan: paint } = this.#parts.colours;
+    this.#live?.draw([...lines, ...waiting.map((line) => ({ mark: indentOf(line) || mark, paint, text: line }))]);
   }
 
   #line(summary: TitleSummary): LiveLine {
@@ -191,9 +211,14 @@ export class TerminalProgress implements Progress {
     return { mark: this.#spinner(), paint: colours.cyan, text };
   }
 
-  #settledLine(summary: TitleSummary): string {
+  /** Shows how long all steps of a title took. Where nothing is drawn, a step without a subject has already said so itself. */
+  #settleTitle(summary: TitleSummary): void {
     const { mark, paint, text } = this.#line(summary);
-    return `${paint(mark)} ${text}\n`;
+    if (this.#live !== undefined) return this.#parts.screen.write(`${paint(mark)} ${text}\n`);
+    const { title, ended, failed, outcome, ms } = summary;
+    if (outcome !== "" || failed > 0) return;
+    const what = ended === 1 ? "done" : `${ended} done`;
+    if (!this.#state.isOver) this.#parts.screen.write(`${title}: ${what} (${formatDuration(ms)})\n`);
   }
 
   #spinner(): string {

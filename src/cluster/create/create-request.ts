@@ -2,6 +2,7 @@ import { ClusterError } from "../../errors.ts";
 import type { ClusterRecord, Counts, Variant } from "../../model/cluster-record.ts";
 import { clusterIdProblem, parseSnapshotName } from "../../model/parse-values.ts";
 import type { AddedConfiguration, CompleteConfiguration, InstallPlan } from "../../platform/install/install-plan.ts";
+import type { PlatformFacts } from "../../platform/folder/platform-file.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { SnapshotName } from "../snapshots.ts";
 
@@ -20,6 +21,10 @@ export interface CreateRequest<Options> {
   readonly onAbandon: (describe: () => string) => Disposable;
   /** The last step of a creation that installs nothing: reads what the caller needs from the nodes. If it fails, so does the creation. */
   readonly readFacts?: (nodes: ReachableNodes, signal: AbortSignal) => Promise<void>;
+  /** What the cluster is for, if it is removed afterwards. If it fails, the same follows as after a creation that fails. */
+  readonly use?: (cluster: ClusterRecord) => Promise<void>;
+  /** Where the logs go after a failure; absent: the creation's folder on this machine. */
+  readonly logsFolder?: string;
 }
 
 export interface NewMachines<Options> {
@@ -28,6 +33,8 @@ export interface NewMachines<Options> {
   readonly counts: Counts;
   /** The backend's own options, already checked. */
   readonly options: Options;
+  /** The platform of the user's own that will be installed later, if it is known already. */
+  readonly platform?: PlatformFacts;
 }
 
 /** Machines that continue from another cluster's snapshot. */

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
+import { temporaryClusterIds } from "../../model/parse-values.ts";
 import { closeMasterConnections } from "../../ssh/session/master-connection.ts";
 import {
   abandonedCreations,
@@ -54,8 +55,8 @@ function folderRefused(directory: string, error: unknown): ClusterError {
 }
 
 /**
- * Removes what earlier creations of this id left on this machine because they were killed or their roll-back failed. Reports what it can't remove;
- * the id may then be refused.
+ * Removes what earlier creations of this id left on this machine because they were killed or their roll-back failed. Since nobody chooses a generated
+ * id again, such an id stands for all of them. Reports what it can't remove; the id may then be refused.
  */
 export async function removeLeftovers(
   backend: Pick<Backend<never>, "remove">,
@@ -63,14 +64,15 @@ export async function removeLeftovers(
   { progress, environment }: Pick<Runtime, "progress" | "environment">,
   signal: AbortSignal,
 ): Promise<void> {
-  const creations = await abandonedCreations(root, clusterId);
+  const isGenerated = temporaryClusterIds.test(clusterId);
+  const creations = await abandonedCreations(root, isGenerated ? temporaryClusterIds : clusterId);
   if (creations.length === 0) return;
   using step = progress.start("Remove the remains of an interrupted create");
   await Promise.all(
     creations.map(async ({ directory, creation }) => {
       try {
         await closeMasterConnections(directory, environment);
-        await backend.remove({ id: clusterId, creationId: creation.creationId, directory }, signal);
+        await backend.remove({ id: creation.clusterId, creationId: creation.creationId, directory }, signal);
         // Its key no longer opens anything.
         await rm(directory, { recursive: true, force: true });
       } catch (error) {

@@ -5,6 +5,7 @@ import { webSchemeOf } from "../../platform/configuration/configuration.ts";
 import { imagePreparation } from "../../platform/layouts/image-preparation.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { layoutNeeds, layouts } from "../../platform/layouts/find-layout.ts";
+import { folderLayout } from "../../platform/layouts/folder.ts";
 import type { Layout } from "../../platform/layouts/layout.ts";
 import { findCluster } from "../find-cluster.ts";
 import type { CreateRequest, SnapshotCopy } from "./create-request.ts";
@@ -22,7 +23,8 @@ export async function summarizeCreation<Options>(
   place: CreationPlace<Options>,
   signal: AbortSignal,
 ): Promise<CreationSummary> {
-  const { summary } = await planMachines(request, place, signal);
+  const { summary, rehearse } = await planMachines(request, place, signal);
+  await rehearse?.(signal);
   const platform = place.install?.platform;
   if (platform === undefined) return summary;
   const { name, version } = platform;
@@ -39,7 +41,9 @@ export async function planMachines<Options>(
   signal: AbortSignal,
 ): Promise<Creation> {
   if ("from" in machines) return planCopy(backend, { clusterId, from: machines.from }, signal);
-  return backend.plan({ clusterId, ...machines, ...(install ? needsOf(install) : unknownNeeds) }, signal);
+  const { platform, ...others } = machines;
+  const known = install ?? (platform && { ...installedLater, layout: folderLayout(platform) });
+  return backend.plan({ clusterId, ...others, ...(known ? needsOf(known) : unknownNeeds) }, signal);
 }
 
 type MachineNeeds = Pick<
@@ -47,8 +51,12 @@ type MachineNeeds = Pick<
   "needsCgroups1" | "needsApt" | "imagePreparation" | "openPorts" | "webUi"
 >;
 
+type Known = Pick<InstallPlan, "layout" | "variant" | "configuration">;
+
+const installedLater = { variant: "none", configuration: { kind: "complete", values: {} } } as const;
+
 /** What the installation needs of the machines. */
-function needsOf({ layout = layouts[0], variant, configuration }: InstallPlan): MachineNeeds {
+function needsOf({ layout = layouts[0], variant, configuration }: Known): MachineNeeds {
   const securityMode = configuration.kind === "added" ? configuration.securityMode : undefined;
   return {
     needsCgroups1: layoutNeeds(layout, "cgroups-1"),

@@ -1,3 +1,4 @@
+import { numbered } from "../../system/amounts.ts";
 import type { Creation } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
@@ -145,7 +146,7 @@ export class StartingMachines {
     const [addressed, bare] = [unmet.filter(hasAddress), unmet.filter((node) => !hasAddress(node))];
     const pending = nodeCount - this.#loggedIn.size - unmet.length;
     const parts = [
-      ...(pending > 0 ? [`${pending} of ${nodeCount} machines to start`] : []),
+      ...(pending > 0 ? [`${pending} of ${numbered(nodeCount, "machine")} to start`] : []),
       ...(bare.length > 0 ? [`${someOf(bare.map(nodeReference))} to get a public address`] : []),
       ...(addressed.length > 0 ? [`${someOf(addressed.map(nodeReference))} to accept SSH logins`] : []),
     ];

@@ -5,6 +5,7 @@ import type { Backend } from "../../backend/contract.ts";
 import { ClusterError, type ErrorId } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
+import type { ArtifactHead } from "../../platform/artifact/artifact-head.ts";
 import { installPaths, upgradeWork } from "../../platform/install-paths.ts";
 import makeFolders from "../../platform/install/make-folders.sh" with { type: "text" };
 import { type Phase, runPhase, runRemoteScript } from "../../platform/install/phase.ts";
@@ -20,6 +21,7 @@ import {
 import { type MachineWatch, askNode, createMachineWatch } from "../../platform/readiness/ask-nodes.ts";
 import { configureUpgrade } from "../../platform/upgrade/configure-upgrade.ts";
 import { readNodeVersion } from "../../platform/upgrade/node-version.ts";
+import { withUpgradeLock } from "../../platform/upgrade/upgrade-lock.ts";
 import { type NodeObserver, untilUpgradeEnds, upgradeNode } from "../../platform/upgrade/upgrade-node.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { mapConcurrently, once } from "../../system/concurrency.ts";
@@ -55,7 +57,8 @@ export interface UpgradedCluster {
 
 /**
  * Upgrades a cluster's nodes, one after the other. After a failure or an abort, some nodes have the new version and others the old one, and a node's own
- * upgrade goes on; the same call continues. Throws the errors of plan-upgrade.ts and of the steps, `upgrade-failed` and `deadline-passed`.
+ * upgrade goes on; the same call continues. Throws the errors of plan-upgrade.ts
+ * and of the steps, `upgrade-failed`, `cluster-busy` and `deadline-passed`.
  */
 export async function upgradeCluster(
   backend: Backend<unknown>,
@@ -64,7 +67,7 @@ export async function upgradeCluster(
   signal: AbortSignal,
 ): Promise<UpgradedCluster> {
   const { clusterId, artifact, deadlineMs } = request;
-  const { clock, progress } = runtime;
+  const { clock } = runtime;
   using limit = timeLimit(deadlineMs - clock.now(), upgradeTooSlow(clusterId));
   const inTime = AbortSignal.any([signal, limit.signal]);
   const readHead = async () => checkedHead(request, runtime, inTime);
@@ -73,18 +76,41 @@ export async function upgradeCluster(
   await assertKeyIsHere(cluster);
   assertComplete(cluster);
   await using connections = openMaskedConnections(cluster, runtime);
-  const describe = async (inner: AbortSignal) => findCluster(backend, clusterId, inner);
-  const watch = createMachineWatch({ cluster, describe, deadlineMs, clock });
+  const lock = { cluster, firstMaster: firstMasterOf(cluster), connections, clock };
+  const upgrade = async (inner: AbortSignal) =>
+    upgradeNodes(backend, { request, head, cluster, connections, isInterrupted: () => signal.aborted }, runtime, inner);
+  return await withUpgradeLock(lock, upgrade, inTime);
+}
+
+interface CheckedUpgrade {
+  readonly request: UpgradeRequest;
+  readonly head: ArtifactHead;
+  readonly cluster: ClusterRecord;
+  readonly connections: MaskedConnections;
+  /** Whether the user wants the upgrade to end. */
+  readonly isInterrupted: () => boolean;
+}
+
+/** Everything that must not happen in two upgrades of the cluster at once. */
+async function upgradeNodes(
+  backend: Backend<unknown>,
+  { request, head, cluster, connections, isInterrupted }: CheckedUpgrade,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<UpgradedCluster> {
+  const { clock, progress } = runtime;
+  const describe = async (inner: AbortSignal) => findCluster(backend, cluster.id, inner);
+  const watch = createMachineWatch({ cluster, describe, deadlineMs: request.deadlineMs, clock });
   const observers = { connections, watch, waits: openWaits(progress) };
-  const surveyed = await survey(cluster, observers, runtime, inTime);
+  const surveyed = await survey(cluster, observers, runtime, signal);
   const layout = assertFits(head, request, { cluster, surveyed });
   const plan = planOf(request, head, { cluster, layout });
   const installation = openInstallation(plan, backend.nodes, { ...runtime, connections }, upgradeWork);
-  const artifactOnNode = once(async () => transferArtifact(installation, cluster, inTime));
+  const artifactOnNode = once(async () => transferArtifact(installation, cluster, signal));
   const known = plainLine(head.platform?.version);
   const isKnownOnAll = surveyed.every(({ found }) => found.version === known);
   const version = isKnownOnAll ? known : (await artifactOnNode()).version.version;
-  const work = await remaining(surveyed, { version, layout, connections }, runtime, inTime);
+  const work = await remaining(surveyed, { version, layout, connections }, runtime, signal);
   if (work.length > 0) {
     const roll = {
       ...observers,
@@ -96,14 +122,14 @@ export async function upgradeCluster(
     };
     using _state = request.onAbandon(() => stateText(roll));
     try {
-      await rollOut(installation, roll, request, inTime);
+      await rollOut(installation, roll, request, signal);
     } catch (error) {
-      if (!signal.aborted) throw withState(error, roll);
+      if (!isInterrupted()) throw withState(error, roll);
       progress.warn(`${stateText(roll)} Run the same command again to continue.`);
       throw error;
     }
   }
-  await runPhase(cleanUp, firstMasterOf(cluster), installation.runtime, inTime);
+  await runPhase(cleanUp, firstMasterOf(cluster), installation.runtime, signal);
   return { cluster, version, upgraded: work.map(({ node }) => nodeReference(node)) };
 }
 

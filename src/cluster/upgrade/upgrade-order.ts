@@ -85,7 +85,7 @@ export function openLedger(surveyed: readonly SurveyedNode[]): UpgradeLedger {
           ([version, nodes]) => `Version ${outside(version) || "unknown"}: ${nodes.map(([name]) => name).join(", ")}.`,
         )
         .join(" "),
-    versions: () => Object.fromEntries(versions),
+    versions: () => Object.fromEntries([...versions].map(([node, version]) => [node, outside(version)])),
     begun: () => [...begun],
   };
 }

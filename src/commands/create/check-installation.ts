@@ -1,5 +1,6 @@
 import type { Context } from "../../cli/command.ts";
 import type { Problems } from "../../cli/options/problems.ts";
+import { outside } from "../../outside-text.ts";
 import { chooseCounts } from "../../cluster/create/choose-counts.ts";
 import { installationProblems } from "../../cluster/plan-installation.ts";
 import { superuserLogin } from "../../cluster/wait-for-cluster.ts";
@@ -19,6 +20,9 @@ export async function checkInstallation(
     const problem = kind.selinuxProblem(given.linuxDistribution);
     if (problem !== undefined) problems.add(`--enable-selinux-enforcing: ${problem}`);
   }
+  const targets = (given.copyToMaster ?? []).flat().map(({ target }) => target);
+  const repeated = targets.find((target, index) => targets.indexOf(target) !== index);
+  if (repeated !== undefined) problems.add(`--copy-to-master: two of them write ${outside(repeated)}`);
   const hasWrongVariant = problems.all.some((each) => each.startsWith("--variant:"));
   for (const problem of await installationProblems({ ...given, hasWrongVariant }, context.environment, context.signal))
     problems.add(problem);

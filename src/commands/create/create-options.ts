@@ -109,7 +109,7 @@ export const createOptions = (kind: BackendKind) => ({
   superuserPassword: option(text, {
     flag: "--superuser-password",
     summary:
-      'With --wait, the superuser\'s password (enterprise only); required if --extra-config contains the hash of a password other than admin; "-" (recommended) prompts on a terminal or reads a line from stdin',
+      'The superuser\'s password for the wait (enterprise only); required if --extra-config contains the hash of a password other than admin; "-" (recommended) prompts on a terminal or reads a line from stdin',
     secret: true,
   }),
   dryRun: flag({

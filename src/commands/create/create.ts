@@ -2,15 +2,16 @@ import { defineCommand, type Context } from "../../cli/command.ts";
 import { argument, BadValue, whileOptionsAreRead } from "../../cli/options/option.ts";
 import { value } from "../../cli/options/value-types.ts";
 import type { Backend, BackendKind } from "../../backend/contract.ts";
+import type { OpenCluster } from "../../cluster/create.ts";
 import type { CreateRequest, InstallationRequest, NewMachines } from "../../cluster/create/create-request.ts";
+import type { CreationPlace } from "../../cluster/create/plan-machines.ts";
 import type { SuperuserLogin } from "../../cluster/wait-for-cluster.ts";
-import type { ClusterRecord } from "../../model/cluster-record.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { type CreateInput, askedCounts, createOptions } from "./create-options.ts";
 import { checkSummary, summarizingFailure } from "../summary/step-summary.ts";
 
-const positionals = {
+export const createArguments = {
   artifact: argument(value(artifactLocation, "file"), {
     name: "ARTIFACT_URL",
     summary:
@@ -25,8 +26,8 @@ export const createCommand = (kind: BackendKind) => {
     name: "create",
     summary: "Create a cluster",
     description:
-      "Create the machines, prepare them and start the installation of the artifact on all of them. The command returns once the installation has started; to wait until the platform is ready, run `wait` or pass `--wait`. If anything fails, or on Ctrl-C, everything that was created is removed, and the logs are kept.",
-    positionals,
+      "Create the machines, prepare them and start the installation of the artifact on all of them. The command returns once the installation has started; to wait until the platform is ready, run `wait` or pass `--wait`. If anything fails before that, or on Ctrl-C, everything that was created is removed, and the logs are kept. From then on the cluster is kept, also if `--wait` fails or is interrupted.",
+    positionals: createArguments,
     options,
     examples: [
       {
@@ -63,14 +64,28 @@ export const createCommand = (kind: BackendKind) => {
   });
 };
 
-/** Checks everything that can be checked locally before the first request that costs money. */
 async function runCreate(kind: BackendKind, input: CreateInput, context: Context): Promise<void> {
-  const [{ createCluster }, { creationTooSlow }, { summarizeCreation }, { timeLimit }] = await Promise.all([
-    import("../../cluster/create.ts"),
+  const prepared = await prepareCreate(kind, input, context);
+  const { request, backend, login } = prepared;
+  if (input.dryRun) return await showPlan(prepared, context);
+  const { createOpenCluster } = await import("../../cluster/create.ts");
+  await using created = await createOpenCluster(request, prepared, context, context.signal);
+  await finish(backend, created, { kind, input, login, deadlineMs: request.deadlineMs }, context);
+}
+
+export interface PreparedCreate extends CreationPlace<unknown> {
+  readonly request: CreateRequest<unknown>;
+  /** For the wait; undefined if it needs none. */
+  readonly login: SuperuserLogin | undefined;
+}
+
+/** Checks everything that can be checked locally before the first request that costs money. */
+export async function prepareCreate(kind: BackendKind, input: CreateInput, context: Context): Promise<PreparedCreate> {
+  const [{ creationTooSlow }, { timeLimit }] = await Promise.all([
     import("../../cluster/create/create-request.ts"),
-    import("../../cluster/create/plan-machines.ts"),
     import("../../system/time-limit.ts"),
   ]);
+  if (!input.dryRun) (await import("../doctor/machine-checks.ts")).assertSshClient(context.environment);
   const login = await readLogin(input, context);
   const deadlineMs = context.clock.now() + input.timeout;
   using limit = timeLimit(input.timeout, creationTooSlow(input.clusterId));
@@ -80,14 +95,23 @@ async function runCreate(kind: BackendKind, input: CreateInput, context: Context
     kind.open(input, context, signal),
   ]);
   const request = { ...(await createRequest(kind, input, install, context)), deadlineMs };
-  if (input.dryRun) {
-    const summary = await summarizeCreation(request, { backend, install }, signal);
-    const { tableText } = await import("../cluster-view.ts");
-    context.output.result({ text: tableText(summary.lines), data: { plan: summary.facts } });
-    return;
-  }
-  const cluster = await createCluster(request, { backend, install }, context, context.signal);
-  await finish(backend, cluster, { kind, input, login, deadlineMs }, context);
+  return { request, backend, install, login };
+}
+
+async function showPlan(
+  { request, ...place }: PreparedCreate,
+  { output, clock, columns, nameFlags, signal }: Context,
+): Promise<void> {
+  const [{ creationTooSlow }, { summarizeCreation }, { timeLimit }, { pairs }] = await Promise.all([
+    import("../../cluster/create/create-request.ts"),
+    import("../../cluster/create/plan-machines.ts"),
+    import("../../system/time-limit.ts"),
+    import("../../cli/layout.ts"),
+  ]);
+  using limit = timeLimit(request.deadlineMs - clock.now(), creationTooSlow(request.clusterId));
+  const summary = await summarizeCreation(request, place, AbortSignal.any([signal, limit.signal]));
+  const lines = summary.lines.map(([label, text]) => [label, nameFlags(text)] as const);
+  output.result({ text: pairs(lines, columns), data: { plan: summary.facts } });
 }
 
 async function checkedInstallation(
@@ -117,24 +141,24 @@ interface Finish {
 /** Reports the cluster, and waits until it is ready if that was requested. */
 async function finish(
   backend: Backend<unknown>,
-  cluster: ClusterRecord,
+  created: OpenCluster,
   { kind, input, login, deadlineMs }: Finish,
   context: Context,
 ): Promise<void> {
+  const { cluster } = created;
   const { from } = input;
   const happened =
     from === undefined
       ? "The installation has started"
       : `The nodes continue from snapshot "${from.name}" of cluster "${from.clusterId}"`;
-  const { reportCreated, summarizeCreated } = await import("./report-created.ts");
-  reportCreated(cluster, { kind, input, happened }, context);
-  await summarizeCreated("Cluster created", { cluster, input }, context);
-  if (!input.wait) return;
-  const { waitForCluster } = await import("../../cluster/wait-for-cluster.ts");
-  const wait = { clusterId: cluster.id, login, skipHttpChecks: false, deadlineMs };
-  await waitForCluster(backend, wait, context, context.signal);
-  context.progress.note(`Cluster "${cluster.id}" is ready.`);
-  await summarizeCreated("Cluster ready", { cluster, input }, context);
+  const { describeCreated, finishCreated } = await import("./report-created.ts");
+  describeCreated(cluster, happened, context);
+  const wait = async () => {
+    const { waitForCluster } = await import("../../cluster/wait-for-cluster.ts");
+    const request = { clusterId: cluster.id, login, skipHttpChecks: false, deadlineMs, created };
+    return waitForCluster(backend, request, context, context.signal);
+  };
+  await finishCreated({ kind, cluster, input }, wait, context);
 }
 
 /** Asks for the password before anything else, so that nobody has to come back to type it. */

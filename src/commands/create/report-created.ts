@@ -1,57 +1,100 @@
+import type { BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import { placeOptions, programName } from "../backend-options.ts";
-import { clusterView, durationText, nodeView, numbered } from "../cluster-view.ts";
-import type { BackendKind } from "../../backend/contract.ts";
+import { durationText, endText, nodesText } from "../../system/amounts.ts";
+import { programName } from "../backend-options.ts";
+import { clusterView, nodeView } from "../cluster-view.ts";
+import { keptNote, placeWords } from "./kept-note.ts";
 import { renderCluster } from "../summary/render-summary.ts";
 import { appendSummary } from "../summary/step-summary.ts";
 import type { CreateInput } from "./create-options.ts";
 
-type Created = Pick<CreateInput, "wait" | "summary">;
-
-/** Prints the result of a creation. `happened` says what the nodes do now, such as "The installation has started". */
-export function reportCreated(
-  cluster: ClusterRecord,
-  { kind, input, happened }: { readonly kind: BackendKind; readonly input: Created; readonly happened: string },
-  { output, progress, clock }: Context,
-): void {
-  const facts = clusterView(cluster, clock.now());
-  const { masters, agents, publicAgents } = facts.counts;
-  progress.note(
-    `${happened}: ${numbered(masters, "master")}, ${numbered(agents, "agent")}, ${numbered(publicAgents, "public agent")}.`,
-  );
-  if (facts.secondsLeft !== undefined)
-    progress.note(`The machines terminate automatically in ${durationText(facts.secondsLeft)}, at ${facts.expiresAt}.`);
-  if (facts.maximumCostDollars !== undefined) {
-    progress.note(
-      `The cost is at most $${facts.maximumCostDollars.toFixed(2)}; storage, public addresses and licensed images cost extra.`,
-    );
-  }
-  const phases = progress.timings().map(({ title, ms }) => ({ title, seconds: Math.round(ms / 100) / 10 }));
-  progress.note(`Phases: ${phases.map(({ title, seconds }) => `${title} ${seconds.toFixed(1)} s`).join(", ")}.`);
-  const next = `${programName(kind)} wait --cluster-id ${cluster.id}${placeWords(kind, input)}`;
-  if (!input.wait) progress.note(`Next: ${next}`);
-  output.result({
-    text: cluster.id,
-    data: { cluster: { ...facts, nodes: cluster.nodes.map(nodeView) }, phases, next },
-  });
+interface Created {
+  readonly kind: BackendKind;
+  readonly cluster: ClusterRecord;
+  readonly input: Pick<CreateInput, "wait" | "summary">;
 }
 
-/** The options that name the place, unless it is the default one. */
-function placeWords(kind: BackendKind, input: Readonly<Record<string, unknown>>): string {
-  const given = Object.entries(placeOptions(kind)).filter(
-    ([name, option]) => input[name] !== undefined && input[name] !== option.default,
+/** Prints what was created. `happened` says what the nodes do now, such as "The installation has started". */
+export function describeCreated(cluster: ClusterRecord, happened: string, context: Context) {
+  const { progress, clock } = context;
+  const facts = clusterView(cluster, clock.now());
+  const { counts, expiresAt, maximumCostDollars } = facts;
+  const { masters, agents, publicAgents } = counts;
+  progress.note(`${happened}: ${nodesText({ master: masters, agent: agents, public_agent: publicAgents })}.`);
+  if (expiresAt !== undefined) progress.note(`The cluster ends ${endText(expiresAt, clock.now())}.`);
+  if (maximumCostDollars === undefined) return { facts, phases: phasesOf(context) };
+  progress.note(
+    `The cost is at most $${maximumCostDollars.toFixed(2)}; storage, public addresses and licensed images cost extra.`,
   );
-  return given.map(([name, option]) => ` ${option.flag} ${String(input[name])}`).join("");
+  return { facts, phases: phasesOf(context) };
+}
+
+/** Waits for the new cluster if that was requested, and sets the result, also if the wait fails. */
+export async function finishCreated(created: Created, wait: () => Promise<unknown>, context: Context): Promise<void> {
+  const { kind, cluster, input } = created;
+  const next = (command: string): string =>
+    `${programName(kind)} ${command} --cluster-id ${cluster.id}${placeWords(kind, input)}`;
+  if (!input.wait) return await finish(created, { next: next("wait") }, context);
+  const startMs = context.clock.now();
+  try {
+    await wait();
+  } catch (error) {
+    context.progress.note(keptNote(kind, { ...cluster, place: input }, context));
+    setResult(created, { next: next("logs"), isReady: false }, context);
+    throw error;
+  }
+  const seconds = Math.round((context.clock.now() - startMs) / 1000);
+  context.progress.note(`Cluster "${cluster.id}" is ready after ${durationText(seconds)}.`);
+  await finish(created, { next: `${next("run")} bash`, isReady: true, seconds }, context);
+}
+
+interface Outcome {
+  /** The command line that users are likely to want now. */
+  readonly next: string;
+  /** Undefined if nobody waited. */
+  readonly isReady?: boolean;
+  readonly seconds?: number;
+}
+
+async function finish(created: Created, outcome: Outcome, context: Context): Promise<void> {
+  const { cluster, input } = created;
+  const { next, isReady, seconds } = outcome;
+  const ready = seconds === undefined ? [] : [["Ready after", durationText(seconds)] as const];
+  await summarizeCreated(isReady ? "Cluster ready" : "Cluster created", { cluster, input, rows: ready }, context);
+  context.progress.note(`Next: ${next}`);
+  setResult(created, outcome, context);
+}
+
+interface Summarized {
+  readonly cluster: ClusterRecord;
+  readonly input: Pick<CreateInput, "summary">;
+  readonly rows?: readonly (readonly [label: string, value: string])[];
 }
 
 /** Appends a created cluster to the summary, if one is wanted. */
 export async function summarizeCreated(
   title: string,
-  { cluster, input }: { readonly cluster: ClusterRecord; readonly input: Created },
+  { cluster, input, rows = [] }: Summarized,
   context: Context,
 ): Promise<void> {
-  const phases = context.progress.timings().map(({ title: phase, ms }) => `${phase} ${(ms / 1000).toFixed(1)} s`);
-  const markdown = renderCluster(title, clusterView(cluster, context.clock.now()), [["Phases", phases.join(", ")]]);
-  await appendSummary(input.summary, markdown, context);
+  const phases = phasesOf(context).map((phase) => `${phase.title} ${phase.seconds.toFixed(1)} s`);
+  const all = [...rows, ["Phases", phases.join(", ")] as const];
+  await appendSummary(input.summary, renderCluster(title, clusterView(cluster, context.clock.now()), all), context);
 }
+
+function setResult({ cluster }: Created, { next, isReady }: Outcome, context: Context): void {
+  const view = clusterView(cluster, context.clock.now());
+  context.output.result({
+    text: cluster.id,
+    data: {
+      cluster: { ...view, nodes: cluster.nodes.map(nodeView) },
+      phases: phasesOf(context),
+      ...(isReady !== undefined && { ready: isReady }),
+      next,
+    },
+  });
+}
+
+const phasesOf = ({ progress }: Context): readonly { readonly title: string; readonly seconds: number }[] =>
+  progress.timings().map(({ title, ms }) => ({ title, seconds: Math.round(ms / 100) / 10 }));

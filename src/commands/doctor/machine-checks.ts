@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import * as os from "node:os";
 import { promisify } from "node:util";
-import { messageOf } from "../../errors.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
 import { type Check, type Outcome, fail, localLimitMs, pass, warn } from "../../model/check.ts";
 import { outside, unmarked } from "../../outside-text.ts";
 import { stateFolder } from "../../store/state-folder.ts";
@@ -31,6 +31,14 @@ export function machineChecks({ environment, runtimeVariables }: Start, own: rea
 const installation =
   "Install the OpenSSH client (Debian and Ubuntu: openssh-client; Fedora: openssh-clients; macOS includes it).";
 
+/** Throws `machine-not-set-up` without `ssh` on the PATH: a created cluster needs it to reach its nodes. */
+export function assertSshClient(environment: Environment): void {
+  if (Bun.which("ssh", { PATH: environment["PATH"] ?? "" }) !== null) return;
+  throw new ClusterError("machine-not-set-up", noClient, { hint: `${installation} Nothing was created.` });
+}
+
+const noClient = "There is no ssh on the PATH.";
+
 /** Checks for `ssh` on the PATH. The program's own connections don't need it; `run` uses it. */
 export function sshClientCheck(environment: Environment): Check {
   return { name: "ssh", limitMs: localLimitMs, run: (signal) => findClient(environment, signal) };
@@ -38,7 +46,7 @@ export function sshClientCheck(environment: Environment): Check {
 
 async function findClient(environment: Environment, signal: AbortSignal): Promise<Outcome> {
   const path = Bun.which("ssh", { PATH: environment["PATH"] ?? "" });
-  if (path === null) return fail("There is no ssh on the PATH.", installation);
+  if (path === null) return fail(noClient, installation);
   try {
     // OpenSSH prints its version to stderr.
     const { stdout, stderr } = await promisify(execFile)(path, ["-V"], {

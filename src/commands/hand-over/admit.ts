@@ -1,8 +1,7 @@
-import type { Backend, BackendKind } from "../../backend/contract.ts";
-import { defineCommand, type Context } from "../../cli/command.ts";
+import type { BackendKind } from "../../backend/contract.ts";
+import { defineCommand } from "../../cli/command.ts";
 import { argument, flag, option } from "../../cli/options/option.ts";
 import { outputFormat, text, verbose } from "../../cli/options/value-types.ts";
-import { tableText } from "../cluster-view.ts";
 import { placeOptions } from "../backend-options.ts";
 import { clusterId } from "../options.ts";
 
@@ -37,23 +36,7 @@ export const admitCommand = (kind: BackendKind) =>
       if (named.length > 1) problems.add(`${named.join(" and ")}: cannot be combined`);
     },
     run: async (input, context) => {
-      const { admitRange, removeRange } = await import("../../cluster/admission.ts");
-      const backend = await kind.open(input, context, context.signal);
-      const { list: isList, range, remove } = input;
-      if (isList) return await list(backend, input.clusterId, context);
-      if (remove !== undefined) {
-        const removed = await removeRange(backend, { clusterId: input.clusterId, range: remove }, context.signal);
-        return context.output.result({ text: removed, data: { removed } });
-      }
-      const admitted = await admitRange(backend, { clusterId: input.clusterId, range }, context.signal);
-      context.output.result({ text: admitted, data: { admitted } });
+      const { executeAdmit } = await import("./execute-admit.ts");
+      await executeAdmit(kind, input, context);
     },
   });
-
-async function list(backend: Backend<unknown>, id: string, { output, progress, signal }: Context): Promise<void> {
-  const { listAdmittedRanges } = await import("../../cluster/admission.ts");
-  const ranges = await listAdmittedRanges(backend, id, signal);
-  if (ranges.length === 0) progress.note(`No address is admitted to cluster "${id}".`);
-  const rows = ranges.map(({ range, ports }) => [range, ports.join(", ")]);
-  output.result({ text: rows.length === 0 ? "" : tableText([["CIDR", "PORTS"], ...rows]), data: { ranges } });
-}

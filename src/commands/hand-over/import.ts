@@ -1,7 +1,7 @@
 import { defineCommand, type Context } from "../../cli/command.ts";
 import { argument } from "../../cli/options/option.ts";
 import { outputFormat, value, verbose } from "../../cli/options/value-types.ts";
-import { ClusterError, messageOf } from "../../errors.ts";
+import { ClusterError } from "../../errors.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 
 export const importCommand = (kind: BackendKind) =>
@@ -36,13 +36,16 @@ export const importCommand = (kind: BackendKind) =>
   });
 
 async function readHandOver(given: string, mostBytes: number, { cwd, signal }: Context): Promise<string> {
-  const [path, { readText }] = await Promise.all([import("node:path"), import("../../system/files/read-text.ts")]);
+  const [path, { readText, unreadableReason }] = await Promise.all([
+    import("node:path"),
+    import("../../system/files/read-text.ts"),
+  ]);
   try {
     const source = given === "-" ? "/dev/stdin" : path.resolve(cwd, given);
     return await readText(source, mostBytes, signal);
   } catch (error) {
     signal.throwIfAborted();
-    throw new ClusterError("bad-usage", `Cannot read ${given === "-" ? "stdin" : given}: ${messageOf(error)}.`, {
+    throw new ClusterError("bad-usage", `Cannot read ${given === "-" ? "stdin" : given}: ${unreadableReason(error)}.`, {
       hint: "Pass the file that the export command wrote.",
       cause: error,
     });

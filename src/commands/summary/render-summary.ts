@@ -1,5 +1,6 @@
 import { plainLine } from "../../system/printable.ts";
-import { type ClusterView, durationText, numbered } from "../cluster-view.ts";
+import { endText, nodesText } from "../../system/amounts.ts";
+import type { ClusterView } from "../cluster-view.ts";
 
 /** A label and its value. */
 type Row = readonly [label: string, value: string];
@@ -10,10 +11,7 @@ export function renderCluster(title: string, cluster: ClusterView, more: readonl
   const rows: readonly Row[] = [
     ["Place", cluster.region === undefined ? cluster.backend : `${cluster.backend}, ${cluster.region}`],
     ["Variant", `${cluster.variant}, ${cluster.distribution}`],
-    [
-      "Nodes",
-      [numbered(masters, "master"), numbered(agents, "agent"), numbered(publicAgents, "public agent")].join(", "),
-    ],
+    ["Nodes", nodesText({ master: masters, agent: agents, public_agent: publicAgents })],
     ...endRows(cluster),
     ...more,
   ];
@@ -21,17 +19,17 @@ export function renderCluster(title: string, cluster: ClusterView, more: readonl
   return [`### ${title}`, "", `| Cluster | ${code(cluster.id)} |`, "| --- | --- |", ...cells, ""].join("\n");
 }
 
-/** Returns the Markdown for a failure. The text, which may quote a node, stays inside a code block. */
-export function renderFailure(title: string, text: string): string {
+/** Returns the Markdown for a failure, with the folder of its logs if there is one. The text, which may quote a node, stays inside a code block. */
+export function renderFailure(title: string, text: string, logs: string | undefined): string {
   const lines = text.split(/\r\n|\r|\n/).map((line) => `    ${line}`);
-  return [`### ${title}`, "", ...lines, ""].join("\n");
+  return [`### ${title}`, "", ...lines, "", ...(logs === undefined ? [] : [`Logs: ${code(logs)}`, ""])].join("\n");
 }
 
 function endRows({ secondsLeft, expiresAt, maximumCostDollars }: ClusterView): readonly Row[] {
   return [
     ...(secondsLeft === undefined || expiresAt === undefined
       ? []
-      : [["Ends", `${expiresAt}, in ${durationText(secondsLeft)}`] as const]),
+      : [["Ends", endText(expiresAt, Date.parse(expiresAt) - secondsLeft * 1000)] as const]),
     ...(maximumCostDollars === undefined ? [] : [["Cost", `at most $${maximumCostDollars.toFixed(2)}`] as const]),
   ];
 }

@@ -61,12 +61,19 @@ export async function summarizingFailure<Result>(
     return await task();
   } catch (error) {
     const { renderFailure } = await import("./render-summary.ts");
-    await appendSummary(isWanted, renderFailure(title, failureText(error, context)), context);
+    await appendSummary(isWanted, renderFailure(title, failureText(error, context), await logFolder(context)), context);
     throw error;
   }
 }
 
-function failureText(thrown: unknown, { nameFlags }: Pick<Context, "nameFlags">): string {
+async function logFolder({ logPath }: Context): Promise<string | undefined> {
+  const { dirname } = await import("node:path");
+  const path = logPath();
+  return path === undefined ? undefined : dirname(path);
+}
+
+/** The message, the hint and the id of anything thrown. Not masked: outside text is marked. */
+export function failureText(thrown: unknown, { nameFlags }: Pick<Context, "nameFlags">): string {
   const error = originOf(thrown);
   if (!(error instanceof ClusterError)) return messageOf(error);
   const { message, hint } = ClusterError.marked(error);

@@ -6,7 +6,7 @@ import { upgradeCluster } from "../../cluster/upgrade/upgrade-cluster.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import { outside } from "../../outside-text.ts";
 import { timeLimit } from "../../system/time-limit.ts";
-import { numbered } from "../cluster-view.ts";
+import { numbered } from "../../system/amounts.ts";
 
 type UpgradeInput = Readonly<Record<string, unknown>> & {
   readonly clusterId: string;

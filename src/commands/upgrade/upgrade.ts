@@ -13,7 +13,7 @@ const upgradeOptions = (kind: BackendKind) => ({
   ...placeOptions(kind),
   parallel: option(count({ minimum: 1, maximum: mostNodes }), {
     flag: "--parallel",
-    summary: "How many agents to upgrade at once; masters follow one another",
+    summary: "Number of agents to upgrade at once; masters are always upgraded one by one",
     default: 1,
     defaultText: "1",
   }),

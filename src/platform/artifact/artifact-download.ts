@@ -46,7 +46,7 @@ export async function downloadArtifact(
   try {
     const path = join(folder.path, "artifact.sh");
     await (location.kind === "folder"
-      ? writeArtifact(location.platform, path, signal)
+      ? writeArtifact(location.platform, path, signal).catch((error: unknown) => throwFull(error, path))
       : transferArtifact(location, path, request, signal));
     return await checked(
       { path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() },
@@ -198,10 +198,14 @@ async function write(draft: Draft, chunk: Uint8Array): Promise<void> {
       draft.receivedBytes += bytesWritten;
     }
   } catch (error) {
-    const code = errorCode(error);
-    if (code === "ENOSPC" || code === "EDQUOT") throw noSpace(`${dirname(dirname(draft.path))} is full (${code}).`);
-    throw error;
+    throwFull(error, draft.path);
   }
+}
+
+function throwFull(error: unknown, path: string): never {
+  const code = errorCode(error);
+  if (code === "ENOSPC" || code === "EDQUOT") throw noSpace(`${dirname(dirname(path))} is full (${code}).`);
+  throw error;
 }
 
 const noSpace = (problem: string): ClusterError =>

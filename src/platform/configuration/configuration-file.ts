@@ -46,7 +46,10 @@ export async function parseConfiguration(text: string, path: string): Promise<Ch
   // The parser's own search for repeated keys compares each key with all others.
   const options = { version: "1.1", intAsBigInt: true, prettyErrors: false, uniqueKeys: false, lineCounter } as const;
   const document = yaml.parseDocument(text, options);
-  const faults = [...document.errors, ...document.warnings].map(({ pos, message }) => ({ at: pos[0], message }));
+  const faults = [...document.errors, ...document.warnings].map(({ pos, code, message }) => ({
+    at: pos[0],
+    message: code === "MULTIPLE_DOCS" ? "a second document begins here; put all settings into one" : message,
+  }));
   const found = faults.length > 0 ? faults : repeatedKeys(yaml, document.contents);
   if (found.length > 0) {
     const shown = found.slice(0, mostProblems);

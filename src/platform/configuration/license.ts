@@ -1,7 +1,6 @@
 import type { Variant } from "../../model/cluster-record.ts";
 import { type Checked, problem } from "../../system/checked.ts";
-import { errorCode } from "../../system/files/private-file.ts";
-import { readText } from "../../system/files/read-text.ts";
+import { readText, unreadableReason } from "../../system/files/read-text.ts";
 import type { Environment } from "../../system/runtime.ts";
 import type { Configuration } from "./configuration.ts";
 
@@ -51,6 +50,6 @@ async function fromFile(path: string, source: License["source"], signal: AbortSi
     return contents === "" ? problem(`${source}: the license file ${path} is empty.`) : { value: { contents, source } };
   } catch (error) {
     signal.throwIfAborted();
-    return problem(`${source}: cannot read the license file ${path} (${errorCode(error) ?? "no code"}).`);
+    return problem(`${source}: cannot read the license file ${path}: ${unreadableReason(error)}.`);
   }
 }

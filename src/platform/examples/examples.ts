@@ -9,6 +9,7 @@ import etcdCheck from "./etcd/check" with { type: "text" };
 import etcdInstall from "./etcd/install" with { type: "text" };
 import etcdFacts from "./etcd/platform.yaml" with { type: "text" };
 import etcdTest from "./etcd/tests/etcd-test" with { type: "text" };
+import etcdUpgrade from "./etcd/upgrade" with { type: "text" };
 import pacemakerCheck from "./pacemaker/check" with { type: "text" };
 import pacemakerCorosyncConf from "./pacemaker/corosync.conf" with { type: "text" };
 import pacemakerInstall from "./pacemaker/install" with { type: "text" };
@@ -51,6 +52,7 @@ export const examples: Readonly<Record<ExampleName, readonly ExampleFile[]>> = {
     install: etcdInstall,
     "platform.yaml": text(etcdFacts),
     "tests/etcd-test": etcdTest,
+    upgrade: etcdUpgrade,
   }),
   pacemaker: filesOf({
     check: pacemakerCheck,

@@ -1,4 +1,4 @@
-# Writes genconf/serve/, from which the nodes install the platform of a folder. Runs as root on the first master, by
+# Writes genconf/serve/platform_install.sh, with which the nodes install the platform of a folder. Runs as root on the first master, by
 # artifact.sh, in the folder that has genconf/, on Python 2.7 or later. Prints nothing; or, on stderr, a line
 # "KEY: MESSAGE" for each problem with the configuration, and ends with status 1.
 #
@@ -16,6 +16,8 @@ import re
 import sys
 
 SERVE = "genconf/serve"
+# Stays the same if this runs again.
+SECRET = "genconf/secret"
 ROOT = "/opt/cluster-platform"
 ROLES = (("master", "master_list"), ("agent", "agent_list"), ("public_agent", "public_agent_list"))
 # Below this key is what the user provided, for the platform's own scripts. The product itself configures the rest.
@@ -76,44 +78,47 @@ def quote(text):
     return u"'" + text.replace(u"'", u"'\\''") + u"'"
 
 
-def environments(configuration):
-    """The file of each node, by its private address."""
-    lists = dict((role, configuration.get(key, [])) for role, key in ROLES)
+def shared_environment(configuration):
+    """The lines that the environments of all nodes begin with."""
+    lists = [u" ".join(configuration.get(key, [])) for _, key in ROLES]
     shared = [
         (u"CLUSTER_ID", configuration["cluster_name"]),
-        (u"CLUSTER_MASTERS", u" ".join(lists["master"])),
-        (u"CLUSTER_AGENTS", u" ".join(lists["agent"])),
-        (u"CLUSTER_PUBLIC_AGENTS", u" ".join(lists["public_agent"])),
+        (u"CLUSTER_MASTERS", lists[0]),
+        (u"CLUSTER_AGENTS", lists[1]),
+        (u"CLUSTER_PUBLIC_AGENTS", lists[2]),
         (u"CLUSTER_CONFIG_FILE", u"%s/config.json" % ROOT),
         (u"CLUSTER_SECRET_FILE", u"%s/secret" % ROOT),
     ]
-    for role, _ in ROLES:
-        for index, address in enumerate(lists[role]):
-            own = [
-                (u"CLUSTER_NODE", u"%s_%d" % (role, index)),
-                (u"CLUSTER_ROLE", u"%s" % role),
-                (u"CLUSTER_INDEX", u"%d" % index),
-                (u"CLUSTER_PRIVATE_ADDRESS", address),
-            ]
-            yield address, u"".join(u"export %s=%s\n" % (name, quote(value)) for name, value in shared + own)
+    return u"".join(u"export %s=%s\n" % (name, quote(value)) for name, value in shared)
 
 
-def install_script(configuration):
+def install_script(configuration, secret):
     facts = json.loads(os.environ["PLATFORM_JSON"])
     logs = facts.get("logs", {})
     web = facts.get("web")
     shown = None if web is None else {"port": web["port"], "path": web.get("path", "/")}
     web_facts = {"ssl_enabled": web is not None and web.get("scheme") == "https", "web": shown}
+    config = json.dumps(configuration.get(OWN_KEY, {}), indent=2, sort_keys=True)
     values = [(name, variable(name)) for name in ("SUM", "VERSION_JSON", "PLATFORM_JSON", "CHECK_TEXT")] + [
         (u"BOOTSTRAP_URL", configuration["bootstrap_url"].rstrip(u"/")),
+        (u"ENVIRONMENT", shared_environment(configuration)),
+        (u"NODES", lines("%s %s" % (role, u" ".join(configuration.get(key, []))) for role, key in ROLES)),
+        (u"SECRET", secret),
+        (u"CONFIG_JSON", u"%s" % config),
         (u"WEB_JSON", u"%s" % json.dumps(web_facts, sort_keys=True)),
         (u"SECRET_FILES", lines(facts.get("secrets", []))),
         (u"LOG_UNITS", lines(logs.get("units", []))),
         (u"LOG_FILES", lines(logs.get("files", []))),
-        (u"HAS_PUBLIC_DETECTOR", u"yes" if os.path.isfile("genconf/ip-detect-public") else u"no"),
+        (u"DETECTOR", encoded("genconf/ip-detect")),
+        (u"PUBLIC_DETECTOR", encoded("genconf/ip-detect-public")),
     ]
     assignments = u"".join(u"%s=%s\n" % (name, quote(value)) for name, value in values)
     return u"#!/bin/bash\n" + assignments + variable("INSTALL_TEXT")
+
+
+def encoded(path):
+    """A file in base64, because it may be any program; empty if there is none."""
+    return binascii.b2a_base64(read(path)).decode("ascii").strip() if os.path.isfile(path) else u""
 
 
 def variable(name):
@@ -126,9 +131,8 @@ def lines(texts):
     return u"".join(u"%s\n" % text for text in texts)
 
 
-def write(name, content):
+def write(path, content):
     """A file is there completely or not at all, also if this program is interrupted."""
-    path = os.path.join(SERVE, name)
     with io.open(path + ".new", "wb") as target:
         target.write(content)
     os.rename(path + ".new", path)
@@ -147,19 +151,10 @@ def main():
         refuse(problems)
     if not os.path.isdir(SERVE):
         os.makedirs(SERVE)
-    # An earlier configuration may have had other nodes.
-    for name in os.listdir(SERVE):
-        if re.match(r"^node-.*\.env$|^ip-detect|\.(new|part)$", name):
-            os.remove(os.path.join(SERVE, name))
-    if not os.path.isfile(os.path.join(SERVE, "secret")):
-        write("secret", binascii.hexlify(os.urandom(32)) + b"\n")
-    write("config.json", (json.dumps(configuration.get(OWN_KEY, {}), indent=2, sort_keys=True) + "\n").encode("ascii"))
-    for name in ("ip-detect", "ip-detect-public"):
-        if os.path.isfile("genconf/" + name):
-            write(name, read("genconf/" + name))
-    for address, text in environments(configuration):
-        write("node-%s.env" % address, text.encode("utf-8"))
-    write("platform_install.sh", install_script(configuration).encode("utf-8"))
+    if not os.path.isfile(SECRET):
+        write(SECRET, binascii.hexlify(os.urandom(32)))
+    script = install_script(configuration, read(SECRET).decode("ascii"))
+    write(SERVE + "/platform_install.sh", script.encode("utf-8"))
 
 
 main()

@@ -6,8 +6,10 @@
 # and again after a failure, or a reboot in the middle. Prints what the platform's own ./install or ./upgrade prints,
 # and ends with its status. An upgrade has the earlier version in CLUSTER_OLD_VERSION. It keeps the node's environment,
 # config.json and the cluster's secret. Only when it has succeeded does version.json change.
-# Values: BOOTSTRAP_URL, a secret; SUM, the SHA-256 of platform.tar.gz; HAS_PUBLIC_DETECTOR, yes or no; CHECK_TEXT,
-# check-node.sh; VERSION_JSON, PLATFORM_JSON and WEB_JSON, texts of files; SECRET_FILES, LOG_UNITS and LOG_FILES, lines.
+# Values: BOOTSTRAP_URL, a secret; SUM, the SHA-256 of platform.tar.gz; ENVIRONMENT, what all nodes share of it; NODES, a
+# line for each role, with its name and the addresses of its nodes; SECRET; DETECTOR and PUBLIC_DETECTOR, programs in
+# base64; CHECK_TEXT, check-node.sh; CONFIG_JSON, VERSION_JSON, PLATFORM_JSON and WEB_JSON, texts of files; SECRET_FILES,
+# LOG_UNITS and LOG_FILES, lines.
 
 set -euo pipefail
 root=/opt/cluster-platform
@@ -33,37 +35,49 @@ END
   done
 }
 
-# detect NAME: runs a script that prints an address.
+# detect DETECTOR: prints the address that it prints.
 detect() {
   local found
-  chmod 700 "$1"
-  found=$(timeout 60 "./$1" </dev/null) || return 1
+  base64 -d <<<"$1" >detector
+  chmod 700 detector
+  found=$(timeout 60 ./detector </dev/null) || return 1
   [[ $found =~ ^[0-9]{1,3}(\.[0-9]{1,3}){3}$ ]] || return 1
   printf '%s\n' "$found"
 }
 
-# fetch_files NAME...
 fetch_files() {
-  local name
   rm -rf "$fetched"
   mkdir -m 700 "$fetched"
   cd "$fetched"
-  for name in "$@"; do
-    fetch "$name" || fail "the bootstrap server does not provide $name"
-  done
+  fetch platform.tar.gz || fail 'the bootstrap server does not provide platform.tar.gz'
   echo "$SUM  platform.tar.gz" | sha256sum --check --status || fail 'platform.tar.gz is damaged'
 }
 
-fetch_node() {
-  local address public
-  address=$(detect ip-detect) || fail 'ip-detect does not print the private address of this node'
-  fetch "node-$address.env" || fail "the address of this node, $address, is none of the cluster"
+# node_at ADDRESS: prints its role and index.
+node_at() {
+  local name addresses address index
+  while read -r name addresses; do
+    index=0
+    for address in $addresses; do
+      [ "$address" != "$1" ] || printf '%s %d\n' "$name" "$index"
+      index=$((index + 1))
+    done
+  done <<<"$NODES"
+}
+
+write_environment() {
+  local address public role index
+  address=$(detect "$DETECTOR") || fail 'ip-detect does not print the private address of this node'
+  read -r role index < <(node_at "$address") || fail "the address of this node, $address, is none of the cluster"
   public=$address
-  if [ "$HAS_PUBLIC_DETECTOR" = yes ] && fetch ip-detect-public; then
-    public=$(detect ip-detect-public) || public=$address
-  fi
-  mv "node-$address.env" environment
-  printf "export CLUSTER_PUBLIC_ADDRESS='%s'\n" "$public" >>environment
+  [ -z "$PUBLIC_DETECTOR" ] || public=$(detect "$PUBLIC_DETECTOR") || public=$address
+  put environment 0644 <<END
+${ENVIRONMENT}export CLUSTER_NODE='${role}_$index'
+export CLUSTER_ROLE='$role'
+export CLUSTER_INDEX='$index'
+export CLUSTER_PRIVATE_ADDRESS='$address'
+export CLUSTER_PUBLIC_ADDRESS='$public'
+END
 }
 
 # The folder is complete or absent. If an earlier attempt was interrupted, everything in it is new.
@@ -84,9 +98,9 @@ put() {
 }
 
 write_node_files() {
-  chmod 644 environment
-  chmod 600 secret config.json
-  mv -f environment secret config.json "$root/"
+  write_environment
+  printf '%s\n' "$SECRET" | put secret 0600
+  printf '%s\n' "$CONFIG_JSON" | put config.json 0600
 }
 
 write_version() { printf '%s\n' "$VERSION_JSON" | put version.json 0644; }
@@ -109,10 +123,9 @@ run() {
 }
 
 install() {
-  fetch_files ip-detect secret config.json platform.tar.gz
-  fetch_node
-  unpack
+  fetch_files
   write_node_files
+  unpack
   write_version
   write_facts
   rm -rf "$fetched"
@@ -123,7 +136,7 @@ install() {
 upgrade() {
   [ -e "$root/installed" ] || fail 'it is not installed on this node'
   export CLUSTER_OLD_VERSION
-  fetch_files platform.tar.gz
+  fetch_files
   unpack
   rm -f platform.tar.gz
   write_facts

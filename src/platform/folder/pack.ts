@@ -22,7 +22,7 @@ export interface PackedArtifact {
   readonly sha256: string;
 }
 
-/** Writes the artifact where the user wants it. Throws `bad-usage` too if that is inside of the folder: it would be a part of the next one. */
+/** Writes the artifact where the user wants it. Throws `bad-usage` if it can't be written, or is inside of the folder: it would be a part of the next one. */
 export async function packFolder(
   { folder, platform, file }: { readonly folder: string; readonly platform: PlatformFolder; readonly file: string },
   signal: AbortSignal,
@@ -33,27 +33,37 @@ export async function packFolder(
       hint: "Pass a file outside of that folder.",
     });
   }
-  await writeArtifact(platform, file, signal);
+  try {
+    if (!(await isFileOrAbsent(file))) throw notWritten(file, "it is not a regular file", undefined);
+    await writeArtifact(platform, file, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error instanceof ClusterError ? error : notWritten(file, messageOf(error), error);
+  }
   return { sizeBytes: (await stat(file)).size, sha256: await sha256OfFile(file, signal) };
 }
 
 /**
  * Writes the folder as one self-contained artifact: a script, and behind it the files as a compressed archive. The same folder gives the same bytes,
- * whatever its times and owners are. Replaces a regular file, and only once all of the new one is there. Throws `bad-usage` if the file can't be written,
- * and `transfer-failed` if a file of the folder changes meanwhile.
+ * whatever its times and owners are. Replaces a file only once all of the new one is there. Throws `transfer-failed` if a file of the folder changes
+ * meanwhile, and what the system says if the artifact can't be written.
  */
 export async function writeArtifact(platform: PlatformFolder, file: string, signal: AbortSignal): Promise<void> {
   const draft = `${file}.${randomUUID()}.draft`;
   try {
-    if (!(await isFileOrAbsent(file))) throw notWritten(file, "it is not a regular file", undefined);
     await writeDraft(platform, draft, signal);
     await rename(draft, file);
   } catch (error) {
     await rm(draft, { force: true });
     signal.throwIfAborted();
-    if (error instanceof ClusterError) throw error;
-    throw notWritten(file, messageOf(error), error);
+    throw error instanceof ClusterError ? lasting(error) : error;
   }
+}
+
+/** Another try would use the same list of files. */
+function lasting(error: ClusterError): ClusterError {
+  const { message, hint, facts } = ClusterError.marked(error);
+  return new ClusterError(error.id, message, { ...(hint !== undefined && { hint }), facts, cause: error });
 }
 
 const notWritten = (file: string, reason: string, cause: unknown): ClusterError =>
@@ -68,7 +78,7 @@ const noSum = "0".repeat(64);
 async function writeDraft({ facts, files }: PlatformFolder, draft: string, signal: AbortSignal): Promise<void> {
   await using output = await open(draft, "wx", 0o666);
   const script = Buffer.from(artifactScript(facts, hasUpgrade(files)));
-  await output.write(script);
+  await writeAll(output, script);
   const sum = await writeArchive(files, output, signal);
   // The line with the facts, which is in front of it, may hold the same digits.
   const place = script.indexOf(`\nSUM=${noSum}`) + "\nSUM=".length;
@@ -116,13 +126,18 @@ async function writeArchive(
       for await (const chunk of chunks) {
         if (written <= systemByte && systemByte < written + chunk.length) chunk[systemByte - written] = unknownSystem;
         hash.update(chunk);
-        await output.write(chunk);
+        await writeAll(output, chunk);
         written += chunk.length;
       }
     },
     { signal },
   );
   return hash.digest("hex");
+}
+
+/** On a disk that is nearly full, a write may be shorter than asked for and still succeed. Only the next one fails. */
+async function writeAll(output: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let done = 0; done < bytes.length;) done += (await output.write(bytes, done)).bytesWritten;
 }
 
 /** The byte of a gzip header that names the system on which it was written (RFC 1952). */

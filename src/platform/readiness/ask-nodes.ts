@@ -179,15 +179,17 @@ function assertAlive(before: ClusterRecord, now: ClusterRecord): void {
   );
 }
 
-const isGone = (node: NodeRecord | undefined): boolean =>
-  node === undefined || node.state === "ending" || node.state === "ended";
+const isGone = (node: NodeRecord | undefined): boolean => node === undefined || !isUp(node);
+const isUp = ({ state }: NodeRecord): boolean => state === "starting" || state === "running";
+const canContinue = ({ state }: NodeRecord): boolean => state === "stopped" || state === "paused";
 
 function machinesFailed(gone: readonly NodeRecord[]): ClusterError {
   const texts = gone.map(
-    (node) => `${nodeReference(node)} (${node.id})${node.stateReason ? `: ${outside(node.stateReason)}` : ""}`,
+    (node) =>
+      `${nodeReference(node)} (${node.id}${canContinue(node) ? `, ${node.state}` : ""})${node.stateReason ? `: ${outside(node.stateReason)}` : ""}`,
   );
   return new ClusterError("machine-failed", `Machines have stopped: ${texts.join(", ")}.`, {
-    hint,
+    hint: gone.every(canContinue) ? "Let them run again with the start command, then wait again." : hint,
     facts: {
       nodes: gone.map((node) => ({
         node: nodeReference(node),

@@ -1,3 +1,4 @@
+import { numbered } from "../../system/amounts.ts";
 import { X509Certificate } from "node:crypto";
 import { ClusterError } from "../../errors.ts";
 import { type NodeRecord, type Variant, nodeReference } from "../../model/cluster-record.ts";
@@ -159,7 +160,7 @@ function agentWaits(
   if (answer.problem !== undefined || answer.status !== 200)
     return [waitFor(master, `it does not list the agents: ${answer.problem ?? `status ${answer.status}`}`)];
   const count = release.agentsRegistered.count(parseJson(answer.body));
-  return count >= agentCount ? [] : [waitFor(master, `${count} of ${agentCount} agents are registered`)];
+  return count >= agentCount ? [] : [waitFor(master, `${count} of ${numbered(agentCount, "agent")} registered`)];
 }
 
 /** Decides whether a refused login is final: a platform that has just started may refuse the right password for a while. */

@@ -1,3 +1,4 @@
+import { numbered } from "../../system/amounts.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
@@ -34,7 +35,7 @@ export function deadlinePassed(
   const shown = waits.slice(0, mostLines).map(({ subject, reason }) => `  ${subject}: ${reason}`);
   const rest = waits.length - shown.length;
   const lines = [...shown, ...(rest > 0 ? [`  and ${rest} more`] : [])];
-  const nodes = answers.length === 1 ? "1 node" : `${answers.length} nodes`;
+  const nodes = numbered(answers.length, "node");
   const head = `The cluster with ${nodes} was not ready after ${Math.round(elapsedMs / 1000)} s.`;
   const text =
     waits.length === 0

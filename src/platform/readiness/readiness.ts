@@ -1,3 +1,4 @@
+import { numbered } from "../../system/amounts.ts";
 import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { poll } from "../../system/retry.ts";
@@ -20,6 +21,8 @@ export interface ReadinessRequest {
   readonly deadlineMs: number;
   readonly clock: Clock;
   readonly progress: Progress;
+  /** Called with every node after each round of questions. */
+  readonly onAnswers?: (answers: readonly Pick<NodeAnswer, "node" | "verdict">[]) => void;
 }
 
 export interface ReadinessReport {
@@ -91,6 +94,7 @@ function createRound(request: ReadinessRequest): (looks: number, signal: AbortSi
     const cluster = await watch.current(isNodeSilent, signal);
     const question = { ...request, looks, lookPauseMs };
     const answers = (await askNodes(cluster.nodes, question, signal)).map((answer) => lastKnown(answer, earlier));
+    request.onAnswers?.(answers);
     assertNotFailed(answers);
     isNodeSilent = answers.some((answer) => answer.report === undefined);
     const askMasters = () => masterWaits(cluster, answers, { request, checker }, signal);
@@ -154,7 +158,9 @@ const reportOf = (answers: readonly NodeAnswer[], elapsedMs: number): ReadinessR
 });
 
 const mostSubjects = 3;
-const mostReasons = 4;
+/** For more nodes than these, one line stands for all that wait for the same thing. */
+const mostNodesOneByOne = 8;
+const mostReasons = 8;
 
 /** Reports what is being waited for, once per change: a summary in one line, and each node's own change as a detail. */
 function createWaitReporter(progress: Progress): (waits: readonly Wait[], answers: readonly NodeAnswer[]) => void {
@@ -175,12 +181,19 @@ function createWaitReporter(progress: Progress): (waits: readonly Wait[], answer
   };
 }
 
-/** `all 4 nodes: the installer is running`, `agent_0, agent_1: …; master_0: …` */
+/** A line for each node, such as `agent_0: the installer is running`, or for each reason: `all 40 nodes: …`. */
 export function waitsText(waits: readonly Wait[], nodeCount: number): string {
-  const subjects = Map.groupBy(waits, (wait) => wait.reason);
-  const parts = [...subjects].map(([reason, group]) => `${subjectsText(group, nodeCount)}: ${reason}`);
-  const rest = parts.length - mostReasons;
-  return [...parts.slice(0, mostReasons), ...(rest > 0 ? [`and ${rest} other reasons`] : [])].join("; ");
+  const [first] = waits;
+  if (first !== undefined && waits.length === 1) return `${first.subject}: ${first.reason}`;
+  const groups =
+    waits.length <= mostNodesOneByOne
+      ? waits.map((wait) => [wait])
+      : [...Map.groupBy(waits, ({ reason }) => reason).values()];
+  const lines = groups.map((group) => `${subjectsText(group, nodeCount)}: ${group[0]?.reason}`);
+  const rest = lines.length - mostReasons;
+  const more = rest > 0 ? [`and ${numbered(rest, "other reason")}`] : [];
+  const shown = [...lines.slice(0, mostReasons), ...more].map((line) => `  ${line}`);
+  return [`waiting for ${numbered(new Set(waits.map(({ subject }) => subject)).size, "node")}:`, ...shown].join("\n");
 }
 
 function subjectsText(group: readonly Wait[], nodeCount: number): string {

@@ -131,13 +131,16 @@ async function generateScript(
   };
   const isSafe = safeVersion.test(run.words[1] ?? "none");
   const found = isSafe ? await runGenconf(place, run, signal) : "";
-  const path = "file" in script ? found : pathBelow(found, server);
+  const path = "file" in script ? namedIn(found, script.file) : pathBelow(found, server);
   if (path !== "") return path;
   const [option] = run.words;
   throw new ClusterError("artifact-invalid", `The artifact's ${option} generated no script that upgrades a node.`, {
     hint: "Make sure that it is a complete release artifact. Its output is in the logs of the first master.",
   });
 }
+
+/** The first master decides what it prints, and the nodes get the name in a request. */
+const namedIn = (found: string, file: string): string => (found === file ? file : "");
 
 /** The path of a URL below another one; empty if it is elsewhere. */
 function pathBelow(found: string, url: string): string {

@@ -119,9 +119,14 @@ async function untilReady(
   if ((await poll(look, rule, signal)) === undefined) throw upgradeFailed(node, state.reason, []);
 }
 
-function upgradeFailed(node: Pick<NodeRecord, "role" | "index">, reason: string, log: readonly string[]): ClusterError {
+function upgradeFailed(
+  node: Pick<NodeRecord, "role" | "index">,
+  reason: string,
+  lines: readonly string[],
+): ClusterError {
   const reference = nodeReference(node);
-  const tail = log.length === 0 ? [] : ["The last lines of its log:", ...log.map((line) => `  ${outsideLine(line)}`)];
+  const log = lines.map((line) => outsideLine(line));
+  const tail = log.length === 0 ? [] : ["The last lines of its log:", ...log.map((line) => `  ${line}`)];
   return new ClusterError("upgrade-failed", [`The upgrade failed on ${reference}: ${reason}.`, ...tail].join("\n"), {
     hint: `The whole log is ${installPaths.upgradeLog} on that node.`,
     facts: { node: reference, reason, log },

@@ -5,8 +5,8 @@ import { afterToken, processMark } from "../session/session-line.ts";
 import type { RemoteCommand } from "./connection.ts";
 import type { Link } from "./exec-channel.ts";
 
-/** Limit for each stream; earlier output is dropped. */
-const keptCharacters = 4 * 1024 * 1024;
+/** Usual limit for each stream; earlier output is dropped. */
+const usuallyKept = 4 * 1024 * 1024;
 /** How many characters of stderr are searched for the process group before the search ends. */
 const markReach = 64 * 1024;
 /** How much of the output before the token is kept from stdout. */
@@ -14,7 +14,7 @@ const noiseCharacters = 4 * 1024;
 /** Text this long without a newline is shown as a line anyway. */
 const longestLine = 64 * 1024;
 
-interface OutputRequest extends Pick<RemoteCommand, "onOutput" | "isOutputHidden" | "receive"> {
+interface OutputRequest extends Pick<RemoteCommand, "onOutput" | "isOutputHidden" | "receive" | "keptCharacters"> {
   /** See `remoteLine`. */
   readonly token: string;
 }
@@ -37,7 +37,7 @@ export interface CommandOutput {
 export function collectOutput(
   link: Link,
   channel: ClientChannel,
-  { onOutput, isOutputHidden = false, receive: receiveBytes, token }: OutputRequest,
+  { onOutput, isOutputHidden = false, receive: receiveBytes, keptCharacters = usuallyKept, token }: OutputRequest,
   end: AbortSignal,
 ): CommandOutput {
   const receive = (stream: "stdout" | "stderr"): TextSink & { readonly kept: () => string } => {
@@ -49,7 +49,13 @@ export function collectOutput(
       if (text === "") return;
       tail.add(text);
       lines.add(text);
-      onOutput?.(stream, text);
+      const taken = onOutput?.(stream, text);
+      if (taken === undefined) return;
+      // A slow reader of the output slows the node's command down, instead of filling the memory.
+      const source = stream === "stdout" ? channel : channel.stderr;
+      source.pause();
+      const resume = (): void => void source.resume();
+      taken.then(resume, resume);
     };
     return { add, end: () => lines.end(), kept: () => tail.text() };
   };
@@ -83,7 +89,7 @@ function passBytes(
   return { noise: begun.noise, received: receive(queue.chunks()).then(queue.close) };
 }
 
-interface TextSink {
+export interface TextSink {
   add(text: string): void;
   end(): void;
 }
@@ -140,7 +146,8 @@ function markRemover(sink: TextSink, token: string): TextSink & { readonly proce
   };
 }
 
-function lineSplitter(onLine: (line: string) => void): TextSink {
+/** Calls back for each line, and for the parts of one that is longer than 64 Ki characters. */
+export function lineSplitter(onLine: (line: string) => void): TextSink {
   const state = { rest: "" };
   const flush = (): void => {
     if (state.rest !== "") onLine(state.rest);

@@ -26,7 +26,7 @@ export interface PoolOptions {
   readonly progress: Progress;
 }
 
-const handshakesAtOnce = 32;
+const handshakesAtOnce = 64;
 
 export function createConnectionPool(options: PoolOptions): ConnectionPool {
   const slots = createSemaphore(handshakesAtOnce);

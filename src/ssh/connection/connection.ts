@@ -37,7 +37,10 @@ export interface RemoteCommand {
    * command. If this rejects, the command is ended, and `run` rejects with the same error.
    */
   readonly receive?: (stdout: AsyncIterable<Uint8Array>) => Promise<void>;
-  readonly onOutput?: (stream: "stdout" | "stderr", chunk: string) => void;
+  /** If it returns a promise, that stream pauses until the promise resolves. */
+  readonly onOutput?: (stream: "stdout" | "stderr", chunk: string) => void | Promise<void>;
+  /** How many characters the result has of each stream, at most: the last ones. Default: 4 Mi. */
+  readonly keptCharacters?: number;
 }
 
 export interface RemoteResult {

@@ -72,7 +72,7 @@ export async function openConnection(options: ConnectionOptions, signal: AbortSi
     },
   };
   await login({ client, socket, failure }, configuration(options, socket, seen), signal);
-  return connectionOver(link, socket, lost);
+  return connectionOver(link, { client, socket }, lost);
 }
 
 /** What the server has sent about itself. */
@@ -147,7 +147,11 @@ function configuration(options: ConnectionOptions, socket: Socket, seen: ServerS
   };
 }
 
-function connectionOver(link: Link, socket: Socket, lost: AbortController): Connection {
+function connectionOver(
+  link: Link,
+  { client, socket }: Pick<Attempt, "client" | "socket">,
+  lost: AbortController,
+): Connection {
   return {
     get isOpen() {
       return !link.lost.aborted;
@@ -156,7 +160,7 @@ function connectionOver(link: Link, socket: Socket, lost: AbortController): Conn
     upload: (source, target, signal) => uploadOver(link, source, target, signal),
     [Symbol.asyncDispose]: async () => {
       lost.abort(connectionClosed(link.target));
-      await closed(link.client, socket);
+      await closed(client, socket);
     },
   };
 }

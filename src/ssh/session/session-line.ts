@@ -52,6 +52,14 @@ export function endCommand({ token, asRoot }: SessionTransport): RemoteCommand {
   return { argv: ["sh", "-c", shellText(endGroup), "e2e-end-session", pattern], sudo: asRoot, limitMs: 5_000 };
 }
 
+/** The same session as a command without a terminal that runs as root: nobody's stdin follows the script. */
+export function sessionCommand(script: SessionScript): Required<Pick<RemoteCommand, "argv" | "stdin" | "sudo">> {
+  const token = createToken();
+  const text = sealed(renderSessionScript(script), token);
+  const begin = shellText(beginSession, { SUDO: "", RUN_SEALED: shellText(runSealed) });
+  return { argv: ["sh", "-c", begin, "sh", token, String(Buffer.byteLength(text))], stdin: text, sudo: true };
+}
+
 /** Its words are all that is visible of the session. */
 function sessionLine(before: string, { token, asRoot }: SessionTransport, more: readonly string[]): string {
   const values = { SUDO: asRoot ? "sudo -n -H --" : "", RUN_SEALED: shellText(runSealed) };
@@ -159,7 +167,9 @@ export function renderSessionScript({ settings, words, missingFolderHint }: Sess
   return [
     ...settings.map((one, index) => `${index === 0 ? "if" : "elif"} ${condition(one)}; then\n${render(one)}`),
     ...(settings.length === 0 ? [] : ["fi"]),
-    more.length === 0 ? `eval ${quote([line ?? ""])}` : quote(words),
+    // The whole session gets Ctrl-C on a terminal: without a trap, this shell would die with the command. A subshell has none.
+    "trap : INT",
+    more.length === 0 ? `( eval ${quote([line ?? ""])} )` : quote(words),
     "exit $?",
     "",
   ].join("\n");

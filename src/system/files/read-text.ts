@@ -1,4 +1,5 @@
 import { constants, type FileHandle, open } from "node:fs/promises";
+import { messageOf } from "../../errors.ts";
 import type { Reader } from "../../model/reader.ts";
 import { parseJson } from "../parse-json.ts";
 import { orAborted } from "../time-limit.ts";
@@ -15,6 +16,19 @@ export class TooLong extends Error {
   constructor(mostBytes: number) {
     super(`it has more than ${mostBytes} bytes`);
   }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: "the file does not exist",
+  ENOTDIR: "the file does not exist",
+  EISDIR: "it is a folder, not a file",
+  EACCES: "this user may not read it",
+};
+
+/** Why a file that the user names can't be read, as the end of a sentence without a full stop. */
+export function unreadableReason(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? String(error.code) : undefined;
+  return reasons[code ?? ""] ?? messageOf(error);
 }
 
 /** Reads a file that the user names, which may also be a pipe. Throws `TooLong`, the system's error, or the signal's reason. */

@@ -36,6 +36,8 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
   });
   const ended = Promise.withResolvers<number | null>();
   child.once("error", ended.reject).once("close", ended.resolve);
+  // A program that can't be started because too many files are open has no streams.
+  if ((child.stdout as typeof child.stdout | undefined) === undefined) await ended.promise;
   const timers: ReturnType<typeof setTimeout>[] = [];
   const onAbort = (): void => {
     child.kill("SIGTERM");

@@ -33,7 +33,13 @@ export const executablePath = (name: string): string => join(repository, "dist",
 export function start(program: string, words: readonly string[], options: StartOptions): Running {
   const child = Bun.spawn([executablePath(program), ...words], {
     cwd: options.cwd ?? repository,
-    env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "/", ...options.environment },
+    // So wide that no message wraps, whatever paths it names.
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      HOME: process.env["HOME"] ?? "/",
+      COLUMNS: "10000",
+      ...options.environment,
+    },
     stdin: options.stdin === undefined ? "ignore" : new Blob([options.stdin]),
     stdout: "pipe",
     stderr: "pipe",
@@ -63,12 +69,18 @@ export function start(program: string, words: readonly string[], options: StartO
     said: async (text, limitMs = 120_000) => {
       const isThere = (): boolean =>
         typeof text === "string" ? written.stderr.includes(text) : text.test(written.stderr);
-      const late = Bun.sleep(limitMs).then(() => "late" as const);
+      const late = Promise.withResolvers<"late">();
+      // A sleep that cannot be ended would keep the runner of the faults alive.
+      const timer = setTimeout(() => late.resolve("late"), limitMs);
       const over = ended.then(() => "over" as const);
-      while (!isThere()) {
-        const outcome = await Promise.race([changed.current.promise, late, over]);
-        if (outcome !== undefined && !isThere())
-          throw new Error(`${outcome}: "${String(text)}" was never said:\n${written.stderr}`);
+      try {
+        while (!isThere()) {
+          const outcome = await Promise.race([changed.current.promise, late.promise, over]);
+          if (outcome !== undefined && !isThere())
+            throw new Error(`${outcome}: "${String(text)}" was never said:\n${written.stderr}`);
+        }
+      } finally {
+        clearTimeout(timer);
       }
     },
     interrupt: (signal) => child.kill(signal),

@@ -30,6 +30,7 @@ export interface Inspected {
 }
 
 export interface InspectedNode {
+  readonly state: string;
   readonly reference: string;
   readonly id: string;
   readonly role: string;
@@ -54,15 +55,19 @@ export interface TestCloud extends AsyncDisposable {
   machines(): Promise<readonly TestMachine[]>;
 }
 
-export async function startTestCloud(driver: "container" | "in-process"): Promise<TestCloud> {
+/** `debianImage`: the container image of machines with Debian 12, instead of the usual one. */
+export async function startTestCloud(driver: "container" | "in-process", debianImage?: string): Promise<TestCloud> {
   const folder = await temporaryFolder();
   const directory = join(folder.path, "cloud");
   await mkdir(directory);
   const log = Bun.file(join(folder.path, "cloud.log"));
-  const child = Bun.spawn(
-    [process.execPath, "test/local-cloud/main.ts", "--driver", driver, "--directory", directory, "--port", "0"],
-    { cwd: repository, stdout: "pipe", stderr: log },
-  );
+  const driverWords = ["--driver", driver, "--directory", directory, "--port", "0"];
+  const image = debianImage === undefined ? [] : ["--debian-image", debianImage];
+  const child = Bun.spawn([process.execPath, "test/local-cloud/main.ts", ...driverWords, ...image], {
+    cwd: repository,
+    stdout: "pipe",
+    stderr: log,
+  });
   const announcement = await firstLine(child.stdout);
   if (announcement === undefined) throw new Error(`the local cloud did not start:\n${await log.text()}`);
   const { endpoint, ...facts } = JSON.parse(announcement) as Announcement;

@@ -80,6 +80,21 @@ const disks: readonly CloudFault[] = [
   },
 ];
 
+/** Creations check beforehand that there is room. */
+const packOnFullDisk: CloudFault = {
+  name: "the disk is full, then pack",
+  place: "computer",
+  lack: lacksRoot,
+  strike: mounted(({ folder }) => join(folder, "out"), "size=64k", true),
+  act: async (world) => {
+    await world.run(["examples", "etcd", "meter"]);
+    const ended = await world.run(["pack", "--output-file", join("out", "meter.sh"), "meter"]);
+    await rm(join(world.folder, "meter"), { recursive: true });
+    return ended;
+  },
+  expected: failed("bad-usage", /Cannot write .*ENOSPC/, 2),
+};
+
 const readOnlyWithCluster: CloudFault = {
   name: "the state folder is read-only, then run",
   place: "computer",
@@ -148,7 +163,12 @@ const starts: readonly CloudFault[] = [
     expected: { status: 1, id: "output-lost", says: ["ENOSPC"], keepsCluster: true },
   },
   { name: "stderr is full", place: "computer", act: startedBy('exec "$0" "$@" 2>/dev/full'), expected: created },
-  { name: "an empty PATH", place: "computer", act: duringTheFault({ PATH: "" }), expected: created },
+  {
+    name: "an empty PATH",
+    place: "computer",
+    act: duringTheFault({ PATH: "" }),
+    expected: failed("machine-not-set-up", "no ssh on the PATH", 5),
+  },
   {
     name: "a language without UTF-8",
     place: "computer",
@@ -216,6 +236,7 @@ const signals = (["SIGTERM", "SIGHUP"] as const).map((signal): CloudFault => ({
 
 export const computerFaults: readonly CloudFault[] = [
   ...disks,
+  packOnFullDisk,
   readOnlyWithCluster,
   ...folders,
   ...starts,

@@ -1,4 +1,5 @@
 /** Faults of a container engine at each of its calls, and of the containers. */
+import { onlySsh } from "../../support/only-ssh.ts";
 import type { Ended } from "../../e2e/support/executable.ts";
 import type { Expected, Fault, Struck } from "../fault.ts";
 import type { ContainerWorld, EngineFault } from "../worlds/container-world.ts";
@@ -198,7 +199,7 @@ const containers: readonly ContainerFault[] = [
   {
     name: "no engine on the PATH",
     place: "computer",
-    act: async (world) => world.run(world.createWords, { environment: { PATH: "/nowhere" } }),
+    act: async (world) => world.run(world.createWords, { environment: { PATH: await onlySsh(world.folder) } }),
     expected: failed("machine-not-set-up", "no executable program docker", 5),
   },
 ];

@@ -1,4 +1,5 @@
 /** Faults of Podman, in its own words, and of its containers. */
+import { onlySsh } from "../../support/only-ssh.ts";
 import type { Fault } from "../fault.ts";
 import type { ContainerWorld } from "../worlds/container-world.ts";
 import { failed } from "./cloud-injections.ts";
@@ -58,7 +59,7 @@ const containers: readonly PodmanFault[] = [
   {
     name: "Podman's program is not on the PATH",
     place: "computer",
-    act: async (world) => world.run(world.createWords, { environment: { PATH: "/nowhere" } }),
+    act: async (world) => world.run(world.createWords, { environment: { PATH: await onlySsh(world.folder) } }),
     expected: failed("machine-not-set-up", "no executable program podman", 5),
   },
 ];

@@ -1,4 +1,5 @@
 /** Faults of QEMU at each of its calls, and of the machines. */
+import { onlySsh } from "../../support/only-ssh.ts";
 import type { Ended } from "../../e2e/support/executable.ts";
 import type { Expected, Fault } from "../fault.ts";
 import type { QemuFault } from "../worlds/qemu-calls.ts";
@@ -137,7 +138,7 @@ const machines: readonly VmFault[] = [
   {
     name: "no QEMU on the PATH",
     place: "computer",
-    act: async (world) => world.run(world.createWords, { environment: { PATH: "/nowhere" } }),
+    act: async (world) => world.run(world.createWords, { environment: { PATH: await onlySsh(world.folder) } }),
     expected: failed("machine-not-set-up", "qemu-system", 5),
   },
   {

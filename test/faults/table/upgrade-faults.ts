@@ -12,6 +12,7 @@ const words = ["upgrade", "-c", "faulty", "release.sh"] as const;
 
 /** Nodes with DC/OS 0.9, whose upgrade is in this state. */
 const nodesSay = (state: string): readonly ScriptedAnswer[] => [
+  { pattern: "e2e-upgrade-lock", stdout: "held\n" },
   {
     pattern: "e2e-node-version",
     stdout: `layout=dcos\nversion={"version": "0.9"}\n${state}\n`,
@@ -43,6 +44,18 @@ export const upgradeFaults: readonly CloudFault[] = [
       says: ["its upgrade was interrupted", "Version 0.9: master_0, agent_0.", "run the same command again"],
       ...kept,
     },
+  },
+  {
+    name: "another upgrade of the cluster is running",
+    place: "machine",
+    needsCluster: true,
+    seconds: 10,
+    strike: async (world) => {
+      await upgrading("")(world);
+      return answering({ pattern: "e2e-upgrade-lock", status: 75, stdout: "since 12:34:56 UTC\n" })(world);
+    },
+    act: async (world) => world.run(words),
+    expected: { ...failed("cluster-busy", "is running, since 12:34:56 UTC"), ...kept },
   },
   {
     name: "an upgrade that another run has left never ends",

@@ -25,7 +25,7 @@ export class VmWorld extends ProgramWorld {
     this.environment = { ...this.ownEnvironment(), XDG_CACHE_HOME: join(folder, "cache") };
     this.secrets = [this.license, this.passwordHash];
     this.createWords = createWordsWith(
-      "--agents 0 --memory 512 --cpus 1 --disk-size 4g --accelerator tcg --image empty.img",
+      "--fresh-boot --agents 0 --memory 512 --cpus 1 --disk-size 4g --accelerator tcg --image empty.img",
     );
   }
 

@@ -1,6 +1,6 @@
 /** The completion scripts, tested in real shells. */
 import { describe, expect, test } from "bun:test";
-import { chmod, readFile, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { runShell } from "./start-example.ts";
@@ -50,7 +50,7 @@ test("the program's output is offered, never executed", async () => {
     example() { printf '%s\\n' 'A$(touch ${trace})' 'A\`touch ${trace}\`'; }
     COMP_WORDS=(example greet A); COMP_CWORD=2; _example; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { stdout } = await runShell(script);
-  expect(stdout).toBe(`A$(touch ${trace})\nA\`touch ${trace}\`\n`);
+  expect(stdout).toBe(`A\\$\\(touch\\ ${trace}\\)\nA\\\`touch\\ ${trace}\\\`\n`);
   expect(await Bun.file(trace).exists()).toBe(false);
 });
 
@@ -91,6 +91,13 @@ describe.each(shells)("%s, on a terminal", (shell, words, setup, listed) => {
     expect(await readFile(join(typist.folder, "some file"), "utf8")).toBe('["echo","--fi","one"]');
     await typist.type("example child --file=some\t echo two; echo do''ne\r", "done");
     expect(await readFile(join(typist.folder, "some file"), "utf8")).toBe('["echo","two"]');
+  });
+
+  testShell("completes a command although a folder has its name", async () => {
+    await using typist = await openShell(shell, words, setup);
+    await mkdir(join(typist.folder, "greet"));
+    await typist.type("example gre\t--tone warm Ada; echo do''ne\r", "done");
+    expect(typist.seen()).toContain("Hello Ada");
   });
 
   testShell("executes nothing that the program lists", async () => {

@@ -26,6 +26,15 @@ test("prints the version and help, and help without arguments too", async () => 
   expect(await runExample(["fail", "--help"])).toMatchObject({ exitCode: 0, stderr: "" });
 });
 
+test.each(["--version", "--help", "--licenses", "greet --help"])(
+  "%s says that it can't be written to a full device",
+  async (words) => {
+    const { exitCode, stderr } = await runShell(`$EXAMPLE ${words} >/dev/full`);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain("[output-lost]");
+  },
+);
+
 test("wrong usage ends with exit code 2, all problems on stderr and nothing on stdout", async () => {
   const { exitCode, stdout, stderr } = await runExample(["greet", "--times", "x", "Nobody", "--xyz"]);
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
@@ -231,7 +240,7 @@ test.each([
 
 test.each([
   [60, 60],
-  [200, 100],
+  [200, 80],
 ])("on a terminal of %d columns, help is %d columns wide", async (columns, width) => {
   const { shown, exitCode } = await runOnTerminal(["greet", "--help"], {}, {}, columns);
   expect(exitCode).toBe(0);

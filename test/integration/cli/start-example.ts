@@ -14,6 +14,8 @@ export interface Ended {
 const environment = (own: Readonly<Record<string, string>> = {}): Record<string, string> => ({
   PATH: process.env["PATH"] ?? "",
   HOME: "/nonexistent",
+  // So wide that no message wraps.
+  COLUMNS: "10000",
   ...own,
 });
 

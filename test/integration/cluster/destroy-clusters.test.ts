@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { removeCluster } from "../../../src/cluster/destroy-clusters.ts";
 import { hasMasterConnection } from "../../../src/ssh/session/master-connection.ts";
@@ -11,7 +11,7 @@ import { signal, wireKey } from "../../support/ssh-options.ts";
 import { until } from "../../support/until.ts";
 
 describe.skipIf(opensshLack !== undefined)(`removing a cluster (${opensshLack ?? "here"})`, () => {
-  test("closes the connection that run keeps before it removes the machines", async () => {
+  test("closes the connection that run keeps before it removes the machines, then removes the key", async () => {
     await using scratch = await scratchFolder();
     await using server = await startOpensshServer([]);
     const directory = join(scratch.path, "demo-0123456789abcdef");
@@ -32,5 +32,7 @@ describe.skipIf(opensshLack !== undefined)(`removing a cluster (${opensshLack ??
     };
     await removeCluster({ remove }, { id: "demo", creationId: "0123456789abcdef", directory }, process.env, signal);
     expect(wasKept).toEqual([false]);
+    expect(await readdir(directory)).not.toContain("id_ed25519");
+    expect(await readdir(directory)).toContain("known_hosts");
   }, 30_000);
 });

@@ -276,7 +276,7 @@ test("the program refuses a terminal, a folder, a file that is no export, and a 
     { words: ["export", "-c", "nightly", "--output-file", "/dev/null"], says: "it is not a regular file", status: 2 },
     { words: ["export", "-c", "nightly", "--output-file", join(home, "none", "x")], says: "no such file", status: 2 },
     { words: ["import", join(home, "folder")], says: "Cannot read", status: 2 },
-    { words: ["import", "-"], says: "stdin was not written by the export command", status: 2 },
+    { words: ["import", "-"], says: "stdin was not written by cluster-cloud export", status: 2 },
     { words: ["export", "-c", "nightly", "--recipient", "age1x"], says: "There is no age on this machine", status: 5 },
   ];
   const elsewhere = { ...fixture.runtime, environment: { ...fixture.runtime.environment, PATH: "/nowhere" } };

@@ -2,7 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { ClusterError } from "../../../src/errors.ts";
 import type { Role } from "../../../src/model/cluster-record.ts";
+import { outside } from "../../../src/outside-text.ts";
 import { type Clock, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { machinesLack } from "../../support/install-machine.ts";
@@ -70,6 +72,11 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
       node: "agent_0",
       versions: { master_0: "2.0", agent_0: "1.0", agent_1: "1.0" },
     });
+    // What a node says may hold a secret, also in JSON.
+    expect(ClusterError.marked(failure as ClusterError).facts).toMatchObject({
+      log: [outside("no space left")],
+      versions: { agent_0: outside("1.0") },
+    });
     expect((await all.upgrade()).upgraded).toEqual(["agent_0", "agent_1"]);
     expect(await begins(all)).toEqual(["master_0", "agent_0", "agent_0", "agent_1"]);
     expect(await all.versions()).toEqual(["2.0", "2.0", "2.0"]);
@@ -92,6 +99,28 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
     await Bun.write(gate, "");
     expect((await again).upgraded).toEqual(["agent_1"]);
     expect(await begins(all)).toEqual(["master_0", "agent_0", "agent_1"]);
+  }, 60_000);
+
+  test("two at once exclude each other, and one whose program was killed is no obstacle", async () => {
+    await using all = await upgradeMachines(["master", "agent"]);
+    const gate = join(all.cluster.directory, "gate");
+    const stop = new AbortController();
+    const script = `[ "$node" != agent_0 ] || until [ -e ${gate} ]; do sleep 0.05; done`;
+    const running = failureOf(all.upgrade({ script, signal: stop.signal }));
+    await until("agent_0 is at work", async () => (await begins(all)).includes("agent_0"));
+    const busy = await failureOf(all.upgrade());
+    expect(busy).toMatchObject({ id: "cluster-busy", facts: { cluster: all.cluster.id, node: "master_0" } });
+    expect(busy.message).toMatch(/^Another upgrade of cluster "\S+" is running, since \d\d:\d\d:\d\d UTC\.$/);
+    // A lost connection is not the end of it.
+    const locks = () => all.machines.machines[0]!.commands.filter((line) => line.includes("e2e-upgrade-lock")).length;
+    const before = locks();
+    for (const machine of all.machines.machines) machine.cutConnections();
+    await until("it takes the lock again", () => locks() > before);
+    expect(await failureOf(all.upgrade())).toMatchObject({ id: "cluster-busy" });
+    stop.abort(new Error("interrupted"));
+    await running;
+    await Bun.write(gate, "");
+    expect((await all.upgrade()).upgraded).toEqual([]);
   }, 60_000);
 
   test("a node whose check doesn't pass ends it, and is checked again by the next run", async () => {
@@ -136,7 +165,9 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
       await using all = await upgradeMachines(["master"]);
       const failure = await failureOf(all.upgrade(changes));
       expect(failure).toMatchObject({ id, message: expect.stringContaining(text) });
-      expect(all.machines.machines[0]!.commands.filter((line) => !/e2e-(node-version|secrets)/.test(line))).toEqual([]);
+      expect(
+        all.machines.machines[0]!.commands.filter((line) => !/e2e-(node-version|secrets|upgrade-lock)/.test(line)),
+      ).toEqual([]);
     },
     60_000,
   );

@@ -9,7 +9,7 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 const program = join(import.meta.dir, "../../../src/bin/cluster-container.ts");
 
 async function run(cwd: string, ...words: readonly string[]) {
-  const env = { PATH: process.env["PATH"], HOME: cwd };
+  const env = { PATH: process.env["PATH"], HOME: cwd, COLUMNS: "10000" };
   const argv = [process.execPath, program, "examples", ...words];
   const child = Bun.spawn(argv, { cwd, env, stdout: "pipe", stderr: "pipe" });
   const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);

@@ -5,8 +5,8 @@ import { join } from "node:path";
 const program = join(import.meta.dir, "../../../src/bin/cluster-cloud.ts");
 
 test.each([
-  ["echo 'not an export' |", "stdin was not written by the export command"],
-  ["</ ", "Cannot read stdin: EISDIR"],
+  ["echo 'not an export' |", "stdin was not written by cluster-cloud export"],
+  ["</ ", "Cannot read stdin: it is a folder"],
 ])("what is wrong with stdin is said of stdin: %s", async (stdin, message) => {
   const line = `${stdin} ${process.execPath} ${program} import -`;
   const child = Bun.spawn(["sh", "-c", line], { env: { PATH: process.env["PATH"] }, stderr: "pipe" });

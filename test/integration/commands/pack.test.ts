@@ -9,7 +9,7 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 const program = join(import.meta.dir, "../../../src/bin/cluster-container.ts");
 
 async function pack(cwd: string, ...words: readonly string[]) {
-  const env = { PATH: process.env["PATH"], HOME: cwd };
+  const env = { PATH: process.env["PATH"], HOME: cwd, COLUMNS: "10000" };
   const child = Bun.spawn([process.execPath, program, "pack", ...words], { cwd, env, stdout: "pipe", stderr: "pipe" });
   const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
   return { status, stdout, stderr };

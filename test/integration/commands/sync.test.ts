@@ -21,9 +21,9 @@ describe.skipIf(machinesLack !== undefined)(`a sync (${machinesLack ?? "here"})`
     const seconds = Number(first.data?.["seconds"]);
     expect(seconds).toBeWithin(0, 3600);
     expect(seconds).toBe(Math.round(seconds * 10) / 10);
-    expect(first.stdout).toBe(`master_0: ${report!.files} files, 1 sent (${report!.sentBytes} bytes)\n${seconds} s`);
+    expect(first.stdout).toBe(`master_0: ${report!.files} file, 1 sent (${report!.sentBytes} bytes)\n${seconds} s`);
     const second = await opened.run("sync checkout");
-    expect(second.stdout).toStartWith(`master_0: ${report!.files} files, 0 sent (0 bytes)\n`);
+    expect(second.stdout).toStartWith(`master_0: ${report!.files} file, 0 sent (0 bytes)\n`);
   }, 60_000);
 
   test("without a checkout, the current folder must be one", async () => {

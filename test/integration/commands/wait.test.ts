@@ -6,17 +6,23 @@ import { machinesLack } from "../../support/install-machine.ts";
 import { installedCluster } from "./installed-cluster.ts";
 
 test.skipIf(machinesLack !== undefined)(
-  `says that the cluster is ready, and appends a table to the summary (${machinesLack ?? "here"})`,
+  `says that the cluster is ready, appends a table to the summary, and writes a report (${machinesLack ?? "here"})`,
   async () => {
     await using opened = await installedCluster();
     const summary = join(opened.folder, "summary.md");
-    const ran = await opened.run("wait --skip-http-checks --summary", { GITHUB_STEP_SUMMARY: summary });
+    const ran = await opened.run("wait --skip-http-checks --summary --junit new/report.xml", {
+      GITHUB_STEP_SUMMARY: summary,
+    });
     expect(ran.data).toMatchObject({ cluster: { id: "example" }, ready: true });
     const seconds = Number(ran.data?.["seconds"]);
     expect(seconds).toBeWithin(1, 3600);
     expect(ran.told).toEqual([`Cluster "example" is ready after ${seconds} s.`]);
+    const report = await readFile(join(opened.folder, "new", "report.xml"), "utf8");
+    expect(
+      [...report.matchAll(/<testcase classname="cluster-container" name="([^"]*)"[^>]*\/>/g)].map(([, name]) => name),
+    ).toEqual(["master_0 is ready", "agent_0 is ready", "The platform is ready"]);
     expect(await readFile(summary, "utf8")).toMatch(
-      /^### Cluster ready\n\n\| Cluster \| `example` \|\n\| --- \| --- \|\n\| Place \| `cloud, us-west-2` \|\n\| Variant \| `oss, debian-12` \|\n\| Nodes \| `1 master, 1 agent, 0 public agents` \|\n\| Waited \| `[\d a-z]+` \|\n\n$/,
+      /^### Cluster ready\n\n\| Cluster \| `example` \|\n\| --- \| --- \|\n\| Place \| `cloud, us-west-2` \|\n\| Variant \| `oss, debian-12` \|\n\| Nodes \| `1 master, 1 agent, 0 public agents` \|\n\| Ready after \| `[\d a-z]+` \|\n\n$/,
     );
   },
   60_000,

@@ -119,6 +119,7 @@ const operations: readonly (readonly [name: string, given: readonly unknown[], n
   ["waitForClusterEnterprise", [{ superuserPassword: 7, superuserUsername: "" }], ["Username", "Password"]],
   ["sync", [], ["checkoutDir"]],
   ["sync", ["/nowhere", 7], ["object"]],
+  ["run", [{ args: [], nodes: [], reject: true }], ["reject", "args", "nodes"]],
   ["saveLogs", [{ folder: 7 }], ["folder"]],
   ["saveLogs", ["/tmp/logs"], ["object"]],
   ["export", [{ recipients: "age1x" }], ["recipients"]],

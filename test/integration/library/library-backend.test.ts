@@ -52,6 +52,28 @@ const genconf = (machine: FolderMachine, name: string): Promise<string> =>
   machine.read(`var/lib/cluster-e2e/installer/genconf/${name}`);
 
 describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
+  test("has the machines that its platform needs, if that is named", async () => {
+    await using fixture = await openFixture();
+    const requests: unknown[] = [];
+    const backend: typeof fixture.backend = {
+      ...fixture.backend,
+      open: async (signal) => {
+        const opened = await fixture.backend.open(signal);
+        return { ...opened, plan: async (request, inner) => opened.plan((requests.push(request), request), inner) };
+      },
+    };
+    {
+      await using _cluster = await Cluster.create(backend, { platform: "example:etcd" });
+    }
+    const needs = { needsApt: true, imagePreparation: { name: "folder" }, openPorts: [2379], webUi: "none" };
+    expect(requests).toMatchObject([{ counts: { master: 3, agent: 0, public_agent: 0 }, ...needs }]);
+    const few = await failureOf(Cluster.create(backend, { platform: "example:etcd", agents: 1 }));
+    expect(few).toMatchObject({ id: "bad-usage", message: expect.stringContaining("allows at most 0") });
+    const release = await failureOf(Cluster.create(backend, { platform: await artifactIn(fixture.folder) }));
+    expect(release).toMatchObject({ id: "bad-usage", hint: expect.stringContaining("installFromPath") });
+    expect(requests).toHaveLength(1);
+  }, 30_000);
+
   // Shows R79.
   test("is installed with exactly the given configuration and script, and waited for", async () => {
     await using fixture = await openFixture();
@@ -78,6 +100,18 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
       await cluster.waitForClusterOss({ skipHttpChecks: true });
       const { stdout } = await cluster.agents[0]!.run({ args: ["cat", "/opt/cluster/etc/version.json"] });
       expect(JSON.parse(stdout)).toEqual({ variant: "oss", version: "1.0" });
+      const args = ["sh", "-c", 'cat "$MACHINE/address"; exit 3'];
+      const addresses = [...cluster.agents, ...cluster.masters].map(({ reference, publicAddress }) => ({
+        node: reference,
+        status: 3,
+        stdout: publicAddress,
+        stderr: "",
+        error: undefined,
+      }));
+      expect((await cluster.run({ args })).toSorted((a, b) => a.node.localeCompare(b.node))).toEqual(
+        addresses as never,
+      );
+      expect((await cluster.run({ args, nodes: ["masters"] })).map(({ node }) => node)).toEqual(["master_0"]);
     }
     expect(fixture.destroyed).toEqual(["mine"]);
   }, 30_000);

@@ -291,3 +291,12 @@ test("a machine without the key can see and destroy the cluster, but can't log i
   await found.destroy();
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
+
+test("new Cluster() says what to call instead", async () => {
+  const construct = Reflect.construct as (made: unknown, values: readonly unknown[]) => unknown;
+  for (const values of [[], [{}], [new CloudBackend({ region: "us-west-2" })]]) {
+    const failure = await failureOf(Promise.try(() => construct(Cluster, values)));
+    expect(failure.id).toBe("bad-usage");
+    expect(failure.hint).toContain("Cluster.create");
+  }
+});

@@ -71,7 +71,7 @@ describe("a user's own key", () => {
       "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----\n",
       "Cannot use the SSH key",
     ],
-    ["not there", undefined, "ENOENT"],
+    ["not there", undefined, "does not exist"],
   ])("that is %s is rejected", async (_name, text, reason) => {
     await using folder = await scratchFolder();
     const path = join(folder.path, "key");

@@ -7,6 +7,7 @@ import {
   creationDirectory,
   creationFiles,
   endCreation,
+  isFinishedCreation,
 } from "../../../src/store/creation-folder.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
@@ -49,6 +50,17 @@ test.each([
   const found = await abandonedCreations(folder.path, "default");
   expect(found.map((creation) => creation.directory)).toEqual(count === 1 ? [directory] : []);
   expect(await abandonedCreations(folder.path, "another")).toEqual([]);
+});
+
+test("a creation in use is abandoned once its process is gone", async () => {
+  await using folder = await scratchFolder();
+  const directory = await creationOf(folder.path, (owner) => owner);
+  await endCreation(directory, "in-use");
+  expect(await isFinishedCreation(directory)).toBe(true);
+  expect(await abandonedCreations(folder.path, "default")).toEqual([]);
+  const path = creationFiles(directory).creation;
+  await writeFile(path, (await readFile(path, "utf8")).replace(/"startedAt": "[^"]*"/, '"startedAt": "boot:1"'));
+  expect((await abandonedCreations(folder.path, /^def/)).map((creation) => creation.directory)).toEqual([directory]);
 });
 
 test.each(["finished", "removed"] as const)("a %s creation is not abandoned", async (state) => {

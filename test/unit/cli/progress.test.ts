@@ -24,7 +24,7 @@ function bench({ verbosity = 0, isInterrupted = false }: { verbosity?: number; i
   const texts: string[] = [];
   const log = new LogFile(clock);
   const progress = new TerminalProgress({
-    screen: { columns: 80, rows: 24, write: (text) => void texts.push(text) },
+    screen: { columns: 5_000, rows: 24, write: (text) => void texts.push(text) },
     isLive: false,
     verbosity,
     clock,
@@ -58,17 +58,36 @@ function work({ progress, time }: Bench): void {
   progress.warn("look out");
 }
 
+test("off a terminal, all nodes of a step are one line, and only what is new of a wait is written", () => {
+  const { progress, time, written } = bench();
+  const nodes = ["agent_0", "agent_1"].map((node) => progress.start("Prepare", node));
+  progress.waiting("waiting for 2 nodes:\n  agent_0: booting\n  agent_1: booting");
+  progress.waiting("waiting for 2 nodes:\n  agent_0: installing\n  agent_1: booting");
+  progress.waiting("");
+  time.now += 65_000;
+  for (const node of nodes) node.done();
+  expect(written()).toMatchInlineSnapshot(`
+    "Prepare …
+    waiting for 2 nodes:
+      agent_0: booting
+      agent_1: booting
+      agent_0: installing
+    Prepare: 2 done (1 min 5 s)
+    "
+  `);
+});
+
 // Shows R93.
 test("off a terminal a line is written per change of state, never per poll", () => {
   const table = bench();
   work(table);
   expect(table.written()).toMatchInlineSnapshot(`
     "Launch …
-    Launch: 2 machines
+    Launch: 2 machines (1.5 s)
     Prepare …
     agent_0: booting
     agent_0: no answer
-    agent_1: Prepare: failed
+    agent_1: Prepare: failed (1 min 6 s)
     a note
     Warning: look out
     "
@@ -110,7 +129,7 @@ test("timings count from the first start to the last end of a title", () => {
 test("a step that ends because the user ended the work was stopped, it did not fail", () => {
   const { progress, written } = bench({ isInterrupted: true });
   progress.start("Launch")[Symbol.dispose]();
-  expect(written()).toBe("Launch …\nLaunch: stopped\n");
+  expect(written()).toBe("Launch …\nLaunch: stopped (0.0 s)\n");
 });
 
 test("off a terminal, a step that failed and a warning have their colours", () => {
@@ -130,7 +149,9 @@ test("off a terminal, a step that failed and a warning have their colours", () =
   progress.start("Launch")[Symbol.dispose]();
   progress.start("Install").done();
   progress.warn("look out");
-  expect(texts.join("")).toBe("Launch …\n<red Launch: failed>\nInstall …\nInstall: done\n<yellow Warning: look out>\n");
+  expect(texts.join("")).toBe(
+    "Launch …\n<red Launch: failed (0.0 s)>\nInstall …\nInstall: done (0.0 s)\n<yellow Warning: look out>\n",
+  );
 });
 
 // Shows R120.

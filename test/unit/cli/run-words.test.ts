@@ -8,7 +8,7 @@ import { declared } from "./declared-program.ts";
 async function printed(argv: readonly string[], columns?: string): Promise<string> {
   const host = { env: columns === undefined ? {} : { COLUMNS: columns } } as unknown as ProcessLike;
   const texts: string[] = [];
-  await runWords(declared, argv, { host, print: (text) => texts.push(text) });
+  await runWords(declared, argv, { host, print: async (text) => void texts.push(text) });
   return texts.join("\n");
 }
 

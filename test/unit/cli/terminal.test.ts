@@ -30,7 +30,7 @@ const failing = (code: string): Writable =>
   new Writable({ write: (_text, _encoding, settle) => settle(Object.assign(new Error(`failed: ${code}`), { code })) });
 
 const open = (streams: { readonly stdout?: unknown; readonly stderr?: unknown }): Terminal =>
-  new Terminal(streams as unknown as ProcessLike);
+  new Terminal({ env: {}, ...streams } as unknown as ProcessLike);
 
 test.each([
   [0, 0, [80, 24]],

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { findNode, nodeReferenceProblem } from "../../../src/cluster/find-cluster.ts";
+import { findNode, findNodes, nodeReferenceProblem, nodeSelectorProblem } from "../../../src/cluster/find-cluster.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 
 const node = (index: number, changes: Partial<NodeRecord> = {}): NodeRecord => ({
@@ -63,4 +63,46 @@ test.each(["master", "master_01", "agent_12345", "::1", "192.0.2", "0abc", ""])(
   expect(nodeReferenceProblem(text, machineId)).toBe(
     `"${text}" is not a node: use an IPv4 address, a machine id, or a name such as master_0, agent_0 or public_agent_0`,
   );
+});
+
+const mixed: ClusterRecord = {
+  ...cluster,
+  nodes: [...cluster.nodes, node(0, { id: "m3", role: "agent", privateAddress: "10.0.1.0" })],
+};
+
+test.each([
+  [["all"], ["m0", "m1", "m3"]],
+  [["masters"], ["m0", "m1"]],
+  [["agents"], ["m3"]],
+  [
+    ["agent_0", "master_0", "masters"],
+    ["m0", "m1", "m3"],
+  ],
+  [["10.0.1.0", "m3"], ["m3"]],
+])("%p names each node once, in the record's order, without those that ended", (selectors, ids) => {
+  expect(findNodes(mixed, selectors).map(({ id }) => id)).toEqual(ids);
+});
+
+test.each(["public_agents", "agent_1", "master_2", "constructor"])("%s names no node of the cluster", (selector) => {
+  expect(() => findNodes(mixed, [selector])).toThrow(expect.objectContaining({ id: "node-not-found" }));
+});
+
+test("a selector is a node or a group", () => {
+  const problems = ["agents", "agent_0", "toString", "everything"].map((text) => nodeSelectorProblem(text, machineId));
+  expect(problems.map((problem) => problem === undefined)).toEqual([true, true, false, false]);
+});
+
+test.each([
+  ["stopped", "start"],
+  ["paused", "resume"],
+] as const)("a node that is %s is named so, with the command to %s it", (state, action) => {
+  const idle = { ...cluster, nodes: [node(0, { state, stateReason: "it was tired" })] };
+  expect(() => findNode(idle, "m0")).toThrow(
+    expect.objectContaining({
+      id: "node-stopped",
+      message: `master_0 of cluster "nightly" is ${state} (it was tired).`,
+      hint: `Let it run again: node ${action} master_0`,
+    }),
+  );
+  expect(findNodes(idle, ["masters"])).toHaveLength(1);
 });

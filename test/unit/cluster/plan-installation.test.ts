@@ -13,7 +13,8 @@ const folder = { kind: "folder", platform: { facts: leastFacts, files: [] }, sho
 const { signal } = new AbortController();
 
 const missing = "/nowhere/license.txt";
-const unreadable = (source: string): string => `${source}: cannot read the license file ${missing} (ENOENT).`;
+const unreadable = (source: string): string =>
+  `${source}: cannot read the license file ${missing}: the file does not exist.`;
 
 function releaseOnly(name: string): string {
   return `\`${name}\`: only releases of the platform have it, but not /meter`;

@@ -1,5 +1,7 @@
 import type { Backend, CopyRequest } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
@@ -33,8 +35,9 @@ const summarizeCopy = async ({ clusterId, source, snapshot }: CopyRequest) => ({
 });
 
 /** Runs `create --from` with the cluster `default`, of which a copy can only be planned. */
-async function copy(words: string, snapshots: object = { planCopy: summarizeCopy }) {
+async function copy(words: string, snapshots: object = { planCopy: summarizeCopy }, hasSsh = true) {
   await using folder = await scratchFolder();
+  if (hasSsh) await writeFile(join(folder.path, "ssh"), "#!/bin/sh\n", { mode: 0o755 });
   return await runCommandLine(`create --from default:installed -c second ${words}`, {
     kind: vmKind,
     backend: {
@@ -43,7 +46,7 @@ async function copy(words: string, snapshots: object = { planCopy: summarizeCopy
       snapshots,
     } as unknown as Backend<unknown>,
     nowMs: 0,
-    environment: { XDG_STATE_HOME: folder.path },
+    environment: { XDG_STATE_HOME: folder.path, PATH: folder.path },
   });
 }
 
@@ -61,6 +64,17 @@ test("a dash as the superuser's password asks for it, if it is needed", async ()
   expect((await failureWith("--wait --superuser-password -")).message).toBe("no answer to Superuser password: ");
   expect((await failureWith("--wait --superuser-password secret")).message).toBe("It is gone.");
   expect((await failureWith("--wait --superuser-password - --dry-run")).message).toBe("It is gone.");
+});
+
+test("without ssh on the PATH, nothing is created", async () => {
+  const planCopy = async (): Promise<never> => Promise.reject(new Error("not used"));
+  expect(await failureOf(copy("--wait", { planCopy }, false))).toMatchObject({ id: "machine-not-set-up" });
+  expect((await copy("--dry-run", undefined, false)).status).toBe(0);
+});
+
+test("two copies to one path of the masters are refused", async () => {
+  const copies = "--copy-to-master /etc/hostname:/a/b --copy-to-master /etc/hosts:/a/../a/b";
+  expect((await rejected(`--variant oss ${copies}`)).message).toContain("--copy-to-master: two of them write /a/b");
 });
 
 test("a copy may take as long as --timeout says", async () => {

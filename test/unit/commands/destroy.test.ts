@@ -64,7 +64,7 @@ test("the snapshots that would be lost are named first", async () => {
   expect(refused).toMatchObject({ status: 1, told: ["Nothing was removed."] });
   expect(refused.asked).toEqual(["Remove cluster one and its snapshots: one:installed, one:ready?"]);
   const all = await clusters.run("destroy --all", false);
-  expect(all.asked).toEqual(["Remove the cluster: one, and their snapshots: one:installed, one:ready?"]);
+  expect(all.asked).toEqual(["Remove 1 cluster: one, and their snapshots: one:installed, one:ready?"]);
   const unasked = await failureOf(clusters.run("destroy -c one"));
   expect(unasked).toMatchObject({
     id: "bad-usage",
@@ -96,4 +96,20 @@ test("without a terminal --all needs --yes, and it never goes with an id", async
   const both = await failureOf(clusters.run("destroy --all --yes -c one"));
   expect(both.message).toContain("--cluster-id");
   expect([...clusters.standing]).toEqual(["one"]);
+});
+
+test("--if-exists succeeds without a cluster, unless another place may have it", async () => {
+  await using clusters = await openClusters(["one"]);
+  expect(await clusters.run("destroy --if-exists -c one")).toMatchObject({ status: 0, data: { destroyed: ["one"] } });
+  expect(await clusters.run("destroy --if-exists -c one")).toMatchObject({
+    status: 0,
+    stdout: "",
+    data: { destroyed: [] },
+  });
+  expect(await failureOf(clusters.run("destroy -c one"))).toMatchObject({ id: "cluster-not-found" });
+  const elsewhere = async () => ({ places: ["podman"], unreachable: [] });
+  const place = { name: "docker", kind: "engine", option: "engine", findElsewhere: elsewhere } as never;
+  const backend = { root: "/", place, find: async () => undefined };
+  const other = runCommandLine("destroy --if-exists", { kind: containerKind, backend, nowMs: 0 });
+  expect(await failureOf(other)).toMatchObject({ id: "cluster-not-found" });
 });

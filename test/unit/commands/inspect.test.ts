@@ -44,13 +44,30 @@ test("shows time left, cost, and each node with its addresses", async () => {
   expect(lines.slice(0, 5).map(([label]) => label)).toEqual(["Cluster", "State", "Variant", "Distribution", "Region"]);
   expect(lines.find(([label]) => label === "State")![1]).toStartWith("running (");
   expect(lines).toContainEqual(["Region", "us-west-2"]);
-  expect(lines).toContainEqual(["Time left", "1 h 30 min (ends 2026-01-01T13:30:00.000Z)"]);
+  expect(lines).toContainEqual(["Ends", "13:30 UTC (in 1 h 30 min)"]);
   expect(lines).toContainEqual(["Cost at most", "$0.72, storage and addresses extra"]);
   expect(lines).toContainEqual(["Web UI", "http://192.0.2.1/"]);
   expect(lines).toContainEqual(["SSH key", "not on this machine: the cluster was created elsewhere"]);
   expect(lines).toContainEqual(["NODE", "STATE", "PUBLIC IP", "PRIVATE IP", "SSH USER", "ID"]);
   expect(lines).toContainEqual(["master_0", "running", "192.0.2.1", "10.0.0.1", "admin", "i-0"]);
   expect(lines).toContainEqual(["agent_0", "running", "–", "–", "admin", "i-1"]);
+});
+
+test("a node that has stopped, and one that is gone, are named with what is known", async () => {
+  const stopped = { ...agent, state: "ended", stateReason: "the container stopped with status 137." } as NodeRecord;
+  const requested = { master: 1, agent: 2, public_agent: 0 };
+  const { stdout, data } = await inspect({
+    ...exampleCluster([master, stopped], "oss"),
+    state: "incomplete",
+    requested,
+  });
+  const problems = [
+    "agent_0 has stopped: the container stopped with status 137.",
+    "agent_1 is missing: its machine no longer exists.",
+  ];
+  expect(stdout).toEndWith(`\n\n${problems.join("\n")}`);
+  expect(data).toMatchObject({ cluster: { problems } });
+  expect((await inspect(cluster)).data).toMatchObject({ cluster: { problems: [] } });
 });
 
 test("what a cluster does not have is left out, and a key that is elsewhere is no path", async () => {

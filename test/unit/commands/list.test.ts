@@ -17,22 +17,29 @@ const cluster: ClusterRecord = {
 };
 const timeless: ClusterRecord = { ...exampleCluster([], "oss"), id: "timeless", region: undefined };
 
-const list = (words: string, backend: Partial<Backend<unknown>>, kind: BackendKind = cloudKind) =>
-  runCommandLine(`list${words}`, { kind, backend, nowMs });
+const list = (words: string, backend: Partial<Backend<unknown>>, kind: BackendKind = cloudKind, columns = 120) =>
+  runCommandLine(`list${words}`, { kind, backend, nowMs, columns });
 
 const rowsOf = (text: string): readonly (readonly string[])[] => text.split("\n").map((line) => line.split(/ {2,}/));
 
-test("a line per cluster, with the machines that have not ended, its age, its time left and its cost", async () => {
+test("a line per cluster, with the machines that have not ended, its time left and its cost", async () => {
   const { stdout, data, told } = await list("", { list: async () => [cluster, timeless] });
   expect(rowsOf(stdout)).toEqual([
-    ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "AGE", "TIME LEFT", "COST AT MOST"],
-    ["example", "running", "enterprise", "1", "2", "0", "30 min", "1 h 30 min", "$0.72"],
-    ["timeless", "running", "oss", "0", "0", "0", "–", "–", "–"],
+    ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "TIME LEFT", "COST AT MOST"],
+    ["example", "running", "enterprise", "1", "2", "0", "1 h 30 min", "$0.72"],
+    ["timeless", "running", "oss", "0", "0", "0", "–", "–"],
   ]);
   expect(data).toMatchObject({
     clusters: [{ id: "example", ageSeconds: 1800, secondsLeft: 5400 }, { id: "timeless" }],
   });
   expect(told).toEqual([]);
+});
+
+test("a page has room for a row of a cluster in the cloud", async () => {
+  const { stdout } = await list("", { list: async () => [cluster] }, cloudKind, 80);
+  const lines = stdout.split("\n");
+  expect(lines.at(-1)).toBe("example  running  enterprise  1        2       0          1 h 30 min  $0.72");
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
 });
 
 test("clusters without a lifetime have no columns for it", async () => {

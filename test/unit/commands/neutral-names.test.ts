@@ -1,4 +1,5 @@
 /** Below the commands, texts name options neutrally; the command line writes its flags in their place. */
+import { outside } from "../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,6 +20,8 @@ const allowed = [
   /cluster-(?:cloud|container|vm) [a-z]+ --/,
   /cloud-init status --wait/,
   /`--(?:memory=\$|cpus=\$|env=container)/,
+  // Options of the container engines.
+  /^backend\/container\/engine\/engine-kinds\.ts: (?:removeWords|untagWords): .*"--force"/,
   /openEngine\(engineKinds\[\w+\], `--engine /,
 ];
 
@@ -57,12 +60,12 @@ async function namesInTexts(): Promise<readonly string[]> {
 }
 
 /** Names of options that no operation of the library has. */
-const commandsOnly = ["artifactSha256", "node", "wait"];
+const commandsOnly = ["artifactSha256", "force", "node", "wait"];
 
 test("the library has every option that a text names, or words of its own for it", async () => {
   const source = join(import.meta.dir, "..", "..", "..", "src");
   const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
-  const files = paths.filter((path) => /^library\/|\/options\.ts$/.test(path));
+  const files = paths.filter((path) => /^library\/|\/options\.ts$|\/fault-request\.ts$/.test(path));
   const texts = await Promise.all(files.map(async (path) => readFile(join(source, path), "utf8")));
   const own = new Set(
     texts.flatMap((text) => [...text.matchAll(/^ {2}readonly (\w+)\??:/gm)].map((match) => match[1]!)),
@@ -91,6 +94,17 @@ test.each([
   ["`agents 0` `publicAgents 0`", "--agents 0 --public-agents 0"],
   ["`constructor` and `sh -c` and `open", "`constructor` and `sh -c` and `open"],
   ["--timeout", "--timeout"],
+  ["Run the list command, or the same command.", "Run cluster-cloud list, or the same command."],
+  [`It says "${outside("the list command failed")}".`, `It says "${outside("the list command failed")}".`],
 ])("%j becomes %j", (text, expected) => {
   expect(flagNames(programs[0]!)(text)).toBe(expected);
+});
+
+test("the library's texts name its calls in place of commands, where it has them", () => {
+  expect(libraryWords("Run the inspect command to see its nodes.")).toBe("Call `Cluster.find` to see its nodes.");
+  expect(libraryWords("export it after the create command has ended")).toBe(
+    "export it after `Cluster.create` has ended",
+  );
+  expect(libraryWords("Wait (run the wait command), then sync.")).toBe("Wait (call `waitForCluster`), then sync.");
+  expect(libraryWords("Run the list command to see all clusters.")).toBe("Run the list command to see all clusters.");
 });

@@ -32,12 +32,13 @@ test("each line of a file is a variable; values are taken as they are", async ()
 });
 
 test("all wrong lines of a file are named, and none is repeated", async () => {
-  const error = await failureOf(read("A=1\nexport B=secret\nsecret\nC=sec\0ret\n"));
+  const error = await failureOf(read("A=1\nexport B=secret\nsecret\nC=sec\0ret\nD='sec ret'\n"));
   expect(error).toBeInstanceOf(BadValue);
   const { message } = error;
-  expect(message).toStartWith("own.env, line 2: write <KEY>=<VALUE>;");
+  expect(message).toStartWith('own.env, line 2: leave out "export"');
   expect(message).toContain("own.env, line 3: ");
   expect(message).toContain("own.env, line 4: a value cannot contain a NUL byte");
+  expect(message).toContain("own.env, line 5: leave out the quotation marks");
   expect(message).not.toContain("sec");
 });
 
@@ -47,7 +48,7 @@ test("a single wrong line is enough", async () => {
 
 test("a file that can't be read is named", async () => {
   const { message } = await failureOf(readVariableFile("none.env", { cwd: "/nonexistent" }));
-  expect(message).toStartWith("cannot read none.env: ENOENT");
+  expect(message).toStartWith("cannot read none.env: the file does not exist");
 });
 
 test.each(["", "A", "=x", "1A=x", "A B=x", "Ä=x", "A-B=x"])("%j is no variable", (given) => {

@@ -16,10 +16,12 @@ async function statusFor(id: ErrorId): Promise<number | undefined> {
   const asked: number[] = [];
   const context = {
     signal: neverAborted,
+    nameFlags: (text: string) => text,
+    output: { format: "text" },
     isTerminal: { stdin: false, stdout: false },
     failuresExitWith: (code: number) => void asked.push(code),
   } as unknown as Context;
-  const input = { clusterId: "a", words: ["true"], environment: [], environmentFile: [], fetch: [] };
+  const input = { clusterId: "a", words: ["true"], environment: [], environmentFile: [], fetch: [], node: [] };
   const command = runCommand(kind);
   const error = await command
     .run(input as unknown as Parameters<typeof command.run>[0], context)

@@ -46,7 +46,7 @@ test("list shows time, size and state of each snapshot", async () => {
   const { stdout, data, told } = await run("list", { records });
   expect(stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
     ["NAME", "CREATED", "SIZE", "STATE"],
-    ["installed", "2026-01-01T12:00:00Z", "3 MB", "complete"],
+    ["installed", "2026-01-01 12:00 UTC", "3 MB", "complete"],
     ["torn", "–", "0 MB", "incomplete"],
   ]);
   expect(data).toEqual({

@@ -1,4 +1,4 @@
-import { type ClusterError, messageOf } from "../../../errors.ts";
+import { ClusterError, messageOf, quoted } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { retry } from "../../../system/retry.ts";
 import type { Clock, Environment, Progress, Runtime } from "../../../system/runtime.ts";
@@ -28,6 +28,7 @@ export type OpenRegion = (region: string) => CloudApi;
 export async function openApi(region: string, runtime: Runtime, signal: AbortSignal): Promise<OpenRegion> {
   const { EC2Client, FetchHttpHandler, senders } = await import("./senders.ts");
   const { environment, clock, progress } = runtime;
+  const endpoint = endpointOf(environment);
   const offset = { ms: 0 };
   const authorities = await certificateAuthorities(environment);
   const judge = async (response: Response): Promise<Response> => {
@@ -45,7 +46,7 @@ export async function openApi(region: string, runtime: Runtime, signal: AbortSig
   const identity = await whileWaitingFor(() => `credentials from ${source.name}`, resolve, signal);
   hide(identity, progress);
   progress.detail(1, `Credentials from ${source.name}`);
-  const configuration = { retryMode: "adaptive", maxAttempts: attempts, ...endpointOf(environment) };
+  const configuration = { retryMode: "adaptive", maxAttempts: attempts, ...endpoint };
   const requestHandler = handle(judge);
   return (chosen) => {
     const client = new EC2Client({ ...configuration, requestHandler, region: chosen, credentials: provide });
@@ -113,10 +114,15 @@ function slowNote(tell: () => void): Disposable {
   return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
-/** Read here and not by the SDK, so that the environment passed in is the one that counts. */
+/** Read here and not by the SDK, so that the environment passed in is the one that counts. Throws `machine-not-set-up`. */
 function endpointOf(environment: Environment): { readonly endpoint?: string } {
-  const endpoint = environment["AWS_ENDPOINT_URL_EC2"] ?? environment["AWS_ENDPOINT_URL"] ?? "";
-  return endpoint === "" ? {} : { endpoint };
+  const name = environment["AWS_ENDPOINT_URL_EC2"] === undefined ? "AWS_ENDPOINT_URL" : "AWS_ENDPOINT_URL_EC2";
+  const endpoint = environment[name] ?? "";
+  if (endpoint === "") return {};
+  if (/^https?:\/\//i.test(endpoint) && URL.canParse(endpoint)) return { endpoint };
+  throw new ClusterError("machine-not-set-up", `${name} is not the URL of an API: ${quoted(endpoint)}.`, {
+    hint: `Unset ${name}, or set it to a URL such as https://ec2.us-west-2.amazonaws.com.`,
+  });
 }
 
 function hide(identity: Identity, progress: Progress): void {

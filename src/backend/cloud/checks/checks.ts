@@ -1,3 +1,5 @@
+import { clockText } from "../lifetime.ts";
+import { endText } from "../../../system/amounts.ts";
 import { join } from "node:path";
 import { messageOf } from "../../../errors.ts";
 import { type Check, type Outcome, fail, pass, skip, warn } from "../../../model/check.ts";
@@ -73,7 +75,7 @@ function judgeLife(api: CloudApi): Outcome {
   const { credentialSource: source, credentialsExpireAt: end } = api;
   if (end === undefined) return pass(`Valid, from ${source}`, ["It is not known whether they expire."]);
   const leftMs = end.getTime() - api.now();
-  const left = `at ${end.toISOString()}, in ${Math.max(0, Math.floor(leftMs / 60_000))} min`;
+  const left = `at ${endText(end, api.now())}`;
   if (leftMs >= shortLifeMs) return pass(`Valid, from ${source}`, [`They expire ${left}.`]);
   return warn(
     `The credentials from ${source} expire soon: ${left}.`,
@@ -103,10 +105,9 @@ async function checkClock(facts: CloudFacts, clock: Clock): Promise<Outcome> {
   const wasAnswered = error === undefined || answers.has(error.id);
   if (!wasAnswered) return skip(`Not checked: ${await findObstacle(facts)}.`);
   const behindMs = (await facts.api()).now() - clock.now();
-  const seconds = Math.round(Math.abs(behindMs) / 1000);
   // The API gives its time in whole seconds.
-  if (seconds <= 1) return pass("Agrees with the cloud's");
-  const text = `This machine's clock is ${seconds} s ${behindMs > 0 ? "behind" : "ahead of"} the cloud's`;
+  if (Math.round(Math.abs(behindMs) / 1000) <= 1) return pass("Agrees with the cloud's");
+  const text = clockText(behindMs);
   if (Math.abs(behindMs) < allowedSkewMs) return pass(text);
   return fail(`${text}.`, "Correct it, preferably with time synchronization: sudo timedatectl set-ntp true");
 }

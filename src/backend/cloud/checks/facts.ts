@@ -7,6 +7,7 @@ import { type CloudApi, collectPages, describeGroups, describeInstances } from "
 import { openApi } from "../api/open-api.ts";
 import { withRegionAdvice } from "../api/region-advice.ts";
 import { type LaunchImage, findImage } from "../launch/images.ts";
+import { offeredZones } from "../launch/offered-zones.ts";
 import { checkAddress } from "../launch/network.ts";
 import { type GroupReading, type MachineReading, readGroups, readMachines } from "../read-machines.ts";
 
@@ -88,7 +89,7 @@ export function cloudFacts(defaults: CheckedDefaults, runtime: Runtime, signal: 
     groups: asked(async (here, bounded) => readGroups(await describeGroups(here, "all", bounded))),
     subnets: asked(describeDefaultSubnets),
     image: asked((here, bounded) => findImage(here, defaults.distribution, undefined, bounded)),
-    zones: asked((here, bounded) => describeZones(here, defaults.instanceType, bounded)),
+    zones: asked((here, bounded) => offeredZones(here, defaults.instanceType, bounded)),
     address: once(() => checkAddress(runtime.environment, signal)),
   };
 }
@@ -129,16 +130,6 @@ async function describeDefaultSubnets(api: CloudApi, signal: AbortSignal): Promi
     return { items: page.Subnets, next: page.NextToken };
   });
   return subnets.filter((subnet) => subnet.State === "available");
-}
-
-async function describeZones(api: CloudApi, instanceType: string, signal: AbortSignal): Promise<readonly string[]> {
-  const Filters = [{ Name: "instance-type", Values: [instanceType] }];
-  const query = { LocationType: "availability-zone", Filters } as const;
-  const offerings = await collectPages(async (position) => {
-    const page = await api.call("DescribeInstanceTypeOfferings", { ...query, ...position }, signal);
-    return { items: page.InstanceTypeOfferings, next: page.NextToken };
-  });
-  return offerings.map((offering) => offering.Location ?? "").toSorted();
 }
 
 /** The limit for checks that wait for facts about the cloud. The facts have shorter limits of their own. */

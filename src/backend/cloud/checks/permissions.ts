@@ -1,3 +1,4 @@
+import { numbered } from "../../../system/amounts.ts";
 import { randomUUID } from "node:crypto";
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { type ClusterError, messageOf } from "../../../errors.ts";
@@ -171,7 +172,7 @@ async function checkNetwork(facts: CloudFacts, { region }: CheckedDefaults): Pro
       "Create one (aws ec2 create-default-vpc), pass `subnetId` to create, or choose another `region`.",
     );
   }
-  const network = `${subnets[0]?.VpcId} with ${subnets.length} subnet${subnets.length === 1 ? "" : "s"}`;
+  const network = `${subnets[0]?.VpcId} with ${numbered(subnets.length, "subnet")}`;
   const open = subnets.filter((subnet) => subnet.MapPublicIpOnLaunch === true);
   if (open.length > 0)
     return pass(`${network}, of which ${open.length} assign${open.length === 1 ? "s" : ""} public addresses`);

@@ -159,7 +159,7 @@ export const defaultDistribution = "by-platform";
 export const usualDistribution = "centos-7";
 const withApt = "debian-12";
 /** The specification fixes the default for releases; this is added to what the help says about the option. */
-export const aptDistributionText = `folders with packages for apt only have ${withApt} by default`;
+export const aptDistributionText = `${withApt} by default for folders that name packages for apt only`;
 
 export function chooseDistribution(asked: string, needsApt: boolean): string {
   if (asked !== defaultDistribution) return asked;

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import type { Role } from "../../../model/cluster-record.ts";
+import { numbered } from "../../../system/amounts.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { failureCode, isCredentialsRefused, isFailure, wasRefused } from "../api/api-errors.ts";
 import { type CloudApi, untilVisible } from "../api/api.ts";
@@ -179,7 +180,7 @@ function tooMany(error: unknown, plan: LaunchPlan, asked: { readonly role: Role;
   if (!(error instanceof ClusterError) || error.id !== "capacity-lacking") return error;
   const counts = (plan.tags.counts ?? "").split(" ").map((pair) => pair.split("=", 2) as [string, string]);
   const total = counts.reduce((sum, [, count]) => sum + Number(count), 0);
-  const parts = counts.map(([role, count]) => `${count} ${role}`).join(", ");
+  const parts = counts.map(([role, count]) => numbered(Number(count), role.replace("_", " "))).join(", ");
   return new ClusterError(error.id, `${messageOf(error)} Requested: ${total} × ${plan.instanceType} (${parts}).`, {
     ...(error.hint !== undefined && { hint: ClusterError.marked(error).hint ?? error.hint }),
     facts: { ...ClusterError.marked(error).facts, ...asked, total, instanceType: plan.instanceType },

@@ -110,8 +110,13 @@ function assertPresent(own: readonly Machine[], watching: Watching, elapsedMs: n
   );
 }
 
-const hintFor = (reason: string | undefined): string =>
-  /instance.?initiated.?shutdown/i.test(reason ?? "") ? poweredOffHint : endedHint;
+const terminatedHint =
+  "Somebody with access to the account, or one of its policies, terminated it. Find out who did (AWS CloudTrail records TerminateInstances), then create the cluster again.";
+
+function hintFor(reason = ""): string {
+  if (/user.?initiated/i.test(reason)) return terminatedHint;
+  return /instance.?initiated.?shutdown/i.test(reason) ? poweredOffHint : endedHint;
+}
 
 /** A public address comes with the start, or a moment later, or never. */
 function assertAddresses(own: readonly Machine[], withoutAddress: Map<string, number>, nowMs: number): void {

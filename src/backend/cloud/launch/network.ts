@@ -1,3 +1,4 @@
+import { endText } from "../../../system/amounts.ts";
 import { isIPv4, isIPv6 } from "node:net";
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
@@ -209,17 +210,11 @@ export function clusterExists(present: {
   readonly group?: string | undefined;
 }): ClusterError {
   const { clusterId, region, expiresAt, group } = present;
-  const end =
-    expiresAt === undefined ? "" : ` It terminates at ${expiresAt.toISOString()}${timeLeft(expiresAt, present.nowMs)}.`;
+  const end = expiresAt === undefined ? "" : ` It ends ${endText(expiresAt, present.nowMs)}.`;
   const held = group === undefined ? "" : ` (security group ${group})`;
   const message = `A cluster "${clusterId}" already exists or is being created in region ${region}${held}.${end}`;
   return new ClusterError("cluster-exists", message, {
     hint: "Choose another `clusterId`, or wait until that cluster has terminated.",
     facts: { cluster: clusterId, region, expiresAt: expiresAt?.toISOString(), group },
   });
-}
-
-function timeLeft(end: Date, nowMs: number): string {
-  const minutes = Math.ceil((end.getTime() - nowMs) / 60_000);
-  return minutes > 0 ? `, in ${minutes} min` : "";
 }

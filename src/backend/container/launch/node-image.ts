@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { withoutHeader } from "../../../ssh/shell-text.ts";
-import { plainLine as lineOf, outsideLines, withoutFullStop } from "../../../system/printable.ts";
+import { maskedPrintable, plainLine as lineOf, outsideLines, withoutFullStop } from "../../../system/printable.ts";
+import { writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Progress } from "../../../system/runtime.ts";
 import type { CreationRequest, ImagePreparation } from "../../contract.ts";
 import { type PackageFamily, distributions, sources } from "../distributions.ts";
@@ -47,7 +48,7 @@ async function isPresent(engine: Engine, image: string, signal: AbortSignal): Pr
 export async function obtainNodeImage(
   engine: Engine,
   image: NodeImage,
-  progress: Progress,
+  { progress, logFile }: { readonly progress: Progress; readonly logFile: string },
   signal: AbortSignal,
 ): Promise<void> {
   if (image.isPresent) return;
@@ -68,22 +69,35 @@ export async function obtainNodeImage(
     await engine.ask({ ...request, onOutput, limitMs: buildLimitMs }, signal);
   } catch (error) {
     signal.throwIfAborted();
-    throw isBuilt ? notBuilt(engine, image, output.join(""), error) : notPulled(engine, image, error);
+    if (!isBuilt) throw notPulled(engine, image, error);
+    const text = maskedPrintable(output.join(""), (given) => progress.mask(given));
+    const isSaved = await writePrivateFile(logFile, text).then(
+      () => true,
+      () => false,
+    );
+    throw notBuilt(engine, image, { output: output.join(""), logFile: isSaved ? logFile : undefined }, error);
   }
   step.done();
 }
 
-function notBuilt({ kind }: Engine, image: NodeImage, output: string, error: unknown): unknown {
+interface FailedBuild {
+  readonly output: string;
+  /** Where the output was saved. */
+  readonly logFile: string | undefined;
+}
+
+function notBuilt({ kind }: Engine, image: NodeImage, { output, logFile }: FailedBuild, error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
   const { reason, step, cause } = readBuildFailure(output);
   const where = step === undefined ? "" : ` (at "${outside(step)}")`;
   const said = reason === undefined ? undefined : outside(reason);
   const why = said ?? "the build's output does not name the cause";
+  const log = logFile === undefined ? "Pass -vvv to see the whole build." : `The whole build: ${logFile}`;
   return new ClusterError(
     "image-not-found",
     `Cannot build the node image ${image.name}: ${kind.name} build failed${where}: ${why}.`,
     {
-      hint: `${buildAdvice(kind.title)[cause]} Or pass your own image with \`nodeImage\`. Pass -vvv to see the whole build.`,
+      hint: `${buildAdvice(kind.title)[cause]} Or pass your own image with \`nodeImage\`. ${log}`,
       facts: {
         status: error.facts["status"],
         image: image.name,
@@ -232,6 +246,7 @@ const tellingPatterns = [
   /\b(?:cannot find a valid baseurl|failed to download metadata|errors during downloading)\b/i,
   /\bOCI runtime\b/,
   /\b(?:pull access denied|manifest unknown|failed to resolve source metadata|initializing source docker|failed to do request)\b/i,
+  /^(?:Get "https?:\/\/|Error response from daemon: )/,
   /^failed: /,
 ];
 
@@ -260,7 +275,7 @@ const signs: readonly (readonly [cause: BuildFailure["cause"], pattern: RegExp])
   ["runtime", /\b(?:OCI runtime|(?:crun|runc)(?:: | creating | run failed| create failed))/],
   [
     "registry",
-    /pull access denied|manifest unknown|failed to resolve source metadata|initializing source docker|unauthorized: |toomanyrequests|pinging container registry/i,
+    /pull access denied|manifest unknown|failed to resolve source metadata|initializing source docker|unauthorized: |toomanyrequests|pinging container registry|^Get "https?:\/\/|\bdial tcp: lookup /im,
   ],
   [
     "network",

@@ -2,7 +2,7 @@ import { type NodeRecord, nodeReference } from "../../../model/cluster-record.ts
 import * as read from "../../../model/reader.ts";
 import { parseJson } from "../../../system/parse-json.ts";
 import { assertReadable } from "../../shared/found-texts.ts";
-import { type ContainerOptions, cpusProblem, memoryProblem, volumeProblem } from "../options.ts";
+import { type ContainerOptions, cpusProblem, volumeProblem } from "../options.ts";
 
 /**
  * The names of our labels, in one place. Commands read everything that they need to know about a cluster from these
@@ -103,6 +103,7 @@ const free = (problemOf: (text: string) => string | undefined): read.Reader<stri
 
 const readSettings = read.object({
   volumes: read.list(free(volumeProblem)),
-  memory: read.optional(free(memoryProblem)),
+  // As the engine understands it: earlier versions passed on bytes.
+  memory: read.optional(read.matching(/^[1-9][0-9]{0,15}[bkmgt]?$/i)),
   cpus: read.optional(free(cpusProblem)),
 });

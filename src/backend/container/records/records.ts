@@ -4,7 +4,7 @@ import {
   type NodeRecord,
   type NodeState,
   byRoleAndIndex,
-  clusterState,
+  localClusterState,
   type WebUi,
   webPortsOf,
 } from "../../../model/cluster-record.ts";
@@ -49,7 +49,6 @@ function toCluster(
   { root, isAbandoned }: { readonly root: string; readonly isAbandoned: boolean },
 ): ClusterRecord {
   const nodes = containers.map((container) => toNode(container, { isAbandoned, webUi })).toSorted(byRoleAndIndex);
-  const isLive = nodes.some((node) => node.state === "starting" || node.state === "running");
   return {
     id: clusterId,
     creationId,
@@ -57,8 +56,8 @@ function toCluster(
     region: undefined,
     variant: variant ?? "oss",
     distribution: distribution ?? "unknown",
-    // Stopped containers stay until they are removed, so none of them is ending.
-    state: isLive ? clusterState(nodes, counts) : "incomplete",
+    state: localClusterState(nodes, counts),
+    ...(counts !== undefined && { requested: counts }),
     createdAt: earliest(containers),
     expiresAt: undefined,
     ...(webUi !== undefined && { webUi }),
@@ -81,7 +80,7 @@ function toNode(
     state,
     privateAddress: container.address,
     ...wayTo(container, webUi),
-    ...(state === "ended" && { stateReason: isForsaken ? forsakenText : endText(container) }),
+    ...((state === "ended" || state === "stopped") && { stateReason: isForsaken ? forsakenText : endText(container) }),
   };
 }
 
@@ -113,7 +112,10 @@ function nodeState({ status }: NodeContainer): NodeState {
   switch (status) {
     case "running":
     case "paused":
-      return "running";
+      return status;
+    case "exited":
+    case "stopped":
+      return "stopped";
     case "created":
     case "configured":
     case "initialized":

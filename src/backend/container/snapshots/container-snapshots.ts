@@ -1,3 +1,4 @@
+import { numbered } from "../../../system/amounts.ts";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { type ClusterName, type ClusterRecord, nodeCount, nodeReference } from "../../../model/cluster-record.ts";
@@ -129,7 +130,7 @@ export class ContainerSnapshots implements Snapshots {
     if (idle === undefined && isWhole) return containers;
     const problem = idle === undefined ? "some of its nodes are missing" : `${nodeReference(idle)} is ${idle.status}`;
     throw new ClusterError("machine-failed", `Cluster "${clusterId}" cannot be saved: ${problem}.`, {
-      hint: "Restore another snapshot first, or create the cluster again.",
+      hint: "Start its nodes, or restore another snapshot first.",
       facts: { cluster: clusterId },
     });
   }
@@ -200,7 +201,7 @@ export async function deleteAllSnapshots(
     try {
       await deleteSnapshots(engine, await readSnapshots(engine, { creationId }, signal), signal);
       const left = await removeImages(engine, creationId, signal);
-      problem.text = left.length === 0 ? undefined : `Left behind: ${left.length} images of its snapshots.`;
+      problem.text = left.length === 0 ? undefined : `Left behind: ${numbered(left.length, "image")} of its snapshots.`;
     } catch (error) {
       signal.throwIfAborted();
       problem.text = `Left behind: snapshots (${messageOf(error)}).`;

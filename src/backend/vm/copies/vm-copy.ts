@@ -1,5 +1,6 @@
+import { nodesText } from "../../../system/amounts.ts";
 import { ClusterError } from "../../../errors.ts";
-import { type ClusterRecord, nodeCount, nodeReference, roles } from "../../../model/cluster-record.ts";
+import { type ClusterRecord, nodeCount, nodeReference } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest, Creation, CreationFolder, CreationSummary } from "../../contract.ts";
@@ -9,6 +10,7 @@ import { lookAtMachines, readOwnCluster } from "../machines/launch.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { continueMachines } from "../snapshots/restore-machines.ts";
 import { factsText, readSnapshotFacts } from "../snapshots/snapshot-files.ts";
+import { markUsed, templateNamed } from "../templates/template-files.ts";
 import { type ClaimedMachines, VmMachines, vmPace } from "../vm-machines.ts";
 import { replaceKeys, systemKeyLocation } from "./replace-keys.ts";
 import { type ResolvedCopy, copyMachine } from "./resolve-copy.ts";
@@ -33,8 +35,6 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
   readonly nodeCount: number;
   readonly pace = vmPace;
   readonly #plan: CopyPlan;
-  /** The ids of the machines that no longer have the source's keys. */
-  readonly #own = new Set<string>();
 
   constructor(plan: CopyPlan, runtime: Runtime) {
     super(plan, runtime);
@@ -58,6 +58,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
       await using _source = await lockMachines(this.#plan.request.source.directory, this.runtime, signal);
       await using _own = await lockMachines(directory, this.runtime, signal);
       await this.#assertUnchanged();
+      await this.#markTemplate();
       using step = progress.start("Continue virtual machines");
       const cluster = await readOwnCluster(directory);
       await this.#copyMachines(cluster, publicKey, signal);
@@ -102,9 +103,17 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
         this.runtime,
         signal,
       );
-      this.#own.add(node.id);
+      this.introduced.add(node.id);
     };
     await mapConcurrently(cluster.nodes, loginsAtOnce, replace, signal);
+  }
+
+  /** Disks in the snapshot of a cluster of copies are layers on the template's. */
+  async #markTemplate(): Promise<void> {
+    const { template } = this.#plan.resolved.saved.machines;
+    const { facts, directory } = this.claimed;
+    if (template !== undefined)
+      await markUsed(templateNamed(this.runtime.environment, template), facts.creationId, directory);
   }
 
   /** The plan checked these files, perhaps minutes ago. */
@@ -120,13 +129,8 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     );
   }
 
-  /** A machine with the source's keys doesn't count as up, because first contact would take it for somebody else's. */
   async look(): Promise<ClusterRecord> {
-    const cluster = await lookAtMachines(this.claimed.directory, this.#plan.qemu.architecture);
-    const nodes = cluster.nodes.map((node) =>
-      this.#own.has(node.id) ? node : { ...node, state: "starting" as const },
-    );
-    return { ...cluster, nodes };
+    return this.introducedOnly(await lookAtMachines(this.claimed.directory, this.#plan.qemu.architecture));
   }
 }
 
@@ -143,7 +147,7 @@ function describeCopy(
       ["Continues", `snapshot "${snapshot}" of cluster "${id}", made at ${saved.createdAt}`],
       ["Engine", `QEMU ${saved.qemuVersion}, ${accelerator}`],
       ["Software", `${variant}, ${distribution}`],
-      ["Machines", `${nodeCount(counts)}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
+      ["Machines", `${nodeCount(counts)}: ${nodesText(counts)}`],
       ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs`],
       ["Network", "a private network of its own; outside traffic goes through this machine"],
       ["Reached at", "ports of 127.0.0.1"],

@@ -26,7 +26,7 @@ import { type Firmware, createFlash } from "../qemu/firmware.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { observeCluster } from "../records.ts";
 import { openConsoleSink } from "./console-sink.ts";
-import { type MachinePlan, machineArguments, writeSeed } from "./machine-arguments.ts";
+import { type MachinePlan, type TemplateDevices, machineArguments, writeSeed } from "./machine-arguments.ts";
 import { machineFiles } from "./machine-process.ts";
 import { type NetworkSockets, startNetwork } from "./private-network.ts";
 
@@ -44,6 +44,9 @@ export interface StartPlan {
   readonly clock: Clock;
   /** Returns the file with the memory that a machine continues from; absent: they boot. */
   readonly memoryOf?: (node: NodeFacts) => string;
+  readonly template?: TemplateDevices | undefined;
+  /** The only machines to start, by their places; absent: all, and the network. */
+  readonly again?: { readonly places: readonly number[]; readonly hasNetwork: boolean };
 }
 
 /** Everything that the machines of one cluster have in common. */
@@ -55,25 +58,29 @@ export interface LaunchPlan extends StartPlan {
   readonly firstHostKeys: FirstHostKeys;
 }
 
-type Prepare = (node: NodeFacts, place: number) => Promise<void>;
+/** What is done for a machine before it is started, and then. */
+interface Steps {
+  readonly prepare?: (node: NodeFacts, place: number) => Promise<void>;
+  readonly follow?: (node: NodeFacts, place: number) => Promise<void>;
+}
 
 /** Makes the machines' files, and starts the network and all machines. */
 export async function launchMachines(qemu: Qemu, plan: LaunchPlan, signal: AbortSignal): Promise<void> {
-  await start(qemu, plan, async (node, place) => prepareFiles(qemu, { plan, node, place }, signal), signal);
+  const prepare = async (node: NodeFacts, place: number): Promise<void> =>
+    prepareFiles(qemu, { plan, node, place }, signal);
+  await startMachines(qemu, plan, { prepare }, signal);
 }
 
-/** Starts the network and all machines from the files that they have. */
-export async function startMachines(qemu: Qemu, plan: StartPlan, signal: AbortSignal): Promise<void> {
-  await start(qemu, plan, async () => {}, signal);
-}
-
-async function start(qemu: Qemu, plan: StartPlan, prepare: Prepare, signal: AbortSignal): Promise<void> {
+/** Starts the network and all machines. */
+export async function startMachines(qemu: Qemu, plan: StartPlan, steps: Steps, signal: AbortSignal): Promise<void> {
   const book = await openBook(plan);
-  const places = plan.facts.nodes.map((_, place) => place);
-  if (places.length > 1) await startNetwork(qemu, plan, signal);
+  const { nodes } = plan.facts;
+  const places = plan.again?.places ?? nodes.map((_, place) => place);
+  if (nodes.length > 1 && plan.again?.hasNetwork !== true) await startNetwork(qemu, plan, signal);
   const launch = async (place: number): Promise<void> => {
-    await prepare(book.node(place), place);
+    await steps.prepare?.(book.node(place), place);
     await launchMachine(qemu, { plan, book, place }, signal);
+    await steps.follow?.(book.node(place), place);
   };
   await mapConcurrently(places, atOnce, launch, signal);
 }
@@ -102,13 +109,13 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
     const end = await startMachine(qemu, machine);
     if (end.status === 0) return await writeFile(files.started, "", { mode: 0o600 });
     if (tries === portTries || !/could not set up host forwarding rule/i.test(end.stderr))
-      throw startFailure(qemu, node, end);
+      throw startFailure(qemu, nodeReference(node), end);
     await book.changePorts(place, toPorts(await findFreePorts(3)));
   }
 }
 
 /** Runs to completion, even if something is aborted meanwhile, because it must be known what was started. */
-async function startMachine(qemu: Qemu, machine: MachinePlan): Promise<ProgramEnd> {
+export async function startMachine(qemu: Qemu, machine: MachinePlan): Promise<ProgramEnd> {
   const { folder, qemuLog } = machine.files;
   await using _ = await openConsoleSink(folder);
   const end = await qemu.run({ words: machineArguments(machine), cwd: folder }, new AbortController().signal);
@@ -138,8 +145,8 @@ export const hostname = (node: NodeFacts): string => nodeReference(node).replace
 
 export const toPorts = ([ssh = 0, http = 0, https = 0]: readonly number[]): NodePorts => ({ ssh, http, https });
 
-function startFailure({ systemName }: Qemu, node: NodeFacts, end: Parameters<typeof qemuFailure>[1]): ClusterError {
-  const failure = qemuFailure(`${systemName} for ${nodeReference(node)}`, end);
+export function startFailure({ systemName }: Qemu, name: string, end: ProgramEnd): ClusterError {
+  const failure = qemuFailure(`${systemName} for ${name}`, end);
   if (!/unknown driver 'vvfat'/i.test(end.stderr)) return failure;
   return new ClusterError("machine-not-set-up", "This QEMU was built without vvfat, which gives machines their keys.", {
     hint: "Install another build of QEMU, such as the distribution's full package.",
@@ -208,7 +215,7 @@ export async function lookAtMachines(
   { firmware }: Pick<Architecture, "firmware">,
 ): Promise<ClusterRecord> {
   const cluster = await observeCluster(await readOwnCluster(directory));
-  const ended = cluster.nodes.find((node) => node.state === "ended");
+  const ended = cluster.nodes.find((node) => node.state === "ended" || node.state === "stopped");
   if (ended === undefined) return cluster;
   throw machineFailed(ended, {
     said: await consoleOutput(directory, ended).catch(() => ""),

@@ -21,14 +21,30 @@ export interface MachinePlan {
   readonly isSandboxed: boolean;
   readonly options: Pick<VmOptions, "memoryMegabytes" | "cpus">;
   readonly files: MachineFiles;
-  readonly node: NodeFacts;
+  readonly node: Pick<NodeFacts, "id" | "ports">;
   readonly webUi?: WebUi | undefined;
   /** The node's place in the launch order. */
   readonly place: number;
   readonly sockets: NetworkSockets;
   /** A file with the memory to continue from; absent: the machine boots. */
   readonly memory?: string | undefined;
+  /** Present for a template, its copies, and what continues from their snapshots: they have devices of their own. */
+  readonly template?: TemplateDevices | undefined;
 }
+
+export interface TemplateDevices {
+  /** The file that is the machine's memory; absent: it has anonymous memory. */
+  readonly memory?: {
+    readonly path: string;
+    /** Whether the machine writes to the file. Otherwise it keeps for itself what it writes, and waits for its state. */
+    readonly isShared: boolean;
+  };
+}
+
+/** The socket in the machine's folder that leads to a template's port, and the port's device on the node. */
+export const portName = "identity.sock";
+const portDevice = "org.cluster-e2e.identity";
+export const portPath = `/dev/virtio-ports/${portDevice}`;
 
 /**
  * Returns QEMU's command line. Its working folder must be the machine's, because files that QEMU opens before it leaves that folder have no path
@@ -40,7 +56,7 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
     ["-name", node.id],
     ["-display", "none"],
     ...firmwareOptions(plan),
-    ["-accel", accelerator],
+    ["-accel", accelerator === "tcg" && plan.template !== undefined ? smallTranslation : accelerator],
     ["-cpu", accelerator === "tcg" ? architecture.translatedCpu : "host"],
     ["-m", String(plan.options.memoryMegabytes)],
     ["-smp", String(plan.options.cpus)],
@@ -48,7 +64,7 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
     ["-chardev", `file,id=console,path=${consolePipeName}`],
     ["-serial", "chardev:console"],
     ...diskOptions(files),
-    ["-netdev", `user,id=outside,${forwards(plan)}`],
+    ["-netdev", `user,id=outside${firstLease(plan)}${forwards(plan)}`],
     ["-device", networkCard("outside", macAddresses(place).outside)],
     ...privateNetworkOptions(plan),
     // Otherwise a node whose kernel panicked would look the same as one that was switched off.
@@ -57,13 +73,21 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
     ...monitorOptions,
     ["-D", qemuLogName],
     ["-pidfile", files.pid],
+    ...templateOptions(plan),
     ...(plan.memory === undefined ? [] : [["-incoming", `exec:${quote(["cat", plan.memory])}`] as const]),
   ];
   return ["-nodefaults", "-no-user-config", ...sandboxArguments(plan), ...options.flat(), "-daemonize"];
 }
 
-function firmwareOptions({ architecture, files }: MachinePlan): readonly (readonly [string, string])[] {
-  const { machine, firmware } = architecture;
+/**
+ * Keeps translated code to 64 MB: QEMU allows 1 GB, which is more memory than the node writes. With a million translated blocks, a restart takes
+ * minutes, because QEMU looks through all blocks of a page at each write to it.
+ */
+const smallTranslation = "tcg,tb-size=64";
+
+function firmwareOptions({ architecture, files, template }: MachinePlan): readonly (readonly [string, string])[] {
+  const { firmware } = architecture;
+  const machine = template === undefined ? architecture.machine : `${architecture.machine},memory-backend=memory`;
   if (firmware === "BIOS") return [["-machine", machine]];
   const flash = (name: string, filename: string, isReadOnly: boolean) =>
     ["-blockdev", JSON.stringify(layer(name, filename, { "read-only": isReadOnly }))] as const;
@@ -71,6 +95,23 @@ function firmwareOptions({ architecture, files }: MachinePlan): readonly (readon
     ["-machine", `${machine},pflash0=program,pflash1=variables`],
     flash("program", files.flash.program, true),
     flash("variables", files.flash.variables, false),
+  ];
+}
+
+function templateOptions({ architecture, options, template }: MachinePlan): readonly (readonly [string, string])[] {
+  if (template === undefined) return [];
+  const { memory } = template;
+  const size = `id=memory,size=${options.memoryMegabytes}M`;
+  const file = memory && `mem-path=${escaped(memory.path)},share=${memory.isShared ? "on" : "off"}`;
+  return [
+    ["-object", file === undefined ? `memory-backend-ram,${size}` : `memory-backend-file,${size},${file}`],
+    ["-device", "virtio-serial-pci"],
+    ["-chardev", `socket,id=identity,path=${portName},server=on,wait=off`],
+    ["-device", `virtserialport,chardev=identity,name=${portDevice}`],
+    ...(architecture.generationDevice === undefined
+      ? []
+      : [["-device", `${architecture.generationDevice},guid=auto`] as const]),
+    ...(memory?.isShared === false ? [["-incoming", "defer"] as const] : []),
   ];
 }
 
@@ -98,14 +139,23 @@ function diskOptions({ disk, seed }: MachineFiles): readonly (readonly [string, 
 /** The card has no firmware of its own, because that would try to boot from the network. */
 const networkCard = (network: string, mac: string): string => `virtio-net-pci,netdev=${network},mac=${mac},romfile=`;
 
-const forwards = ({ node: { ports }, webUi }: MachinePlan): string =>
+/** The second address that QEMU's network lends. The state of that network is part of a copy's, and in it the template has the first. */
+const copyAddress = "10.0.2.16";
+
+/** A copy that is started again boots, but its ports still lead to the address that it had as a copy. */
+const firstLease = ({ memory, template }: MachinePlan): string =>
+  template !== undefined && template.memory === undefined && memory === undefined ? `,dhcpstart=${copyAddress}` : "";
+
+/** A template has no ports of this computer. */
+const forwards = ({ node: { ports }, webUi, template }: MachinePlan): string =>
   [
     [ports.ssh, 22],
     [ports.http, webPortsOf(webUi).http],
     [ports.https, webPortsOf(webUi).https],
   ]
-    .map(([here, there]) => `hostfwd=tcp:127.0.0.1:${here}-:${there}`)
-    .join(",");
+    .filter(([here]) => here !== 0)
+    .map(([here, there]) => `,hostfwd=tcp:127.0.0.1:${here}-${template === undefined ? "" : copyAddress}:${there}`)
+    .join("");
 
 /** A single node has the card as well, so that its private address is a real one. */
 function privateNetworkOptions({ place, sockets }: MachinePlan): readonly (readonly [string, string])[] {
@@ -130,7 +180,7 @@ export interface Seed {
 }
 
 /** Returns a node's hardware addresses. They are the same in every cluster, since no two clusters share a network. */
-const macAddresses = (place: number): { readonly outside: string; readonly inside: string } => {
+export const macAddresses = (place: number): { readonly outside: string; readonly inside: string } => {
   const number = place + 2;
   const end = [number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":");
   return { outside: `52:54:00:93:${end}`, inside: `52:54:00:94:${end}` };

@@ -12,7 +12,7 @@ import { queryRunState } from "../qemu/monitor.ts";
 import { qemuMessage } from "../qemu/qemu.ts";
 
 /** `unstarted`: not started yet. `ended`: its QEMU came to an orderly end. `killed`: it did not. */
-export type MachineLife = "unstarted" | "running" | "ended" | "killed" | Failure;
+export type MachineLife = "unstarted" | "running" | "paused" | "ended" | "killed" | Failure;
 
 /** A machine that will never run again: its QEMU stopped it and waits, or crashed. */
 export interface Failure {
@@ -31,7 +31,8 @@ export async function machineLife(files: MachineFiles): Promise<MachineLife> {
   if (await isRunning(files)) {
     const runState = await queryRunState(files.folder);
     const failure = failedStates.find((state) => state === runState);
-    return failure === undefined ? "running" : { failure, said: await saidByQemu(files) };
+    if (failure === undefined) return runState === "paused" ? "paused" : "running";
+    return { failure, said: await saidByQemu(files) };
   }
   if (!isStarted) return "unstarted";
   if (!(await isAccessible(files.pid))) return "ended";
@@ -112,7 +113,10 @@ export const qemuLogName = "qemu.txt";
 export const consoleNames = { earlier: "console-earlier.txt", current: "console.txt" } as const;
 
 export function machineFiles(directory: string, node: Pick<NodeRecord, "role" | "index">): MachineFiles {
-  const folder = join(machinesFolder(directory), nodeReference(node));
+  return filesIn(join(machinesFolder(directory), nodeReference(node)));
+}
+
+export function filesIn(folder: string): MachineFiles {
   return {
     folder,
     ...processFiles(folder),

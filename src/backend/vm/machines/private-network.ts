@@ -15,7 +15,7 @@ export const networkFiles = (directory: string): ProcessFiles => processFiles(ne
 const networkFolder = (directory: string): string => join(machinesFolder(directory), "network");
 
 /**
- * The sockets that connect a cluster's machines, needed only while these start. They have a separate folder, because
+ * The sockets that connect a cluster's machines, needed whenever one of these starts. They have a separate folder, because
  * socket paths must be short. A path relative to the cluster's folder wouldn't work either, because QEMU may leave its
  * starting folder before it uses the path.
  */
@@ -33,10 +33,16 @@ export async function recordSockets(directory: string, folder: string): Promise<
   await writeFile(socketsRecord(directory), folder, { mode: 0o600 });
 }
 
+/** Where the cluster's sockets are; empty if that isn't recorded. */
+export const socketsFolder = async (directory: string): Promise<string> => {
+  const folder = await readOwnText(socketsRecord(directory)).catch(() => "");
+  return isTemporaryFolder(folder) ? folder : "";
+};
+
 /** Removes the recorded sockets and their folder, but nothing else there, whatever the record contains. */
 export async function removeSockets(directory: string): Promise<void> {
-  const folder = await readOwnText(socketsRecord(directory)).catch(() => "");
-  if (!isTemporaryFolder(folder)) return;
+  const folder = await socketsFolder(directory);
+  if (folder === "") return;
   const names = await readdir(folder).catch(() => []);
   const sockets = names.filter((name) => /^socket-[0-9]+$/.test(name));
   await Promise.all(sockets.map(async (name) => rm(join(folder, name), { force: true })));

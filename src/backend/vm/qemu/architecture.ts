@@ -21,6 +21,8 @@ export interface Architecture {
   readonly firmware: "BIOS" | "UEFI";
   /** The device through which a node's kernel reports a panic. */
   readonly panicDevice: "pvpanic" | "pvpanic-pci";
+  /** The device through which a node's kernel learns that the machine is a copy; absent if this kind of machine has none. */
+  readonly generationDevice?: "vmgenid";
   readonly probe: Probe;
 }
 
@@ -44,6 +46,7 @@ const architectures: Readonly<Record<string, Architecture>> = {
     translatedCpu: "max",
     firmware: "BIOS",
     panicDevice: "pvpanic",
+    generationDevice: "vmgenid",
     probe: {
       rom: x86ProbeRom,
       disk: x86ProbeDisk,

@@ -38,7 +38,7 @@ function acceleratorsFault(life: MachineLife): string | undefined {
 }
 
 /** Ends the machines and removes everything that they wrote, so that they can be launched again. Resolves with the current facts about them. */
-export async function prepareTranslation(
+export async function prepareRelaunch(
   directory: string,
   runtime: MachinesRuntime,
   signal: AbortSignal,

@@ -49,18 +49,22 @@ export async function queryVersion(folder: string, signal: AbortSignal): Promise
   return [found["major"], found["minor"], found["micro"]].join(".");
 }
 
-/** If the folder's own path is too long, reaches it through a link with a short path. */
-async function withShortPath<Result>(folder: string, work: (socketPath: string) => Promise<Result>): Promise<Result> {
-  const path = join(folder, monitorName);
+/** Works with a machine's socket. If the folder's own path is too long, reaches it through a link with a short path. */
+export async function withShortPath<Result>(
+  folder: string,
+  name: string,
+  work: (socketPath: string) => Promise<Result>,
+): Promise<Result> {
+  const path = join(folder, name);
   if (Buffer.byteLength(path) <= longestPathBytes) return await work(path);
   await using short = await systemTemporaryFolder();
   const link = join(short.path, "machine");
   await symlink(folder, link);
-  return await work(join(link, monitorName));
+  return await work(join(link, name));
 }
 
 /** QEMU talks to one client at a time and lets one more wait; it refuses all others. */
-async function openMonitor(path: string, signal: AbortSignal): Promise<Socket> {
+export async function openMonitor(path: string, signal: AbortSignal): Promise<Socket> {
   const tolerates = (error: unknown): boolean => refusals.has(errorCode(error) ?? "");
   return await poll(async () => connectTo(path, signal), { ...waits.monitor, clock: systemClock, tolerates }, signal);
 }
@@ -86,7 +90,9 @@ export async function runOnMonitor(
 ): Promise<readonly unknown[]> {
   const limit = AbortSignal.timeout(limitMs);
   try {
-    return await withShortPath(folder, async (path) => runAt(path, commands, AbortSignal.any([signal, limit])));
+    return await withShortPath(folder, monitorName, async (path) =>
+      runAt(path, commands, AbortSignal.any([signal, limit])),
+    );
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ClusterError) throw error;
@@ -131,7 +137,7 @@ async function readAnswers(socket: Socket, commands: readonly MonitorCommand[]):
 }
 
 /** QEMU may be under a guest's control, so a line that is too long for any answer ends them. */
-async function* linesOf(socket: Socket): AsyncGenerator<string, void, undefined> {
+export async function* linesOf(socket: Socket): AsyncGenerator<string, void, undefined> {
   let rest = "";
   for await (const chunk of socket.setEncoding("utf8") as AsyncIterable<string>) {
     const [first = "", ...others] = chunk.split("\n");

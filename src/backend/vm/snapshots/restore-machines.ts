@@ -94,15 +94,17 @@ export async function continueMachines(qemu: Qemu, plan: ContinuePlan, signal: A
       sockets: { folder: sockets.path, count: facts.nodes.length },
       clock,
       memoryOf: (node) => join(folder, savedFiles(node).memory),
+      template: saved.machines.template === undefined ? undefined : {},
     },
+    {},
     signal,
   );
   await Promise.all(facts.nodes.map(async (node) => awaitLoaded({ directory, node, clock }, signal)));
   await resumeMachines({ directory, nodes: facts.nodes });
-  await removeSockets(directory);
 }
 
-async function awaitLoaded(
+/** Resolves when QEMU has loaded a machine's state. */
+export async function awaitLoaded(
   { directory, node, clock }: { readonly directory: string; readonly node: NodeFacts; readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<void> {

@@ -18,6 +18,12 @@ const atOnce = 4;
 /** QEMU would keep to 128 MB a second. */
 const bytesPerSecond = 1e11;
 
+/** Applies to what a machine saves or continues from afterwards. What was saved can only be loaded with the same setting. */
+export const ignoreShared = (state: boolean) => ({
+  execute: "migrate-set-capabilities",
+  arguments: { capabilities: [{ capability: "x-ignore-shared", state }] },
+});
+
 export interface SavePlan {
   readonly directory: string;
   readonly nodes: readonly NodeFacts[];
@@ -51,7 +57,7 @@ async function saveMachine(
   const saved = savedFiles(node);
   await mkdir(join(folder, dirname(saved.memory)), { recursive: true, mode: 0o700 });
   try {
-    await saveMemory({ machine: machine.folder, path: join(folder, saved.memory), clock }, signal);
+    await saveMemory({ machine: machine.folder, path: join(folder, saved.memory), clock, leavesShared: false }, signal);
     await copyFile(machine.disk, join(folder, saved.disk), constants.COPYFILE_FICLONE);
     if (await isAccessible(machine.flash.variables)) {
       await copyFile(machine.flash.variables, join(folder, saved.variables), constants.COPYFILE_FICLONE);
@@ -61,14 +67,21 @@ async function saveMachine(
   }
 }
 
-async function saveMemory(
-  { machine, path, clock }: { readonly machine: string; readonly path: string; readonly clock: Clock },
+/** With `leavesShared`, memory that is a shared file stays there, and only the rest of the machine's state is written. */
+export async function saveMemory(
+  {
+    machine,
+    path,
+    clock,
+    leavesShared,
+  }: { readonly machine: string; readonly path: string; readonly clock: Clock; readonly leavesShared: boolean },
   signal: AbortSignal,
 ): Promise<void> {
   const whole = `${path}.whole`;
   // QEMU doesn't look at the command's exit status.
   const command = `umask 077; ${quote(["cat"])} >${quote([path])} && : >${quote([whole])}`;
   const commands = [
+    ignoreShared(leavesShared),
     { execute: "migrate-set-parameters", arguments: { "max-bandwidth": bytesPerSecond } },
     { execute: "migrate", arguments: { uri: `exec:${command}` } },
   ];

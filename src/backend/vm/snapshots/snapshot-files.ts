@@ -156,7 +156,7 @@ export async function checkSnapshot(
 }
 
 /** Returns QEMU's version with all its numbers, such as `7.2.22`. */
-async function exactVersion(qemu: Qemu, signal: AbortSignal): Promise<string> {
+export async function exactVersion(qemu: Qemu, signal: AbortSignal): Promise<string> {
   const end = await qemu.system(["--version"], signal);
   const found = /version (\d+\.\d+\.\d+)/.exec(end.stdout)?.[1];
   if (found === undefined) throw qemuFailure(`${qemu.systemName} --version`, end);

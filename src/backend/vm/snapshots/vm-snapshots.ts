@@ -144,7 +144,7 @@ async function assertAllRun({ directory, facts }: StoredCluster): Promise<void> 
   if (idle === undefined) return;
   const problem = `${nodeReference(idle.node)} ${idle.state === undefined ? "does not run" : `is ${idle.state}`}`;
   throw new ClusterError("machine-failed", `Cluster "${facts.clusterId}" cannot be saved: ${problem}.`, {
-    hint: "Restore another snapshot first, or create the cluster again.",
+    hint: "Start its nodes, or restore another snapshot first.",
     facts: { cluster: facts.clusterId },
   });
 }

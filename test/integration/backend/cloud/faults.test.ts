@@ -206,7 +206,7 @@ test("so does the error if the deadline passes before machines start", async () 
     deadlineMs: Date.now() + 20_000,
   });
   expect(outcome).toMatchObject({ id: "deadline-passed", facts: { cluster: "default" } });
-  expect((outcome as ClusterError).message).toContain("waiting for 1 of 1 machines to start");
+  expect((outcome as ClusterError).message).toContain("waiting for 1 of 1 machine to start");
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 

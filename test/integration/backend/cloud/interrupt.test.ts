@@ -133,7 +133,7 @@ test("with keepOnFailure machines stay, and the time of their end is shown", asy
     told.some((line) => /^note: Kept as requested: machines i-.* They terminate automatically at /.test(line)),
   ).toBe(true);
   expect(request.remains()).toMatch(
-    /^Machines i-.* may be left in region us-west-2: they terminate automatically at .*Z; /,
+    /^Machines i-.* may be left in region us-west-2: they terminate automatically at .* UTC .*; /,
   );
   // The next create doesn't mistake them for remains.
   const next = fixture.request("default", twoRoles);

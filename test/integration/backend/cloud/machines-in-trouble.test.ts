@@ -30,6 +30,8 @@ test("a machine that terminates during the configuration is reported at the next
   const failure = await failureOf(fixture.create(backend, request, neverAborted));
   expect(failure).toMatchObject({ id: "machine-failed", exitCode: 1 });
   expect(failure.message).toMatch(/^master_0 \(i-\w+\) stopped before it could be used: .*User initiated shutdown\.$/);
+  expect(failure.hint).toContain("terminated it");
+  expect(failure.hint).not.toContain("limit");
   expect(request.failures).toHaveLength(1);
   // One poll may have been under way. The others are every five seconds.
   expect(polls.afterwards - polls.before).toBeWithin(1, 4);

@@ -37,6 +37,7 @@ export async function startCountingMachines(folder: string, runtime: Runtime): P
   await startMachines(
     qemu,
     { directory, facts, options: settings, ...settings, sockets, clock: systemClock },
+    {},
     neverAborted,
   );
   return { directory, facts };

@@ -61,7 +61,7 @@ test.each<[string, Given, object]>([
     {
       id: "machine-failed",
       message: 'Cluster "one" cannot be saved: agent_0 is paused.',
-      hint: "Restore another snapshot first, or create the cluster again.",
+      hint: "Start its nodes, or restore another snapshot first.",
     },
   ],
   [

@@ -108,7 +108,7 @@ checks(
   "a restore also starts machines that have ended",
   async () => {
     await endMachines(await allProcessFiles(cluster().directory), systemClock, neverAborted);
-    expect((await record()).nodes.map((node) => node.state)).toEqual(["ended", "ended"]);
+    expect((await record()).nodes.map((node) => node.state)).toEqual(["stopped", "stopped"]);
     const refused = await failureOf(snapshots().create(await record(), "late", neverAborted));
     expect(refused).toMatchObject({ id: "machine-failed" });
     await snapshots().restore(await record(), "counted", neverAborted);
@@ -196,8 +196,9 @@ checks.each([
     expect(await names()).toEqual(["counted"]);
     const files = await readdir(join(cluster().directory, "machines"), { recursive: true });
     expect(files.filter((name) => name.endsWith(".restored"))).toEqual([]);
+    // They stay, because a machine may be stopped and started again.
     const sockets = await readFile(join(cluster().directory, "machines", "network", "sockets"), "utf8");
-    expect(await stat(sockets).catch(() => "gone")).toBe("gone");
+    expect((await stat(sockets)).isDirectory()).toBe(true);
   },
   60_000,
 );

@@ -67,17 +67,18 @@ describe("an artifact", () => {
   test("replaces a file, but nothing else, and leaves nothing after a failure", async () => {
     await using scratch = await scratchFolder();
     const path = (name: string): string => join(scratch.path, name);
-    const platform = await read(await writePlatform(path("small"), { large: "x".repeat(50_000) }));
+    const folder = await writePlatform(path("small"), { large: "x".repeat(50_000) });
+    const platform = await read(folder);
+    const written = async (file: string) => packFolder({ folder, platform, file }, neverAborted);
     await writeFile(path("a.sh"), "old");
     await mkdir(path("folder"));
-    await writeArtifact(platform, path("a.sh"), neverAborted);
+    await written(path("a.sh"));
     expect((await stat(path("a.sh"))).size).toBeGreaterThan(3_000);
     for (const file of [path("folder"), path("no/a.sh"), "/dev/null"])
-      expect(await failureOf(writeArtifact(platform, file, neverAborted))).toMatchObject({ id: "bad-usage" });
+      expect(await failureOf(written(file))).toMatchObject({ id: "bad-usage" });
     await truncate(path("small/large"), 10);
-    expect(await failureOf(writeArtifact(platform, path("b.sh"), neverAborted))).toMatchObject({
-      id: "transfer-failed",
-    });
+    // Another try with the same list of files would fail as well.
+    expect(await failureOf(written(path("b.sh")))).toMatchObject({ id: "transfer-failed", transient: false });
     const aborted = AbortSignal.abort(new Error("interrupted"));
     const interrupted = await writeArtifact(platform, path("b.sh"), aborted).catch(String);
     expect(interrupted).toBe("Error: interrupted");
@@ -133,23 +134,24 @@ describe.each(pythons)("--genconf with %s", (python) => {
     await using scratch = await scratchFolder();
     const { generate, served } = await generator(scratch.path, JSON.stringify(configuration));
     expect(await generate(python)).toEqual({ status: 0, stdout: "", stderr: "" });
-    const names = ["config.json", "ip-detect", "node-10.0.0.1.env", "node-10.0.0.2.env", "node-10.0.0.3.env"];
     const folder = join(scratch.path, "genconf/serve");
-    expect((await readdir(folder)).toSorted()).toEqual([...names, "platform.tar.gz", "platform_install.sh", "secret"]);
-    expect(JSON.parse(await served("config.json"))).toEqual(configuration.extra_config);
-    expect(await served("node-10.0.0.3.env")).toContain("export CLUSTER_ID='it'\\''s'\n");
-    expect(await served("platform_install.sh")).toStartWith("#!/bin/bash\n");
-    const secret = await served("secret");
-    expect(secret).toMatch(/^[0-9a-f]{64}\n$/);
-    expect((await stat(join(folder, "secret"))).mode & 0o777).toBe(0o600);
+    expect((await readdir(folder)).toSorted()).toEqual(["platform.tar.gz", "platform_install.sh"]);
+    expect((await stat(join(folder, "platform_install.sh"))).mode & 0o777).toBe(0o600);
+    /** One of the values in front of the script's own text. */
+    const value = async (name: string): Promise<string> => {
+      const [values = ""] = (await served("platform_install.sh")).split("\nset -euo pipefail\n");
+      return Bun.$`bash -c ${`${values}\nprintf %s "$${name}"`}`.text();
+    };
+    expect(JSON.parse(await value("CONFIG_JSON"))).toEqual(configuration.extra_config);
+    expect(await value("ENVIRONMENT")).toContain("export CLUSTER_ID='it'\\''s'\n");
+    expect(await value("NODES")).toBe("master 10.0.0.1\nagent 10.0.0.2 10.0.0.3\npublic_agent \n");
+    const secret = await value("SECRET");
+    expect(secret).toMatch(/^[0-9a-f]{64}$/);
     const smaller = { ...configuration, agent_list: ["10.0.0.4"] };
     await writeFile(join(scratch.path, "genconf/config.yaml"), JSON.stringify(smaller));
     expect(await generate(python)).toMatchObject({ status: 0 });
-    expect(await served("secret")).toBe(secret);
-    expect((await readdir(folder)).filter((name) => name.startsWith("node-")).toSorted()).toEqual([
-      "node-10.0.0.1.env",
-      "node-10.0.0.4.env",
-    ]);
+    expect(await value("SECRET")).toBe(secret);
+    expect(await value("NODES")).toContain("\nagent 10.0.0.4\n");
   });
 
   test.each<readonly [string, string, string]>([

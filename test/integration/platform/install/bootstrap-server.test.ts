@@ -61,9 +61,10 @@ async function runServer(place: Place): Promise<RunningServer> {
     const chunks: Buffer[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     socket.on("data", (chunk) => chunks.push(chunk));
-    socket.on("error", () => {}).on("close", () => resolve());
+    for (const end of ["end", "error", "close"]) socket.on(end, () => resolve());
     socket.write(text);
     await promise;
+    socket.destroy();
     return Buffer.concat(chunks).toString("latin1");
   };
   for (let tries = 0; child.exitCode === null && tries < 200; tries += 1) {

@@ -139,7 +139,7 @@ describe.skipIf(machinesLack !== undefined)("a login without TLS", () => {
     [
       "agents that are missing",
       { [loginPath]: () => token, "/nodes": () => ({ status: 200, body: [] }) },
-      "0 of 1 agents are registered",
+      "0 of 1 agent registered",
     ],
     [
       "agents that cannot be listed",

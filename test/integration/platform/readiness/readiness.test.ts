@@ -239,7 +239,7 @@ describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
       skipHttpChecks: false,
     });
     await report;
-    expect(waiting[0]).toBe("master_0: 1 of 2 agents are registered");
+    expect(waiting[0]).toBe("master_0: 1 of 2 agents registered");
     expect(web.requests.filter((line) => line === "GET /nodes").length).toBe(4);
   });
 

@@ -94,7 +94,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const chunks: string[] = [];
     const script = 'printf "\\303"; sleep 0.1; printf "\\274\\n"; echo second >&2';
     await connection.run(
-      { argv: ["sh", "-c", script], onOutput: (stream, chunk) => chunks.push(`${stream} ${chunk}`) },
+      { argv: ["sh", "-c", script], onOutput: (stream, chunk) => void chunks.push(`${stream} ${chunk}`) },
       signal,
     );
     expect(chunks).toEqual(["stdout ü\n", "stderr second\n"]);

@@ -25,6 +25,16 @@ test("an aborted program is killed if it doesn't end", async () => {
   expect(await Promise.all(aborted)).toEqual(Object.keys(scripts));
 }, 120_000);
 
+test("where no more files may be opened, the system's error says so", async () => {
+  const module = join(import.meta.dir, "..", "..", "..", "..", "src", "system", "processes", "run-program.ts");
+  const code = `
+    const { runProgram } = await import(${JSON.stringify(module)});
+    const run = runProgram({ argv: ["true"], environment: {} }, new AbortController().signal);
+    console.log(await run.catch((error) => error.code));`;
+  const limited = Bun.spawn(["sh", "-c", 'ulimit -n 10; exec "$@"', "sh", process.execPath, "-e", code]);
+  expect(await new Response(limited.stdout).text()).toBe("EMFILE\n");
+});
+
 test("after an abort, no program is started", async () => {
   await using scratch = await scratchFolder();
   const run = { argv: ["touch", join(scratch.path, "ran")] as const, environment: { PATH: process.env["PATH"] } };

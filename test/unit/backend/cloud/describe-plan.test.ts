@@ -34,12 +34,12 @@ test("a plan names everything that would be created, opened and paid for", () =>
     ["Credentials", "a test"],
     ["Image", "ami-1 (debian-12-amd64), user admin"],
     ["Instance metadata", "version 2 only"],
-    ["Machines", "3 × m5.large: 1 master, 2 agent, 0 public_agent"],
+    ["Machines", "3 × m5.large: 1 master, 2 agents, 0 public agents"],
     ["Subnets", "subnet-1 (us-west-2a)"],
     ["Security group", "cluster-e2e-default: TCP 22, 80, 443 from 192.0.2.7/32; any traffic between the nodes"],
     ["Custom tags", "owner=me"],
     ["Cost", expect.stringContaining("about $0.72 (3 × m5.large for two hours")],
-    ["Ends", "2026-01-01T02:00:00.000Z, two hours after launch"],
+    ["Ends", "02:00 UTC (in 2 h), two hours after launch"],
   ]);
   expect(facts).toMatchObject({
     instanceMetadata: { version1: "closed" },

@@ -191,12 +191,12 @@ test.each([
     [idOf(1), idOf(2)],
     [],
     end,
-    `machines ${idOf(1)}, ${idOf(2)}. Machines terminate automatically at ${end.toISOString()}; `,
+    `machines ${idOf(1)}, ${idOf(2)}. Machines terminate automatically at 02:00 UTC (in 1 min); `,
   ],
   [[], [groupId], undefined, `security group ${groupId}. Machines terminate automatically at their deadline; `],
   [[idOf(1)], [groupId], end, `machines ${idOf(1)}; security group ${groupId}. Machines terminate `],
 ])("what is left of machines %p and groups %p is named with its end", (machineIds, groupIds, expiresAt, text) => {
-  const said = leftoversText({ machineIds, groupIds }, expiresAt);
+  const said = leftoversText({ machineIds, groupIds }, expiresAt, end.getTime() - 60_000);
   if (text === undefined) expect(said).toBeUndefined();
   else expect(said).toStartWith(`Left behind: ${text}`);
 });

@@ -22,7 +22,12 @@ test.each([
     ["/a:/b", "/a b:/c:ro", "/a:/b:rw,z"],
     ["a:/b", "/a", "/a:b", "/a:/b:no", "name:/b", "/a:/b:ro:x"],
   ],
-  ["memory size", memoryProblem, ["512m", "2g", "1073741824", "2G"], ["", "0", "2 g", "2t", "-1", "1.5g"]],
+  [
+    "memory size",
+    memoryProblem,
+    ["512m", "2g", "2048", "2G", "1t"],
+    ["", "0", "1", "5m", "2 g", "64k", "1073741824b", "-1", "1.5g"],
+  ],
   ["number of CPUs", cpusProblem, ["1", "0.5", "2.25"], ["", "0", "0.0", "-1", "1e3", "two"]],
   [
     "image",

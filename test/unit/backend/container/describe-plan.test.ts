@@ -28,7 +28,7 @@ test("a plan without options is described with the engine's defaults", () => {
     Engine: "Podman 5.4.0, cgroups 2",
     Distribution: "debian-12",
     Image: "nodes:1 (present)",
-    Containers: "4: 1 master, 2 agent, 1 public_agent",
+    Containers: "4: 1 master, 2 agents, 1 public agent",
     Limits: "memory none, CPUs none, each",
     Network: "its own bridge",
     "Reached at": "the containers' own addresses",

@@ -23,7 +23,7 @@ test.each([
   const { lines, facts } = planned(image);
   expect(lines).toContainEqual(["Image", `debian-12 (${text})`]);
   expect(lines).toContainEqual(["Engine", "QEMU 7.2, kvm"]);
-  expect(lines).toContainEqual(["Machines", "3: 1 master, 2 agent, 0 public_agent"]);
+  expect(lines).toContainEqual(["Machines", "3: 1 master, 2 agents, 0 public agents"]);
   expect(facts).toMatchObject({ image: { isPresent }, counts: { masters: 1, agents: 2, publicAgents: 0 } });
 });
 

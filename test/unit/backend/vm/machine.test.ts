@@ -176,7 +176,8 @@ test("a cluster's state is that of its machines", () => {
   expect(observed(["running", "running"])).toMatchObject({ state: "running", region: undefined, backend: "vm" });
   expect(observed(["running", "unstarted"]).state).toBe("starting");
   expect(observed(["running", "ended"]).state).toBe("incomplete");
-  expect(observed(["killed", "killed"]).state).toBe("incomplete");
+  expect(observed(["killed", "ended"]).state).toBe("stopped");
+  expect(observed(["paused", "paused"]).state).toBe("incomplete");
 });
 
 test("why a machine ended is told apart", () => {

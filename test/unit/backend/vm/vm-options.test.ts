@@ -15,9 +15,10 @@ import {
   diskProblem,
   imageProblem,
   memoryProblem,
-  readMegabytes,
   sumProblem,
 } from "../../../../src/backend/vm/options.ts";
+
+import { readMegabytes } from "../../../../src/model/parse-values.ts";
 
 test.each([
   ["2048", 2048],
@@ -60,8 +61,10 @@ test("the library tells everything that is wrong at once", () => {
   expect(readVmOptions({ accelerator: "tcg" }).options).toMatchObject({ accelerator: "tcg" });
   expect(readVmOptions({})).toEqual({
     distribution: "by-artifact",
-    options: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20_480 },
+    options: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20_480, templates: { mostMegabytes: 10_240 } },
   });
+  expect(readVmOptions({ freshBoot: true }).options).not.toHaveProperty("templates");
+  expect(readVmOptions({ templateSpace: "3g" }).options.templates).toEqual({ mostMegabytes: 3072 });
 });
 
 test.each([

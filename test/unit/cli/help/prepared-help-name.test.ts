@@ -21,8 +21,8 @@ test.each([
 
 test.each([
   ["wide", ""],
-  ["100", ""],
-  ["99", undefined],
+  ["80", ""],
+  ["79", undefined],
 ])("with %p columns, the program's prepared help is %p", (columns, name) => {
   expect(preparedHelpName(["--help"], { env: { COLUMNS: columns } })).toBe(name);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { formatDuration, parseDuration } from "../../../../src/cli/options/value-types.ts";
+import { parseDuration } from "../../../../src/cli/options/value-types.ts";
+import { formatDuration } from "../../../../src/system/amounts.ts";
 
 test.each([
   ["250ms", 250],

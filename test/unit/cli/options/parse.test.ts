@@ -1,6 +1,14 @@
 import { expect, test } from "bun:test";
 import { defineCommand, type Command } from "../../../../src/cli/command.ts";
-import { argument, BadValue, flag, option, restArgument, counted } from "../../../../src/cli/options/option.ts";
+import {
+  argument,
+  argumentAfterDashes,
+  BadValue,
+  flag,
+  option,
+  restArgument,
+  counted,
+} from "../../../../src/cli/options/option.ts";
 import { parseCommandLine, readWords } from "../../../../src/cli/options/parse.ts";
 import { Problems } from "../../../../src/cli/options/problems.ts";
 import {
@@ -64,6 +72,33 @@ const run = defineCommand({
   options: { node: option(text, { flag: "--node", summary: "" }) },
   examples: [],
   run: async () => {},
+});
+
+const once: Command = {
+  ...copy,
+  positionals: { ...create.positionals, words: argumentAfterDashes({ name: "-- COMMAND", summary: "" }) },
+};
+
+test.each([
+  ["--variant oss a.sh -- ls -v --masters 3", { url: "a.sh", words: ["ls", "-v", "--masters", "3"] }],
+  ["a.sh --variant oss -- ls -- --help", { url: "a.sh", words: ["ls", "--", "--help"] }],
+  ["--from x:y -- ls", { words: ["ls"] }],
+])("all words after the first dashes are one argument: %s", async (line, expected) => {
+  const { values, problems } = await parse(once, line.split(" "));
+  expect({ values, problems }).toMatchObject({ values: expected, problems: [] });
+});
+
+test.each([
+  ["--variant oss a.sh", ["-- COMMAND: required"]],
+  ["--variant oss a.sh --", ["-- COMMAND: required"]],
+  ["--variant oss a.sh ls", ["-- COMMAND: required", '"ls": unexpected argument']],
+  ["--variant oss -- a.sh ls", ["ARTIFACT_URL: required"]],
+  [
+    "--variant -- a.sh",
+    ["--variant: the value is missing (if it begins with a dash, write --variant=-…)", "ARTIFACT_URL: required"],
+  ],
+])("a line without what belongs before or after the dashes: %s", async (line, expected) => {
+  expect((await parse(once, line.split(" "))).problems).toEqual(expected);
 });
 
 async function parseTag(given: string): Promise<readonly string[]> {
@@ -268,7 +303,6 @@ test.each([
   [["--verbose=3", "-v"], ["--verbose: takes no value"]],
   [["--masters"], ["--masters: the value is missing (if it begins with a dash, write --masters=-…)"]],
   [["-c", "--masters", "3"], ["--cluster-id: the value is missing (if it begins with a dash, write --cluster-id=-…)"]],
-  [["-cv"], ["--cluster-id: the value is missing (if it begins with a dash, write --cluster-id=-…)"]],
   [["--masters", "--nonsense", "--dry-run=1"], ["--masters: the value is missing (if it begins with a dash, write --masters=-…)", "--nonsense: no such option", "--dry-run: takes no value"]], // prettier-ignore
   [["--a: b (alias for --c)", "---", "--=x"], ["--a: b (alias for --c): no such option", "---: no such option", "--: no such option"]], // prettier-ignore
 ])("everything that is wrong with %j is found", (argv, problems) => {

@@ -1,6 +1,6 @@
 import { outside } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
-import { OutputWriter } from "../../../../src/cli/terminal/output-writer.ts";
+import { OutputWriter, noColours } from "../../../../src/cli/terminal/output-writer.ts";
 import { Masker } from "../../../../src/system/masker.ts";
 
 function openWriter(format: string) {
@@ -11,6 +11,8 @@ function openWriter(format: string) {
     format,
     mask: (text) => masker.text(text),
     write: (text) => void texts.push(text),
+    paint: (stream, text) => void texts.push(`${stream} ${text}`),
+    colours: { stdout: noColours, stderr: noColours },
   });
   return { writer, written: () => texts.join("") };
 }
@@ -58,4 +60,16 @@ test("no secret changes the keys of JSON, nor our own values", () => {
   writer.finish(undefined);
   const [at, hidden] = ["1970-01-01T00:00:00.000Z", ["12"]];
   expect(JSON.parse(written())).toEqual({ schemaVersion: 1, hunter22: ["hunter22", 22, "***"], at, hidden });
+});
+
+test("a source's line is masked, made printable and harmless for CI systems, behind the source's name", async () => {
+  const { writer, written } = openWriter("text");
+  await writer.line("stderr", { name: "agent_0", index: 7 }, "\x1b[31mhunter22\x1b[0m \x1b]0;title\x07 ##[error]no");
+  expect(written()).toBe("stderr agent_0: *** \uFFFD]0;title\uFFFD # #[error]no\n");
+});
+
+test("JSON has no lines of sources", async () => {
+  const { writer, written } = openWriter("json");
+  await writer.line("stdout", { name: "agent_0", index: 0 }, "text");
+  expect(written()).toBe("");
 });

@@ -86,7 +86,7 @@ test("a single node, and work without one, are not counted", () => {
   progress.start("Prepare", "agent_0");
   progress.waiting("booting\nno answer");
   pass(300);
-  expect(screen.lines).toEqual(["⠙ Launch 1 of 3 (0.3 s)", "⠙ Prepare agent_0 (0.3 s)", "  booting", "  no answer"]);
+  expect(screen.lines).toEqual(["⠙ Launch 1 of 3 (0.3 s)", "⠙ Prepare agent_0 (0.3 s)", "  booting", "   no answer"]);
   progress.waiting("");
   pass(100);
   expect(screen.lines).toEqual(["⠹ Launch 1 of 3 (0.4 s)", "⠹ Prepare agent_0 (0.4 s)"]);
@@ -104,7 +104,12 @@ test("notes stay above the drawn lines, and a step that fails is red", () => {
     progress.note("a note");
   }
   pass(100);
-  expect(screen.lines).toEqual(["a note", "red Launch: failed", "⠹ Install (0.4 s)", "red ✖ Launch: failed (0.3 s)"]);
+  expect(screen.lines).toEqual([
+    "a note",
+    "red Launch: failed (0.3 s)",
+    "⠹ Install (0.4 s)",
+    "red ✖ Launch: failed (0.3 s)",
+  ]);
   install.done();
   expect(screen.lines.slice(2)).toEqual(["green ✔ Install (0.4 s)", "red ✖ Launch: failed (0.3 s)"]);
 });
@@ -117,7 +122,32 @@ test("a line that stays is written once, also when a result is written while wor
   progress.settle();
   install.done();
   progress.settle();
-  expect(screen.lines).toEqual(["green ✔ Launch (0.0 s)"]);
+  expect(screen.lines).toEqual(["green ✔ Launch (0.0 s)", "green ✔ Install (0.3 s)"]);
+});
+
+test("once anything was drawn, each phase gets its line with its time, short ones too", () => {
+  const { screen, progress, pass } = openTerminal();
+  progress.start("Check").done();
+  pass(1000);
+  const launch = progress.start("Launch");
+  pass(400);
+  launch.done();
+  progress.start("Configure").done();
+  expect(screen.lines).toEqual(["green ✔ Check (0.0 s)", "green ✔ Launch (0.4 s)", "green ✔ Configure (0.0 s)"]);
+});
+
+test("what nodes are waited for has a line each, and their reasons are shown whole", () => {
+  const { screen, progress, pass } = openTerminal();
+  const reason = "word ".repeat(30).trim();
+  progress.waiting(`waiting for 2 nodes:\n  agent_0: ${reason}\n  master_0: no answer`);
+  pass(300);
+  expect(screen.lines.join(" ").match(/word/g)).toHaveLength(30);
+  expect(screen.lines.map((line) => line.slice(0, 12))).toEqual([
+    "⠙ waiting fo",
+    "   agent_0: ",
+    "     word wo",
+    "   master_0:",
+  ]);
 });
 
 test("a wait is drawn until it is over", () => {

@@ -28,7 +28,12 @@ const request = {
 } as const;
 
 /** Creates a cluster whose state is below this folder, up to the claim of its id. */
-async function create(state: string, remove: Backend<never>["remove"], stop = new AbortController()) {
+async function create(
+  state: string,
+  remove: Backend<never>["remove"],
+  stop = new AbortController(),
+  clusterId: string = request.clusterId,
+) {
   const { progress, steps, told } = recordingProgress();
   const detail = (level: number, text: string): void => void told.push(`-${"v".repeat(level)}: ${text}`);
   const runtime = { environment: { XDG_STATE_HOME: state }, clock: systemClock, progress: { ...progress, detail } };
@@ -48,7 +53,7 @@ async function create(state: string, remove: Backend<never>["remove"], stop = ne
     },
     remains: () => undefined,
   } as unknown as Creation;
-  const limited = { ...request, deadlineMs: systemClock.now() + 60_000 };
+  const limited = { ...request, clusterId, deadlineMs: systemClock.now() + 60_000 };
   const place = {
     backend: { ...backend, plan: async () => creation } as unknown as Backend<unknown>,
     install: undefined,
@@ -71,9 +76,9 @@ test("if the cluster's folder can't be written, it says which folder to set", as
 const interrupted = "0123456789abcdef";
 
 /** Leaves the folder of an interrupted creation below this folder, and returns its path. */
-async function interruptedCreation(state: string, creationId = interrupted): Promise<string> {
-  const directory = creationDirectory(join(state, "cluster-e2e", "container"), "demo", creationId);
-  await beginCreation(directory, "demo", creationId);
+async function interruptedCreation(state: string, creationId = interrupted, clusterId = "demo"): Promise<string> {
+  const directory = creationDirectory(join(state, "cluster-e2e", "container"), clusterId, creationId);
+  await beginCreation(directory, clusterId, creationId);
   await endCreation(directory, "abandoned");
   return directory;
 }
@@ -102,6 +107,18 @@ test("the id is claimed only after the remains of all interrupted creates are re
     if (creationId === interrupted) await until("the other one is removed", () => !existsSync(other));
   });
   expect(order).toEqual(["removed", "removed", "claim"]);
+});
+
+test("a create with a generated id removes the remains of all generated ids, and of no other", async () => {
+  await using scratch = await scratchFolder();
+  const directories: Record<string, string> = {};
+  for (const id of ["once-00000001", "once-00000002", "once-mine", "demo"])
+    directories[id] = await interruptedCreation(scratch.path, interrupted, id);
+  const removed: string[] = [];
+  await create(scratch.path, async ({ id }) => void removed.push(id), new AbortController(), "once-fedcba98");
+  expect(removed.toSorted()).toEqual(["once-00000001", "once-00000002"]);
+  const isLeft = Object.entries(directories).filter(([, directory]) => existsSync(directory));
+  expect(isLeft.map(([id]) => id)).toEqual(["once-mine", "demo"]);
 });
 
 test("without remains, no step is shown", async () => {

@@ -2,7 +2,7 @@ import type { Creation } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
-import { type FailedCreation, undoCreation } from "../../../../src/cluster/create.ts";
+import { type FailedCreation, type UndoReason, undoCreation } from "../../../../src/cluster/create.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { beginCreation, creationDirectory, creationFiles } from "../../../../src/store/creation-folder.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
@@ -27,7 +27,7 @@ interface Given {
 }
 
 /** Undoes a creation. Returns what was called, what the user saw, and what is left of the folder. */
-async function undo(given: Given, reason: Parameters<typeof undoCreation>[1]) {
+async function undo(given: Given, reason: UndoReason) {
   await using scratch = await scratchFolder();
   const directory = creationDirectory(scratch.path, "demo", creationId);
   const files = creationFiles(directory);
@@ -84,6 +84,16 @@ test.each([false, true])("what was made for an id that is taken leaves nothing; 
   const { calls, steps, told, hasFolder } = await undo({ keepOnFailure: keep }, taken);
   expect(calls).toEqual(["stop", "remove"]);
   expect({ steps, told, hasFolder }).toEqual({ steps: removal, told: [], hasFolder: false });
+});
+
+test("what was made for a use is removed completely after it, without logs", async () => {
+  const { calls, steps, told, hasFolder } = await undo({ keepOnFailure: true }, "used");
+  expect({ calls, steps, told, hasFolder }).toEqual({
+    calls: ["stop", "remove"],
+    steps: removal,
+    told: [],
+    hasFolder: false,
+  });
 });
 
 test("a creation that requested nothing leaves nothing, and shows no step", async () => {

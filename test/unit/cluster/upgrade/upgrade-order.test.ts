@@ -7,7 +7,7 @@ import {
   wasUpgradedTo,
 } from "../../../../src/cluster/upgrade/upgrade-order.ts";
 import { type Role, nodeReference } from "../../../../src/model/cluster-record.ts";
-import { unmarked } from "../../../../src/outside-text.ts";
+import { unmarked, unmarkedFacts } from "../../../../src/outside-text.ts";
 import { parseNodeVersion } from "../../../../src/platform/upgrade/node-version.ts";
 
 const examplePlace = {
@@ -64,5 +64,5 @@ test("the ledger says which nodes have which version, and whose upgrade goes on"
   ledger.begin(agent!);
   expect(unmarked(ledger.versionsText())).toBe("Version 2.0: master_0. Version 1.0: agent_0, agent_1.");
   expect(ledger.begun()).toEqual(["agent_0"]);
-  expect(ledger.versions()).toEqual({ master_0: "2.0", agent_0: "1.0", agent_1: "1.0" });
+  expect(unmarkedFacts(ledger.versions())).toEqual({ master_0: "2.0", agent_0: "1.0", agent_1: "1.0" });
 });

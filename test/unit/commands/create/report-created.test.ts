@@ -1,48 +1,87 @@
 import { expect, test } from "bun:test";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { containerKind } from "../../../../src/backend/container/container-kind.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
 import type { Context, Result } from "../../../../src/cli/command.ts";
-import { reportCreated } from "../../../../src/commands/create/report-created.ts";
+import { describeCreated, finishCreated } from "../../../../src/commands/create/report-created.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 
 const nowMs = Date.parse("2026-01-01T12:00:00Z");
 
-function report(changes: Partial<ClusterRecord>, input: object = {}) {
+function open(input: object = {}) {
   const [told, results]: [string[], Result[]] = [[], []];
   const context = {
     clock: { now: () => nowMs },
+    environment: {},
     progress: { note: (text: string) => void told.push(text), timings: () => [{ title: "Launch", ms: 1_250 }] },
     output: { result: (result: Result) => void results.push(result) },
   } as unknown as Context;
-  const request = { wait: false, summary: undefined, ...input };
-  reportCreated(
-    { ...exampleCluster([], "oss"), ...changes },
-    { kind: cloudKind, input: request as never, happened: "The installation has started" },
-    context,
-  );
-  return { told, result: results[0] };
+  const created = { kind: cloudKind, cluster, input: { wait: false, summary: false, ...input } };
+  return { told, results, context, created };
 }
 
-test("says what the nodes do, when they end, what they cost, how long it took and what to do next", () => {
-  const { told, result } = report({ expiresAt: new Date(nowMs + 7_200_000), maximumCost: 0.5 });
+const cluster: ClusterRecord = {
+  ...exampleCluster([], "oss"),
+  expiresAt: new Date(nowMs + 7_140_000),
+  maximumCost: 0.5,
+};
+const started = "The installation has started";
+
+test("says what the nodes do, when they end and what they cost", () => {
+  const { told, created, context } = open();
+  describeCreated(created.cluster, started, context);
   expect(told).toEqual([
     "The installation has started: 0 masters, 0 agents, 0 public agents.",
-    "The machines terminate automatically in 2 h 0 min, at 2026-01-01T14:00:00.000Z.",
+    "The cluster ends 13:59 UTC (in 1 h 59 min).",
     "The cost is at most $0.50; storage, public addresses and licensed images cost extra.",
-    "Phases: Launch 1.3 s.",
-    "Next: cluster-cloud wait --cluster-id example",
   ]);
-  expect(result?.text).toBe("example");
+  describeCreated(exampleCluster([], "oss"), started, context);
+  expect(told.slice(3)).toEqual(["The installation has started: 0 masters, 0 agents, 0 public agents."]);
 });
 
-test("says nothing of an end, of costs and of waiting where there is none", () => {
-  const { told } = report({}, { wait: true });
-  expect(told).toEqual([
-    "The installation has started: 0 masters, 0 agents, 0 public agents.",
-    "Phases: Launch 1.3 s.",
-  ]);
+test("what is next is to wait, in the cluster's place", async () => {
+  const { told, results, created, context } = open({ region: "eu-west-1" });
+  await finishCreated(created, async () => Promise.reject(new Error("not used")), context);
+  const next = "cluster-cloud wait --cluster-id example --cloud-region eu-west-1";
+  expect(told).toEqual([`Next: ${next}`]);
+  expect(results).toMatchObject([{ text: "example", data: { next, phases: [{ title: "Launch", seconds: 1.3 }] } }]);
+  expect(results[0]?.data).not.toHaveProperty("ready");
 });
 
-test("the next command names a place that is not the default", () => {
-  expect(report({}, { region: "eu-west-1" }).told.at(-1)).toEndWith(" --cluster-id example --cloud-region eu-west-1");
+test("after the wait, what is next is to use the cluster", async () => {
+  const { told, results, created, context } = open({ wait: true });
+  await finishCreated(created, async () => {}, context);
+  const next = "cluster-cloud run --cluster-id example bash";
+  expect(told).toEqual(['Cluster "example" is ready after 0 s.', `Next: ${next}`]);
+  expect(results).toMatchObject([{ text: "example", data: { ready: true, next } }]);
+});
+
+test.each([cloudKind, containerKind])(
+  "after a wait that failed, the cluster is kept, and both are said",
+  async (kind) => {
+    const { told, results, created, context } = open({ wait: true });
+    const failing = finishCreated({ ...created, kind }, async () => Promise.reject(new Error("no")), context);
+    expect((await failureOf(failing)).message).toBe("no");
+    const name = kind === cloudKind ? "cluster-cloud" : "cluster-container";
+    const end =
+      kind === cloudKind ? ["It ends 13:59 UTC"] : ["Remove it:\n", `    ${name} destroy --cluster-id example`];
+    for (const text of ['Cluster "example" is kept.', `    ${name} logs --cluster-id example\n`, ...end])
+      expect(told[0]).toContain(text);
+    expect(results).toMatchObject([{ data: { ready: false, next: `${name} logs --cluster-id example` } }]);
+  },
+);
+
+test("the summary is one table, with the nodes and the time until they were ready", async () => {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "summary.md");
+  const { created, context } = open({ wait: true, summary: true });
+  await finishCreated(created, async () => {}, { ...context, environment: { GITHUB_STEP_SUMMARY: path } });
+  const text = await readFile(path, "utf8");
+  expect(text.match(/^###/gm)).toHaveLength(1);
+  expect(text).toContain("| Nodes | `0 masters, 0 agents, 0 public agents` |");
+  expect(text).toContain("| Ready after | `0 s` |");
 });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { containerKind } from "../../../../src/backend/container/container-kind.ts";
 import { noColours } from "../../../../src/cli/terminal/output-writer.ts";
-import { reportText } from "../../../../src/commands/doctor/doctor.ts";
+import { reportText } from "../../../../src/commands/doctor/execute-doctor.ts";
 import type { BackendKind } from "../../../../src/backend/contract.ts";
 import { type Check, type CheckResult, fail, pass, skip, warn } from "../../../../src/model/check.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
@@ -19,7 +19,7 @@ const results: readonly CheckResult[] = [
 ];
 
 test("a line a check, aligned, with what to do below it", () => {
-  expect(`\n${reportText(results, noColours, false)}\n`).toMatchInlineSnapshot(`
+  expect(`\n${reportText(results, { colours: noColours, isVerbose: false, columns: 80 })}\n`).toMatchInlineSnapshot(`
     "
     ✔ ssh           OpenSSH_9.2p1
     ✖ state folder  Others can write to it.
@@ -32,8 +32,32 @@ test("a line a check, aligned, with what to do below it", () => {
   `);
 });
 
+test("checks that were skipped for one reason share a row, and long lines wrap", () => {
+  const message = "Not checked: there are no credentials, so the API cannot be asked.";
+  const skipped = ["account", "region", "clock", "network", "image"].map((name): CheckResult => ({
+    name,
+    status: "skip",
+    message,
+    ms: 0,
+  }));
+  const text = reportText([results[0]!, ...skipped, results[2]!], {
+    colours: noColours,
+    isVerbose: false,
+    columns: 40,
+  });
+  expect(`\n${text}\n`).toMatchInlineSnapshot(`
+    "
+    ✔ ssh       OpenSSH_9.2p1
+    – 5 checks  Not checked: there are no
+                  credentials, so the API
+                  cannot be asked.
+    – clock     Not compared.
+    "
+  `);
+});
+
 test("-v adds details and times", () => {
-  expect(`\n${reportText(results, noColours, true)}\n`).toMatchInlineSnapshot(`
+  expect(`\n${reportText(results, { colours: noColours, isVerbose: true, columns: 80 })}\n`).toMatchInlineSnapshot(`
     "
     ✔ ssh           OpenSSH_9.2p1 (12 ms)
                     Found in /usr/bin
@@ -55,7 +79,7 @@ test("only the mark is coloured, by status", () => {
     yellow: (text: string) => `<yellow ${text}>`,
     dim: (text: string) => `<dim ${text}>`,
   };
-  const marks = reportText(results, colours, false).match(/<[^>]*>/g);
+  const marks = reportText(results, { colours, isVerbose: false, columns: 80 }).match(/<[^>]*>/g);
   expect(marks).toEqual(["<green ✔>", "<red ✖>", "<dim –>", "<yellow !>", "<green ✔>"]);
 });
 

@@ -25,7 +25,7 @@ test("a cluster is a table", () => {
       "| Place | `cloud, us-west-2` |",
       "| Variant | `oss, debian-12` |",
       "| Nodes | `1 master, 2 agents, 0 public agents` |",
-      "| Ends | `2026-11-22T09:00:00.000Z, in 1 h 56 min` |",
+      "| Ends | `09:00 UTC (in 1 h 56 min)` |",
       "| Cost | `at most $0.72` |",
       "| Waited | `40 s` |",
       "",
@@ -46,5 +46,5 @@ test("values from outside stay in their cells", () => {
 });
 
 test("each line of a failure is in the code block", () => {
-  expect(renderFailure("No", "a\n\n```\rb\r\n# c")).toBe("### No\n\n    a\n    \n    ```\n    b\n    # c\n");
+  expect(renderFailure("No", "a\n\n```\rb\r\n# c", undefined)).toBe("### No\n\n    a\n    \n    ```\n    b\n    # c\n");
 });

@@ -27,6 +27,7 @@ function contextFor(path: string | undefined, warnings: string[] = []): Context 
     signal: neverAborted,
     nameFlags: (text: string) => text.replaceAll("`timeout`", "--timeout"),
     progress,
+    logPath: () => "/state/nightly/create.log",
   } as unknown as Context;
 }
 
@@ -84,6 +85,8 @@ test("wait summarizes why it failed, and fails as without a summary", async () =
       "    </code> <img src=x>",
       "    Pass a longer --timeout.",
       "    [deadline-passed]",
+      "",
+      "Logs: `/state/nightly`",
       "",
       "",
     ].join("\n"),

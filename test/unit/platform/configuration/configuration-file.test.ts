@@ -27,9 +27,9 @@ test.each([
 
 test.each([
   ["a: 1\nb: 2\na: 3\n", ["extra.yaml:3:1: Map keys must be unique"]],
+  ["a: 1\n---\nb: 2\n", ["extra.yaml:2:1: a second document begins here; put all settings into one"]],
   ["- a\n- b\n", ["extra.yaml: the top level must be a mapping (key: value)."]],
   ["just text\n", ["extra.yaml: the top level must be a mapping (key: value)."]],
-  ["a: 1\n---\nb: 2\n", []],
   ["a: !secret x\n", []],
   ['license_key_contents: "SECRET\nb: [\n', []],
   ["a: *missing\n", []],

@@ -70,9 +70,12 @@ test.each([{}, { CLUSTER_LICENSE_KEY_PATH: "" }, { CLUSTER_LICENSE_KEY_PATH: und
 );
 
 test.each([
-  [{ optionPath: nowhere }, `\`licenseKey\`: cannot read the license file ${nowhere} (ENOENT).`],
-  [{ optionPath: undefined }, `CLUSTER_LICENSE_KEY_PATH: cannot read the license file ${nowhere} (ENOENT).`],
-  [{ optionPath: "/" }, "`licenseKey`: cannot read the license file / (EISDIR)."],
+  [{ optionPath: nowhere }, `\`licenseKey\`: cannot read the license file ${nowhere}: the file does not exist.`],
+  [
+    { optionPath: undefined },
+    `CLUSTER_LICENSE_KEY_PATH: cannot read the license file ${nowhere}: the file does not exist.`,
+  ],
+  [{ optionPath: "/" }, "`licenseKey`: cannot read the license file /: it is a folder, not a file."],
   [{ extraConfiguration: { license_key_contents: null } }, "`extraConfig`: license_key_contents must be text."],
 ])("a source that is present but unusable (%j) is a problem", async (part, problem) => {
   expect(await resolveLicense({ ...all, extraConfiguration: {}, ...part }, signal)).toEqual({ problems: [problem] });

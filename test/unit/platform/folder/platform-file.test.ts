@@ -7,6 +7,7 @@ import {
   platformHead,
 } from "../../../../src/platform/folder/platform-file.ts";
 import { isMapping } from "../../../../src/model/reader.ts";
+import { leastFacts } from "../../../support/platform-facts.ts";
 import { parseConfiguration } from "../../../../src/platform/configuration/configuration-file.ts";
 
 const parse = (text: string) => parsePlatformFile(text, "etcd/platform.yaml");
@@ -42,19 +43,7 @@ const fullFacts: PlatformFacts = {
   secrets: ["/etc/munge/munge.key"],
 };
 
-const emptyFacts: PlatformFacts = {
-  name: "etcd",
-  version: "3.5",
-  description: undefined,
-  nodes: { master: {}, agent: {}, public_agent: {} },
-  packages: { apt: [], dnf: [] },
-  ports: [],
-  web: undefined,
-  conditions: [],
-  kernelModules: [],
-  logs: { units: [], files: [] },
-  secrets: [],
-};
+const emptyFacts: PlatformFacts = { ...leastFacts, name: "etcd", version: "3.5" };
 
 describe("platform.yaml", () => {
   test.each([

@@ -19,7 +19,7 @@ async function fetchOn(statuses: readonly number[], url = elsewhere, output = ""
       expect(sudo).toBe(true);
       const tries = done.push(task);
       if (task !== "downloading the artifact") return { status: 0, stdout: "", stderr: "" };
-      onOutput?.("stdout", output);
+      await onOutput?.("stdout", output);
       return { status: statuses[tries - 1] ?? 0, stdout: "", stderr: "curl: (6) no such host\n" };
     },
     upload: async (_: unknown, { onProgress }: { readonly onProgress?: (sent: number, total: number) => void }) => {

@@ -97,7 +97,7 @@ async function runScript(
 ) {
   const told: string[] = [];
   const run = async ({ onOutput }: RemoteCommand) => {
-    for (const [stream, chunk] of chunks) onOutput?.(stream, chunk);
+    for (const [stream, chunk] of chunks) await onOutput?.(stream, chunk);
     return { stdout: "", stderr: "", ...end };
   };
   const script = {

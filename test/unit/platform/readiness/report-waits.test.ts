@@ -4,21 +4,16 @@ import { waitsText } from "../../../../src/platform/readiness/readiness.ts";
 const waits = (...pairs: readonly (readonly [string, string])[]): Parameters<typeof waitsText>[0] =>
   pairs.map(([subject, reason]) => ({ subject, reason }));
 
-test("nodes that wait for the same are named together", () => {
+test("each node has a line with its whole reason", () => {
   const text = waitsText(waits(["agent_0", "x"], ["agent_1", "x"], ["master_0", "y"]), 4);
-  expect(text).toBe("agent_0, agent_1: x; master_0: y");
-});
-
-test("all nodes are one", () => {
-  expect(waitsText(waits(["master_0", "x"], ["agent_0", "x"]), 2)).toBe("all 2 nodes: x");
+  expect(text).toBe("waiting for 3 nodes:\n  agent_0: x\n  agent_1: x\n  master_0: y");
   expect(waitsText(waits(["master_0", "x"]), 1)).toBe("master_0: x");
 });
 
-test("a line stays a line, however many nodes there are", () => {
+test("many nodes have a line for each reason", () => {
   const many = Array.from({ length: 50 }, (_, index) => [`agent_${index}`, "x"] as const);
-  expect(waitsText(waits(...many), 60)).toBe("agent_0, agent_1, agent_2 and 47 more: x");
-  const reasons = Array.from({ length: 7 }, (_, index) => [`agent_${index}`, `r${index}`] as const);
-  expect(waitsText(waits(...reasons), 60)).toBe(
-    "agent_0: r0; agent_1: r1; agent_2: r2; agent_3: r3; and 3 other reasons",
-  );
+  expect(waitsText(waits(...many), 50)).toBe("waiting for 50 nodes:\n  all 50 nodes: x");
+  expect(waitsText(waits(...many), 60)).toBe("waiting for 50 nodes:\n  agent_0, agent_1, agent_2 and 47 more: x");
+  const reasons = Array.from({ length: 10 }, (_, index) => [`agent_${index}`, `r${index}`] as const);
+  expect(waitsText(waits(...reasons), 60)).toEndWith("\n  agent_7: r7\n  and 2 other reasons");
 });

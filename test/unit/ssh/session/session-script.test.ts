@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { expect, test } from "bun:test";
 import { renderSessionScript, type SessionSettings } from "../../../../src/ssh/session/session-line.ts";
 
@@ -14,7 +15,8 @@ test("one word is a shell line, in the home directory", () => {
     "if :; then
     cd
     fi
-    eval 'echo '\\''a'\\'' | wc'
+    trap : INT
+    ( eval 'echo '\\''a'\\'' | wc' )
     exit $?
     "
   `);
@@ -37,11 +39,32 @@ test("several words stand as they are, in the settings that fit the node", () =>
     elif :; then
     cd
     fi
+    trap : INT
     pytest -k 'a or b'
     exit $?
     "
   `);
 });
+
+test.each(["bash", "sh"])(
+  "in %s, Ctrl-C ends the command with 130, unless it has a status of its own",
+  async (shell) => {
+    const interrupted = async (line: string) => {
+      const script = renderSessionScript({ settings: [], words: [line], missingFolderHint });
+      // As on a terminal, the whole group gets the signal.
+      const child = spawn(shell, ["-c", script], { detached: true, stdio: ["ignore", "pipe", "ignore"] });
+      const ended = new Promise<unknown>((resolve) => child.once("close", (code, signal) => resolve(code ?? signal)));
+      await new Promise((resolve) => child.stdout.once("data", resolve));
+      process.kill(-child.pid!, "SIGINT");
+      return ended;
+    };
+    expect(await interrupted("echo up; sleep 60; echo not this; exit 9")).toBe(130);
+    expect(await interrupted("echo up; while :; do :; done")).toBe(130);
+    // The nodes' shell is bash where there is one.
+    if (shell === "bash")
+      expect(await interrupted(`${shell} -c 'trap "exit 7" INT; echo up; sleep 60 & wait'`)).toBe(7);
+  },
+);
 
 test("a bad name is refused", () => {
   const settings = [{ ...bare, variables: { "1A": "x" } }];

@@ -2,6 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { type Action, describeInstances } from "../../../../../src/backend/cloud/api/api.ts";
+import { createCloudBackend } from "../../../../../src/backend/cloud/cloud-backend.ts";
 import { openApi } from "../../../../../src/backend/cloud/api/open-api.ts";
 import { unmarked } from "../../../../../src/outside-text.ts";
 import type { Runtime } from "../../../../../src/system/runtime.ts";
@@ -62,7 +63,7 @@ async function openServer(answers: readonly Answer[], environment: Readonly<Reco
     },
   };
   const api = (await openApi("us-west-2", runtime, neverAborted))("us-west-2");
-  return { api, requests, told, hidden, url: server.url.href, [Symbol.dispose]: () => void server.stop(true) };
+  return { api, runtime, requests, told, hidden, url: server.url.href, [Symbol.dispose]: () => void server.stop(true) };
 }
 
 const regions = success("DescribeRegions", "<regionInfo/>");
@@ -113,6 +114,26 @@ test("the API's time is that of its latest answer; a refusal says how far this m
   expect(server.api.now()).toBe(nowMs + 3_600_000);
   const error = await failureOf(server.api.call("DescribeRegions", {}, neverAborted));
   expect(error.hint).toBe("This machine's clock is 3600 s behind the API's: correct it.");
+});
+
+test.each(["AWS_ENDPOINT_URL_EC2", "AWS_ENDPOINT_URL"])("%s must be a URL", async (name) => {
+  const { progress } = recordingProgress();
+  const runtime = { environment: { [name]: "junk" }, progress } as unknown as Runtime;
+  const failure = await failureOf(openApi("us-west-2", runtime, neverAborted));
+  expect(failure).toMatchObject({ id: "machine-not-set-up", message: expect.stringContaining(name) });
+});
+
+test("a clock that is off shows in a list", async () => {
+  const answer = {
+    ...success("DescribeInstances", "<reservationSet/>"),
+    date: new Date(nowMs + 3_600_000).toUTCString(),
+  };
+  using server = await openServer([answer]);
+  const warnings: string[] = [];
+  const progress = { ...server.runtime.progress, warn: (text: string) => void warnings.push(text) };
+  const backend = await createCloudBackend({ region: "us-west-2" }, { ...server.runtime, progress }, neverAborted);
+  expect(await backend.list(neverAborted)).toEqual([]);
+  expect(warnings).toEqual(["This machine's clock is 3600 s behind the cloud's: ages and times left are wrong."]);
 });
 
 test("AWS_ENDPOINT_URL_EC2 comes before AWS_ENDPOINT_URL", async () => {

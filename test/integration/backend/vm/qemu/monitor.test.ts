@@ -53,7 +53,7 @@ test("a machine whose monitor reports a failure has failed, with QEMU's message"
   run.state = "internal-error";
   expect(await machineLife(files)).toEqual({ failure: "internal-error", said: "KVM internal error. Suberror: 1" });
   run.state = "paused";
-  expect(await machineLife(files)).toBe("running");
+  expect(await machineLife(files)).toBe("paused");
   server.close();
   process.kill("SIGKILL");
   await process.exited;

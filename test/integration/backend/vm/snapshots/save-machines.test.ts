@@ -57,7 +57,13 @@ async function save({ statuses, memory, variables }: Given) {
 test("the memory and the disk are saved once QEMU has written all of the memory", async () => {
   await using saved = await save({ statuses: [{ status: "active" }, { status: "completed" }], memory: "the memory" });
   expect(saved.ended).toBeUndefined();
-  expect(saved.asked).toEqual(["migrate-set-parameters", "migrate", "query-migrate", "query-migrate"]);
+  expect(saved.asked).toEqual([
+    "migrate-set-capabilities",
+    "migrate-set-parameters",
+    "migrate",
+    "query-migrate",
+    "query-migrate",
+  ]);
   const read = async (name: string) => readFile(join(saved.folder, "agent_0", name), "utf8");
   expect([await read("memory"), await read("disk.qcow2")]).toEqual(["the memory", "the disk"]);
   const facts = await describeFiles({ folder: saved.folder, nodes: [node] }, neverAborted);

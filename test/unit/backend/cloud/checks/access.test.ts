@@ -50,14 +50,14 @@ async function told(name: string, { aheadMs = 0, credentialsLastMs, failure, ope
 
 test.each([
   [undefined, "pass: Valid, from a test\nIt is not known whether they expire."],
-  [15 * minute, "pass: Valid, from a test\nThey expire at 2026-01-01T00:15:00.000Z, in 15 min."],
+  [15 * minute, "pass: Valid, from a test\nThey expire at 00:15 UTC (in 15 min)."],
   [
     15 * minute - 1,
-    "warn: The credentials from a test expire soon: at 2026-01-01T00:14:59.999Z, in 14 min. → Renew the session before you create a cluster. For SSO: aws sso login",
+    "warn: The credentials from a test expire soon: at 00:14 UTC (in 14 min). → Renew the session before you create a cluster. For SSO: aws sso login",
   ],
   [
     -5 * minute,
-    "warn: The credentials from a test expire soon: at 2025-12-31T23:55:00.000Z, in 0 min. → Renew the session before you create a cluster. For SSO: aws sso login",
+    "warn: The credentials from a test expire soon: at 2025-12-31 23:55 UTC (5 min ago). → Renew the session before you create a cluster. For SSO: aws sso login",
   ],
 ])("credentials that last for %p ms", async (credentialsLastMs, text) => {
   expect(await told("credentials", credentialsLastMs === undefined ? {} : { credentialsLastMs })).toBe(text);

@@ -6,10 +6,10 @@ const nowMs = Date.parse("2026-01-01T12:00:00Z");
 const after = (ms: number): Date => new Date(nowMs + ms);
 
 test.each([
-  ["in an hour and a second", 3_601_000, ", in 61 min."],
-  ["now", 0, "2026-01-01T12:00:00.000Z."],
-  ["a minute ago", -60_000, "2026-01-01T11:59:00.000Z."],
-])("of a cluster that ends %s, the time left is told only where there is some", (_, leftMs, end) => {
+  ["in an hour and a second", 3_601_000, " It ends 13:00 UTC (in 1 h)."],
+  ["now", 0, " It ends 12:00 UTC (in 0 s)."],
+  ["a minute ago", -60_000, " It ends 11:59 UTC (1 min ago)."],
+])("of a cluster that ends %s, the end is named", (_, leftMs, end) => {
   const { message } = clusterExists({ clusterId: "a", region: "us-west-2", expiresAt: after(leftMs), nowMs });
   expect(message).toEndWith(end);
 });

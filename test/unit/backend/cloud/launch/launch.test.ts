@@ -125,7 +125,7 @@ test("the account's limit ends the launch, and the error names all machines that
   expect(requests).toHaveLength(1);
   expect(outcome).toMatchObject({
     id: "capacity-lacking",
-    message: expect.stringContaining(" Requested: 3 × m5.large (1 master, 2 agent, 0 public_agent)."),
+    message: expect.stringContaining(" Requested: 3 × m5.large (1 master, 2 agents, 0 public agents)."),
     hint: "Request fewer machines or a smaller `instanceType`, or have the limit raised.",
     facts: { total: 3, count: 2, role: "agent" },
   });

@@ -97,7 +97,7 @@ test.each([
   [
     "is shown",
     named("fedcba9876543210"),
-    'A cluster "default" already exists or is being created in region us-west-2 (security group sg-00000001). It terminates at 2026-01-01T01:00:00.000Z, in 60 min.',
+    'A cluster "default" already exists or is being created in region us-west-2 (security group sg-00000001). It ends 01:00 UTC (in 1 h).',
     0,
   ],
   [

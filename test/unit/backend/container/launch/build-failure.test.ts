@@ -29,6 +29,16 @@ test.each([
     },
   ],
   [
+    "Docker 20's own builder, no registry",
+    `Step 1/8 : FROM docker.io/library/debian:12\nGet "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io on 192.0.2.53:53: no such host\n`,
+    {
+      reason:
+        'Get "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io on 192.0.2.53:53: no such host',
+      step: "FROM docker.io/library/debian:12",
+      cause: "registry",
+    },
+  ],
+  [
     "BuildKit, a registry that refuses",
     `#2 [internal] load metadata for docker.io/library/debian:12\n#2 ERROR: failed to resolve source metadata for docker.io/library/debian:12: dial tcp: lookup registry-1.docker.io: no such host\n`,
     {

@@ -1,3 +1,6 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
@@ -27,7 +30,7 @@ const failing = (output: string): Engine =>
   }) as unknown as Engine;
 
 const failureOfBuild = (output: string) =>
-  failureOf(obtainNodeImage(failing(output), image, silentProgress, neverAborted));
+  failureOf(obtainNodeImage(failing(output), image, { progress: silentProgress, logFile }, neverAborted));
 
 test.each([
   [
@@ -41,8 +44,29 @@ test.each([
   expect(failure.hint).toContain("`nodeImage`");
 });
 
+/** Nothing can be written there. */
+const logFile = "/nonexistent/node-image.log";
+
+test("the output of a failed build is kept, and its file is named", async () => {
+  await using folder = await scratchFolder();
+  const log = join(folder.path, "node-image.log");
+  const asked = obtainNodeImage(
+    failing("Step 1/1\nno"),
+    image,
+    { progress: silentProgress, logFile: log },
+    neverAborted,
+  );
+  expect((await failureOf(asked)).hint).toEndWith(`The whole build: ${log}`);
+  expect(await readFile(log, "utf8")).toBe("Step 1/1\nno");
+});
+
 test("an image that the engine already has is neither built nor pulled", async () => {
-  const done = await obtainNodeImage(failing(""), { ...image, isPresent: true }, silentProgress, neverAborted);
+  const done = await obtainNodeImage(
+    failing(""),
+    { ...image, isPresent: true },
+    { progress: silentProgress, logFile },
+    neverAborted,
+  );
   expect(done).toBeUndefined();
 });
 
@@ -61,7 +85,7 @@ test.each([
   const { progress, steps, updates } = recordingProgress();
   const details: string[] = [];
   const detail = (level: number, text: string): void => void details.push(unmarked(`-${"v".repeat(level)}: ${text}`));
-  await obtainNodeImage(engineWith(ask), wanted, { ...progress, detail }, neverAborted);
+  await obtainNodeImage(engineWith(ask), wanted, { progress: { ...progress, detail }, logFile }, neverAborted);
   expect(steps).toEqual([`${title} nodes:1: done`]);
   expect(commands).toMatchObject([{ words, limitMs: 1_200_000 }]);
   expect(commands[0]?.stdin?.toString()).toBe(stdin);
@@ -74,7 +98,7 @@ test("an image that can't be pulled is an error with the engine's message, and t
   const ask = async (): Promise<string> => {
     throw new ClusterError("engine-failed", "docker pull failed: denied.", { facts: { status: 1 } });
   };
-  const failure = await failureOf(obtainNodeImage(engineWith(ask), own, progress, neverAborted));
+  const failure = await failureOf(obtainNodeImage(engineWith(ask), own, { progress, logFile }, neverAborted));
   expect(failure).toMatchObject({
     id: "image-not-found",
     message: "There is no image nodes:1: docker pull failed: denied.",
@@ -87,7 +111,9 @@ test("an image that can't be pulled is an error with the engine's message, and t
 test.each([image, own])("a failure of another kind is shown as it is: %j", async (wanted) => {
   const slow = new ClusterError("deadline-passed", "docker exceeded its limit of 1200 s.");
   const ask = async (): Promise<string> => Promise.reject(slow);
-  expect(await failureOf(obtainNodeImage(engineWith(ask), wanted, silentProgress, neverAborted))).toBe(slow);
+  expect(
+    await failureOf(obtainNodeImage(engineWith(ask), wanted, { progress: silentProgress, logFile }, neverAborted)),
+  ).toBe(slow);
 });
 
 test("an interrupt is not explained as a failed build", async () => {
@@ -96,6 +122,8 @@ test("an interrupt is not explained as a failed build", async () => {
     interrupted.abort(new Error("interrupted"));
     throw new ClusterError("engine-failed", "docker build failed.");
   };
-  const failure = await failureOf(obtainNodeImage(engineWith(ask), image, silentProgress, interrupted.signal));
+  const failure = await failureOf(
+    obtainNodeImage(engineWith(ask), image, { progress: silentProgress, logFile }, interrupted.signal),
+  );
   expect(failure.message).toBe("interrupted");
 });

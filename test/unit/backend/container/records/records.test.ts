@@ -124,13 +124,13 @@ test("where ports are published, they are the way in, and the node has no public
 
 test.each([
   ["running", "running"],
-  ["paused", "running"],
+  ["paused", "paused"],
   ["created", "starting"],
   ["initialized", "starting"],
   ["stopping", "ending"],
-  ["stopped", "ended"],
+  ["stopped", "stopped"],
   ["removing", "ending"],
-  ["exited", "ended"],
+  ["exited", "stopped"],
   ["dead", "ended"],
 ])("a container that is %s is a node that is %s", (status, state) => {
   expect(read(container({ status }))[0]!.nodes[0]!.state as string).toBe(state);
@@ -156,8 +156,8 @@ test.each([
   expect(cluster!.nodes[0]!.stateReason).toBe(`the container stopped with ${reason}`);
 });
 
-test("where all have stopped there still is a cluster to destroy", () => {
-  expect(read(container({ status: "exited" }))[0]!.state).toBe("incomplete");
+test("where all have stopped there still is a cluster", () => {
+  expect(read(container({ status: "exited" }))[0]!.state).toBe("stopped");
 });
 
 test("a network alone is a cluster without nodes", () => {

@@ -38,7 +38,7 @@ async function start(said: readonly string[]) {
     sockets: { folder: folder.path, count: 1 },
     clock: systemClock,
   };
-  const failure = await rejectionOf(startMachines(qemu, plan, neverAborted));
+  const failure = await rejectionOf(startMachines(qemu, plan, {}, neverAborted));
   return { failure, ports, recorded: (await readCluster(directory))?.facts.nodes[0]?.ports.ssh };
 }
 

@@ -1,11 +1,10 @@
-import type { Backend, SnapshotRecord, BackendKind } from "../backend/contract.ts";
-import { defineCommand, type Context } from "../cli/command.ts";
-import { argument, BadValue } from "../cli/options/option.ts";
-import { choice, outputFormat, value, verbose } from "../cli/options/value-types.ts";
-import { snapshotNameProblem } from "../model/parse-values.ts";
-import { tableText } from "./cluster-view.ts";
-import { placeOptions } from "./backend-options.ts";
-import { clusterId } from "./options.ts";
+import type { Backend, SnapshotRecord, BackendKind } from "../../backend/contract.ts";
+import { defineCommand, type Context } from "../../cli/command.ts";
+import { argument, BadValue, flag } from "../../cli/options/option.ts";
+import { choice, outputFormat, value, verbose } from "../../cli/options/value-types.ts";
+import { snapshotNameProblem } from "../../model/parse-values.ts";
+import { placeOptions } from "../backend-options.ts";
+import { clusterId } from "../options.ts";
 
 export const snapshotCommand = (kind: BackendKind) =>
   defineCommand({
@@ -18,9 +17,19 @@ export const snapshotCommand = (kind: BackendKind) =>
         summary: "What to do: create, list, restore or delete",
         required: true,
       }),
-      name: argument(value(parseName), { name: "NAME", summary: "The snapshot's name; not for `list`" }),
+      name: argument(value(parseName), {
+        name: "NAME",
+        summary: "The snapshot's name; not for `list`",
+        completeWith: ["snapshot", "--quiet", "list"],
+      }),
     },
-    options: { clusterId, ...placeOptions(kind), output: outputFormat(["text", "json"]), verbose },
+    options: {
+      clusterId,
+      ...placeOptions(kind),
+      quiet: flag({ flag: "--quiet", short: "-q", summary: "With `list`, print only the names, one per line" }),
+      output: outputFormat(["text", "json"]),
+      verbose,
+    },
     examples: [
       { words: "snapshot create installed", summary: "Save the cluster `default` as the snapshot `installed`" },
       { words: "snapshot restore installed", summary: "Restore the cluster from that snapshot" },
@@ -33,7 +42,7 @@ export const snapshotCommand = (kind: BackendKind) =>
     run: async (input, context) => {
       const backend = await kind.open(input, context, context.signal);
       const { action, name = "" } = input;
-      if (action === "list") return await list(backend, input.clusterId, context);
+      if (action === "list") return await list(backend, input, context);
       await act(backend, { action, name, clusterId: input.clusterId }, context);
       context.output.result({ text: name, data: { snapshot: name } });
     },
@@ -46,7 +55,7 @@ interface Act {
 }
 
 async function act(backend: Backend<unknown>, { action, ...given }: Act, context: Context): Promise<void> {
-  const { createSnapshot, deleteSnapshot, restoreSnapshot } = await import("../cluster/snapshots.ts");
+  const { createSnapshot, deleteSnapshot, restoreSnapshot } = await import("../../cluster/snapshots.ts");
   switch (action) {
     case "create":
       return await createSnapshot(backend, given, context.signal);
@@ -59,21 +68,38 @@ async function act(backend: Backend<unknown>, { action, ...given }: Act, context
   }
 }
 
-async function list(backend: Backend<unknown>, id: string, { output, progress, signal }: Context): Promise<void> {
-  const { listSnapshots } = await import("../cluster/snapshots.ts");
+async function list(
+  backend: Backend<unknown>,
+  { clusterId: id, quiet }: { readonly clusterId: string; readonly quiet: boolean },
+  { output, clock, columns, progress, signal }: Context,
+): Promise<void> {
+  const [{ listSnapshots }, { table }, { momentText }] = await Promise.all([
+    import("../../cluster/snapshots.ts"),
+    import("../../cli/layout.ts"),
+    import("../../system/amounts.ts"),
+  ]);
   const snapshots = await listSnapshots(backend, id, signal);
   if (snapshots.length === 0) progress.note(`Cluster "${id}" has no snapshots.`);
+  const rows = quiet
+    ? snapshots.map(({ name }) => [name])
+    : [
+        ["NAME", "CREATED", "SIZE", "STATE"],
+        ...snapshots.map((each) => row(each, (moment) => momentText(moment, clock.now()))),
+      ];
   output.result({
-    text: snapshots.length === 0 ? "" : tableText([["NAME", "CREATED", "SIZE", "STATE"], ...snapshots.map(row)]),
+    text: snapshots.length === 0 ? "" : table(rows, columns),
     data: {
       snapshots: snapshots.map(({ createdAt, ...rest }) => ({ ...rest, createdAt: createdAt?.toISOString() })),
     },
   });
 }
 
-const row = ({ name, createdAt, sizeBytes, isComplete }: SnapshotRecord): readonly string[] => [
+const row = (
+  { name, createdAt, sizeBytes, isComplete }: SnapshotRecord,
+  shown: (moment: Date) => string,
+): readonly string[] => [
   name,
-  createdAt?.toISOString().replace(/\.\d+Z$/, "Z") ?? "–",
+  createdAt === undefined ? "–" : shown(createdAt),
   `${Math.ceil(sizeBytes / 1e6)} MB`,
   isComplete ? "complete" : "incomplete",
 ];

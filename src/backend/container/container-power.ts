@@ -1,0 +1,173 @@
+import { ClusterError } from "../../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import { parseIpv4 } from "../../model/parse-values.ts";
+import { createKnownHosts, parseKnownHosts } from "../../ssh/openssh-files.ts";
+import { creationFiles } from "../../store/creation-folder.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
+import { mapConcurrently } from "../../system/concurrency.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import type { Power } from "../contract.ts";
+import { lockMachines } from "../shared/lock-machines.ts";
+import type { Engine } from "./engine/engine.ts";
+import { containerName, networkName } from "./records/labels.ts";
+import type { NodeContainer } from "./records/read-containers.ts";
+import { readInventory } from "./records/records.ts";
+
+const shutDownSeconds = 120;
+
+/** Ends, starts and pauses single containers. */
+export function containerPower(engine: Engine, root: string, runtime: Runtime): Power {
+  const change = async (
+    cluster: ClusterRecord,
+    nodes: readonly NodeRecord[],
+    words: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> => {
+    await using _ = await lockMachines(cluster.directory, runtime, signal);
+    const ids = nodes.map(({ id }) => id);
+    await engine.change({ words: [...words, ...ids], limitMs: (shutDownSeconds + 60) * 1000 });
+  };
+  return {
+    stopsClocks: false,
+    pause: async (cluster, nodes, signal) => change(cluster, nodes, ["pause"], signal),
+    resume: async (cluster, nodes, signal) => change(cluster, nodes, ["unpause"], signal),
+    // The engine cuts the power of a container that takes longer.
+    shutDown: async (cluster, nodes, signal) => change(cluster, nodes, ["stop", `--time=${shutDownSeconds}`], signal),
+    cutPower: async (cluster, nodes, signal) => change(cluster, nodes, ["kill"], signal),
+    start: async (cluster, nodes, signal) => {
+      await using _ = await lockMachines(cluster.directory, runtime, signal);
+      await startAgain(engine, { cluster, nodes, root }, signal);
+    },
+  };
+}
+
+interface Start {
+  readonly cluster: ClusterRecord;
+  readonly nodes: readonly NodeRecord[];
+  readonly root: string;
+}
+
+/** A container of the cluster, and the address that its host key is pinned to. */
+interface Place {
+  readonly container: NodeContainer;
+  readonly address: string | undefined;
+  /** In wire format. */
+  readonly hostKey: Buffer | undefined;
+}
+
+/**
+ * Starts containers so that they have the addresses that the other nodes and the known hosts know them by. An engine that grants addresses is asked for
+ * them. Any other gives the lowest one that is free, so the nodes are started in this order, and other containers take the addresses of those that stay stopped.
+ */
+async function startAgain(engine: Engine, { cluster, nodes, root }: Start, signal: AbortSignal): Promise<void> {
+  const places = await readPlaces(engine, cluster, root, signal);
+  const isWanted = ({ container }: Place): boolean =>
+    container.status !== "running" && nodes.some(({ id }) => container.id.startsWith(id));
+  const holders: string[] = [];
+  try {
+    for (const place of places) {
+      signal.throwIfAborted();
+      if (isWanted(place)) await startOne(engine, place);
+      else if (!engine.kind.grantsAddresses && isStopped(place)) holders.push(await holdAddress(engine, place));
+    }
+  } finally {
+    if (holders.length > 0) await engine.change({ words: [...engine.kind.removeWords, ...holders] });
+  }
+  await settle(engine, { cluster, places: places.filter(isWanted), root }, signal);
+}
+
+const isStopped = ({ container: { status } }: Pick<Place, "container">): boolean =>
+  status === "exited" || status === "stopped";
+
+async function startOne({ kind, change }: Engine, { container, address }: Place): Promise<void> {
+  const network = networkName(container);
+  if (kind.grantsAddresses && address !== undefined) {
+    const alias = nodeReference(container).replaceAll("_", "-");
+    await change({ words: ["network", "disconnect", network, container.id] });
+    await change({ words: ["network", "connect", `--ip=${address}`, `--alias=${alias}`, network, container.id] });
+  }
+  await change({ words: ["start", container.id] });
+}
+
+/** A container that does nothing. It ends by itself if this program is killed. */
+async function holdAddress({ change }: Engine, { container }: Place): Promise<string> {
+  const words = ["run", "--detach", "--rm", `--network=${networkName(container)}`, "--entrypoint=/bin/sleep"];
+  return change({ words: [...words, container.imageId, "300"] });
+}
+
+/** In the order of their addresses: of those that run now, and of the others when their keys were pinned. None is known if ports lead to the nodes. */
+async function readPlaces(
+  engine: Engine,
+  cluster: ClusterRecord,
+  root: string,
+  signal: AbortSignal,
+): Promise<readonly Place[]> {
+  const pinned = parseKnownHosts(await readOwnText(creationFiles(cluster.directory).knownHosts).catch(() => ""));
+  const places = await mapConcurrently(
+    await readContainersOf(engine, cluster, root, signal),
+    6,
+    async (container) => {
+      if (!isStopped({ container })) return { container, address: container.address, hostKey: undefined };
+      const hostKey = await hostKeyOf(engine, container, signal);
+      const [address] = pinned.find(([, key]) => hostKey?.equals(key) === true) ?? [];
+      return { container, address: parseIpv4(address), hostKey };
+    },
+    signal,
+  );
+  return places.toSorted((a, b) => numberOf(a.address) - numberOf(b.address));
+}
+
+async function readContainersOf(
+  engine: Engine,
+  { id: clusterId, creationId }: ClusterRecord,
+  root: string,
+  signal: AbortSignal,
+): Promise<readonly NodeContainer[]> {
+  const { containers } = await readInventory(engine, { clusterId }, root, signal);
+  return containers.filter((container) => container.creationId === creationId);
+}
+
+/** The public half, in wire format, from a container that need not run. */
+async function hostKeyOf(engine: Engine, { id }: NodeContainer, signal: AbortSignal): Promise<Buffer | undefined> {
+  const archive = await engine.ask({ words: ["cp", `${id}:/etc/ssh/ssh_host_ed25519_key.pub`, "-"] }, signal);
+  const [, key] = /ssh-ed25519 ([A-Za-z0-9+/]{60,80}={0,2})/.exec(archive) ?? [];
+  return key === undefined ? undefined : Buffer.from(key, "base64");
+}
+
+/** Sorts IPv4 addresses as the engine counts them, and a missing one last. */
+const numberOf = (address: string | undefined): number =>
+  address === undefined ? Infinity : address.split(".").reduce((number, part) => number * 256 + Number(part), 0);
+
+/** Pins the nodes' new ports. Stops what got another address than before: the platform on the nodes knows the former. */
+async function settle(
+  engine: Engine,
+  {
+    cluster,
+    places,
+    root,
+  }: { readonly cluster: ClusterRecord; readonly places: readonly Place[]; readonly root: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const now = await readContainersOf(engine, cluster, root, signal);
+  const knownHosts = createKnownHosts(creationFiles(cluster.directory).knownHosts);
+  const moved: Place[] = [];
+  for (const place of places) {
+    const { address, ports, reach } = now.find(({ id }) => id === place.container.id) ?? place.container;
+    const port = ports.get(22);
+    if (place.address !== undefined && address !== place.address) moved.push(place);
+    if (reach === "published" && port !== undefined && place.hostKey !== undefined)
+      await knownHosts.pin("127.0.0.1", port, place.hostKey);
+  }
+  const [first] = moved;
+  if (first === undefined) return;
+  await engine.change({ words: ["kill", ...moved.map(({ container }) => container.id)] });
+  const names = moved.map(({ container }) => nodeReference(container));
+  throw new ClusterError(
+    "engine-failed",
+    `${engine.kind.title} did not give ${names.join(", ")} the former address, such as ${first.address}; stopped again.`,
+    {
+      hint: `Remove other containers from the network ${networkName(first.container)}, then start the nodes again.`,
+      facts: { nodes: names, containers: moved.map(({ container }) => containerName(cluster.id, container)) },
+    },
+  );
+}

@@ -1,0 +1,118 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { constants, copyFile, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { ClusterError, messageOf } from "../../../errors.ts";
+import { nodeReference } from "../../../model/cluster-record.ts";
+import { quote, shellText } from "../../../ssh/shell-text.ts";
+import { timeLimit } from "../../../system/time-limit.ts";
+import { waits } from "../../../system/waits.ts";
+import { hostsSetup, withoutComment } from "../../shared/first-boot.ts";
+import type { NodeFacts } from "../cluster-facts.ts";
+import { createDisk } from "../images/image-store.ts";
+import { privateAddress } from "../ip-detect.ts";
+import { type LaunchPlan, hostname, startMachines } from "../machines/launch.ts";
+import { macAddresses, writeSeed } from "../machines/machine-arguments.ts";
+import { consoleNames, machineFiles } from "../machines/machine-process.ts";
+import { runOnMonitor } from "../qemu/monitor.ts";
+import type { Qemu } from "../qemu/qemu.ts";
+import { awaitLoaded } from "../snapshots/restore-machines.ts";
+import { ignoreShared } from "../snapshots/save-machines.ts";
+import { agentFolder, askAgent } from "./agent.ts";
+import becomeNodeFile from "./become-node.sh" with { type: "text" };
+import { templateNames } from "./make-template.ts";
+import { type Template, templateFiles } from "./template-files.ts";
+
+export interface CopiesPlan extends LaunchPlan {
+  readonly from: Template;
+  /** Called when a machine has become the node: it accepts its own key and no other, and presents its own host key. */
+  readonly onNode: (node: NodeFacts) => void;
+}
+
+/** Starts all machines of a cluster as copies of a template. */
+export async function launchCopies(qemu: Qemu, plan: CopiesPlan, signal: AbortSignal): Promise<void> {
+  const { directory, clock, from } = plan;
+  const saved = templateFiles(from.folder);
+  const prepare = async (node: NodeFacts, place: number): Promise<void> => {
+    const files = machineFiles(directory, node);
+    await mkdir(files.folder, { recursive: true, mode: 0o700 });
+    await writeSeed(files.seed, {
+      instanceId: node.id,
+      hostname: hostname(node),
+      place,
+      boot: { ...plan.boot, hostKey: plan.firstHostKeys.of(node) },
+    });
+    await copyFile(saved.console, join(files.folder, consoleNames.earlier));
+    const image = { path: saved.disk, format: "qcow2" } as const;
+    await createDisk(qemu, { path: files.disk, image, megabytes: plan.options.diskMegabytes }, signal);
+    if (plan.firmware === undefined) return;
+    await copyFile(saved.flash.program, files.flash.program, constants.COPYFILE_FICLONE);
+    await copyFile(saved.flash.variables, files.flash.variables, constants.COPYFILE_FICLONE);
+  };
+  const follow = async (node: NodeFacts, place: number): Promise<void> => {
+    const { folder } = machineFiles(directory, node);
+    const incoming = { execute: "migrate-incoming", arguments: { uri: `exec:${quote(["cat", saved.state])}` } };
+    await runOnMonitor(folder, [ignoreShared(true), incoming], signal);
+    await awaitLoaded({ directory, node, clock }, signal);
+    await runOnMonitor(folder, [{ execute: "cont" }], signal);
+    await becomeNode(plan, { folder, node, place }, signal);
+    plan.onNode(node);
+  };
+  const template = { memory: { path: saved.memory, isShared: false } };
+  await startMachines(qemu, { ...plan, template }, { prepare, follow }, signal);
+}
+
+interface NewNode {
+  /** The machine's folder. */
+  readonly folder: string;
+  readonly node: NodeFacts;
+  readonly place: number;
+}
+
+async function becomeNode(plan: CopiesPlan, { folder, node, place }: NewNode, signal: AbortSignal): Promise<void> {
+  const { limitMs } = waits.becomingNode;
+  const failure = (why: string): ClusterError =>
+    new ClusterError("machine-failed", `${nodeReference(node)} could not continue from a template: ${why}.`);
+  using limit = timeLimit(limitMs, failure(`it did not answer within ${limitMs / 60_000} minutes`));
+  const inner = AbortSignal.any([signal, limit.signal]);
+  const script = identityScript(plan, { node, place });
+  const report = await askAgent(folder, script, inner).catch((error: unknown) => {
+    inner.throwIfAborted();
+    throw failure(messageOf(error));
+  });
+  if (report.is !== "done") throw failure("why" in report ? report.why : `it reported "${report.is}"`);
+}
+
+const entropyBytes = 64;
+
+/** Returns the script that makes a copy this node. It contains the first host key, which every process on the node may read later in the seed. */
+function identityScript(
+  { boot, clock, firstHostKeys }: CopiesPlan,
+  { node, place }: Pick<NewNode, "node" | "place">,
+): string {
+  const [old, own] = [macAddresses(templateNames.place), macAddresses(place)];
+  const renames: readonly (readonly [string, string])[] = [
+    [templateNames.instance, node.id],
+    [templateNames.hostname, hostname(node)],
+    [old.outside, own.outside],
+    [old.inside, own.inside],
+    [privateAddress(templateNames.place).replaceAll(".", "\\."), privateAddress(place)],
+  ];
+  const hostKey = firstHostKeys.of(node);
+  return shellText(becomeNodeFile, {
+    NOW: (clock.now() / 1000).toFixed(3),
+    ENTROPY: randomBytes(entropyBytes).toString("base64"),
+    NAME: hostname(node),
+    MACHINE_ID: randomUUID().replaceAll("-", ""),
+    BOOT_ID: randomUUID(),
+    INSTANCE: node.id,
+    OLD_INSTANCE: templateNames.instance,
+    OLD_TEXTS: renames.map(([from]) => from).join("|"),
+    RENAMING: renames.map(([from, to]) => `s/${from}/${to}/g`).join(";"),
+    ADD_HOSTS: hostsSetup(boot.hosts ?? []),
+    LOGIN: boot.user,
+    LOGIN_KEY: withoutComment(boot.publicKey ?? ""),
+    HOST_KEY: hostKey.privateKey.trim(),
+    HOST_KEY_PUBLIC: hostKey.publicKey,
+    FOLDER: agentFolder,
+  });
+}

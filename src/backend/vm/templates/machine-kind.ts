@@ -1,0 +1,62 @@
+import { createHash } from "node:crypto";
+import { constants } from "node:fs";
+import { cpus as processors, release } from "node:os";
+import { delimiter, join } from "node:path";
+import { isAccessible } from "../../../system/files/private-file.ts";
+import type { Environment } from "../../../system/runtime.ts";
+import type { ImageFacts } from "../images/image-store.ts";
+import { identityOf } from "../images/image-verification.ts";
+import type { Accelerator, VmOptions } from "../options.ts";
+import type { Qemu } from "../qemu/qemu.ts";
+import type { Firmware } from "../qemu/firmware.ts";
+import { exactVersion } from "../snapshots/snapshot-files.ts";
+import { installAgent } from "./agent.ts";
+import type { TemplateKind } from "./template-files.ts";
+
+/** Counts changes that the agent's text doesn't show, such as in QEMU's command line. */
+const format = 2;
+
+/** What the machines of a creation have in common. */
+export interface MachineKind {
+  readonly options: VmOptions;
+  readonly accelerator: Accelerator;
+  readonly firmware: Firmware | undefined;
+  readonly image: ImageFacts;
+}
+
+/**
+ * Returns a kind of machine, and the name of its template: two machines have the same only if the state of one can continue as the other. The image
+ * counts as another one if anybody has touched its file, since the template's disk is a layer on that very file.
+ */
+export async function kindOf(
+  qemu: Qemu,
+  { options, accelerator, firmware, image }: MachineKind,
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<{ readonly name: string; readonly kind: TemplateKind }> {
+  const { memoryMegabytes, cpus, diskMegabytes } = options;
+  const qemuVersion = await exactVersion(qemu, signal);
+  const kind = { image: image.path, memoryMegabytes, cpus, diskMegabytes, accelerator, qemuVersion };
+  const more = {
+    format,
+    installAgent,
+    image: await identityOf(image.path),
+    qemu: await programIdentity(qemu.systemName, environment),
+    firmware,
+    // Hardware shows machines what it has itself, and the system's kernel decides how.
+    processor: accelerator === "tcg" ? qemu.architecture.translatedCpu : [processors()[0]?.model, release()],
+  };
+  const name = createHash("sha256")
+    .update(JSON.stringify([kind, more]))
+    .digest("hex")
+    .slice(0, 16);
+  return { name, kind };
+}
+
+async function programIdentity(name: string, environment: Environment): Promise<string> {
+  for (const folder of (environment["PATH"] ?? "").split(delimiter)) {
+    const path = join(folder, name);
+    if (await isAccessible(path, constants.X_OK)) return `${path} ${await identityOf(path)}`;
+  }
+  return "";
+}

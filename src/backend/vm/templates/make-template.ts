@@ -1,0 +1,158 @@
+import { mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ClusterError, messageOf } from "../../../errors.ts";
+import { freeSpaceProblem } from "../../../system/files/private-file.ts";
+import { poll } from "../../../system/retry.ts";
+import type { Clock } from "../../../system/runtime.ts";
+import { timeLimit } from "../../../system/time-limit.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
+import { createDisk } from "../images/image-store.ts";
+import { readConsole } from "../machines/console-sink.ts";
+import { startFailure, startMachine } from "../machines/launch.ts";
+import { writeSeed } from "../machines/machine-arguments.ts";
+import { type MachineFiles, endMachines, filesIn, machineLife, machinesFolder } from "../machines/machine-process.ts";
+import { createFlash } from "../qemu/firmware.ts";
+import { runOnMonitor } from "../qemu/monitor.ts";
+import type { Qemu } from "../qemu/qemu.ts";
+import { sshUser } from "../records.ts";
+import { saveMemory } from "../snapshots/save-machines.ts";
+import { askAgent, installAgent } from "./agent.ts";
+import { type Template, type TemplateKind, draftFolder, templateFiles, writeTemplate } from "./template-files.ts";
+import type { MachineKind } from "./machine-kind.ts";
+
+/** The template's own names. No node has them, so they are found in files and replaced. */
+export const templateNames = {
+  instance: "cluster-e2e-template-instance",
+  hostname: "cluster-e2e-template",
+  /** Higher than that of any node. */
+  place: 65_000,
+} as const;
+
+const diskBytes = 1e9;
+const consoleBytes = 1024 * 1024;
+
+export interface Making extends MachineKind {
+  readonly name: string;
+  readonly kind: TemplateKind;
+  /** The folder of all templates. */
+  readonly store: string;
+  /** The folder of the creation that makes the template: whatever removes the creation also ends the machine. */
+  readonly directory: string;
+  readonly isSandboxed: boolean;
+  /** The time until the machine has booted. */
+  readonly limitMs: number;
+  readonly clock: Clock;
+}
+
+/** Boots a machine of this kind and saves it, for a caller that holds the template's lock. A failure leaves nothing. */
+export async function makeTemplate(qemu: Qemu, making: Making, signal: AbortSignal): Promise<Template> {
+  const { store, name, kind, directory, clock } = making;
+  const draft = draftFolder(store, name);
+  const saved = templateFiles(draft);
+  const own = filesIn(join(machinesFolder(directory), "template"));
+  const machine: MachineFiles = { ...own, disk: saved.disk, flash: saved.flash };
+  try {
+    await assertSpace(making);
+    await mkdir(draft, { mode: 0o700 });
+    await boot(qemu, { making, machine, memory: saved.memory }, signal);
+    await runOnMonitor(machine.folder, [{ execute: "stop" }], signal);
+    await saveMemory({ machine: machine.folder, path: saved.state, clock, leavesShared: true }, signal);
+    await endMachines([machine], clock, signal);
+    await writeFile(saved.console, await readConsole(machine.folder, consoleBytes).catch(() => ""), { mode: 0o600 });
+    await sync(draft);
+    await writeTemplate(draft, { kind, createdAt: new Date(clock.now()).toISOString() });
+    await rename(draft, join(store, name));
+    return { name, folder: join(store, name) };
+  } finally {
+    await endMachines([machine], clock, new AbortController().signal);
+    for (const folder of [machine.folder, draft]) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** QEMU would end without a message if it couldn't write to the memory's file. */
+async function assertSpace({ store, options }: Making): Promise<void> {
+  const problem = await freeSpaceProblem(store, options.memoryMegabytes * 1024 ** 2 + diskBytes);
+  if (problem === undefined) return;
+  throw new ClusterError("capacity-lacking", problem, { hint: "Make room." });
+}
+
+interface Booting {
+  readonly making: Making;
+  readonly machine: MachineFiles;
+  /** The file of its memory. */
+  readonly memory: string;
+}
+
+/** Resolves when the machine has booted, and nobody can log in to it. */
+async function boot(qemu: Qemu, { making, machine, memory }: Booting, signal: AbortSignal): Promise<void> {
+  const { options, accelerator, isSandboxed, firmware, image, limitMs, clock } = making;
+  await mkdir(machine.folder, { recursive: true, mode: 0o700 });
+  const { instance, hostname, place } = templateNames;
+  await writeSeed(machine.seed, {
+    instanceId: instance,
+    hostname,
+    place,
+    boot: {
+      user: sshUser,
+      publicKey: undefined,
+      hostKey: undefined,
+      deadline: undefined,
+      hosts: [],
+      lingers: true,
+      script: installAgent,
+    },
+  });
+  if (firmware !== undefined) await createFlash(qemu, firmware, machine, signal);
+  await createDisk(qemu, { path: machine.disk, image, megabytes: options.diskMegabytes }, signal);
+  signal.throwIfAborted();
+  const end = await startMachine(qemu, {
+    architecture: qemu.architecture,
+    accelerator,
+    isSandboxed,
+    options,
+    files: machine,
+    node: { id: hostname, ports: { ssh: 0, http: 0, https: 0 } },
+    place,
+    sockets: { folder: "", count: 1 },
+    template: { memory: { path: memory, isShared: true } },
+  });
+  if (end.status !== 0) throw startFailure(qemu, "a template", end);
+  await writeFile(machine.started, "", { mode: 0o600 });
+  using limit = timeLimit(limitMs, bootTooSlow(limitMs));
+  await untilReady(machine, clock, AbortSignal.any([signal, limit.signal]));
+}
+
+async function untilReady(machine: MachineFiles, clock: Clock, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const inner = AbortSignal.any([signal, over.signal]);
+  const look = async (): Promise<true | undefined> => ((await machineLife(machine)) === "running" ? undefined : true);
+  const ended = poll(look, ruleOf(waits.templateBoot, clock), inner).then(() => {
+    throw notReady("the machine ended before it had booted");
+  });
+  try {
+    const asked = askAgent(machine.folder, undefined, inner).catch((error: unknown) => {
+      inner.throwIfAborted();
+      throw notReady(`it does not answer: ${messageOf(error)}`);
+    });
+    const report = await Promise.race([asked, ended]);
+    if (report.is !== "ready") throw notReady("why" in report ? report.why : report.is);
+  } finally {
+    over.abort();
+    await ended.catch(() => {});
+  }
+}
+
+const notReady = (why: string): ClusterError => new ClusterError("machine-failed", `${why}.`);
+
+const bootTooSlow = (limitMs: number): ClusterError =>
+  new ClusterError("deadline-passed", `it did not boot within ${limitMs / 60_000} minutes.`);
+
+/** Makes sure that the files survive a crash of this computer, and removes what only the saving needed. */
+async function sync(folder: string): Promise<void> {
+  await rm(`${templateFiles(folder).state}.whole`, { force: true });
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    await using file = await open(path, "r+");
+    await file.sync();
+  }
+}

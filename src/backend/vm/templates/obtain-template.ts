@@ -1,0 +1,109 @@
+import { mkdir } from "node:fs/promises";
+import { ClusterError, messageOf } from "../../../errors.ts";
+import { withoutFullStop } from "../../../system/printable.ts";
+import type { Runtime } from "../../../system/runtime.ts";
+import type { Qemu } from "../qemu/qemu.ts";
+import { type Making, makeTemplate } from "./make-template.ts";
+import {
+  type Template,
+  type TemplateKind,
+  limitTemplates,
+  lockTemplate,
+  markUsed,
+  readTemplate,
+  removeUnused,
+  templateNamed,
+  templatesFolder,
+  unmarkUsed,
+  writeTemplate,
+} from "./template-files.ts";
+import { type MachineKind, kindOf } from "./machine-kind.ts";
+
+export interface TemplateRequest extends MachineKind, Pick<Making, "directory" | "isSandboxed" | "limitMs"> {
+  readonly creationId: string;
+  /** Templates may take this much space on the disk before unused ones are removed. */
+  readonly mostBytes: number;
+}
+
+/**
+ * Returns the template for this kind of machine, which the creation uses from now on. Makes it if it is missing or damaged. Returns `undefined` if
+ * machines of this kind can't be copied; says so once.
+ */
+export async function obtainTemplate(
+  qemu: Qemu,
+  request: TemplateRequest,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<Template | undefined> {
+  const { clock, environment, progress } = runtime;
+  const folder = templatesFolder(environment);
+  const store = { folder, clock };
+  const { name, kind } = await kindOf(qemu, request, environment, signal);
+  const template = templateNamed(environment, name);
+  using step = progress.start("Make a template of the machines");
+  {
+    const onWait = (): void => step.update("waiting for another process that makes it");
+    await using _ = await lockTemplate(store, name, onWait, signal);
+    const found = await readTemplate(template);
+    if (found?.problem !== undefined) {
+      progress.detail(1, `Every machine boots: ${found.problem}.`);
+      return undefined;
+    }
+    if (found === undefined) {
+      if (!(await removeUnused(store, name))) {
+        progress.note(`The template ${name} is damaged, and clusters need what is left of it: every machine boots.`);
+        return undefined;
+      }
+      try {
+        await makeTemplate(qemu, { ...request, name, kind, store: folder, clock }, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        await refuse(template, { kind, error }, runtime);
+        return undefined;
+      }
+    }
+    await markUsed(template, request.creationId, request.directory);
+  }
+  await limitTemplates(store, request.mostBytes, signal);
+  step.done();
+  return template;
+}
+
+/** A copy did not become a node. Removes the template, for a creation whose machines are gone, and remembers why, so that later creations boot. */
+export async function rejectTemplate(
+  qemu: Qemu,
+  {
+    request,
+    template,
+    error,
+  }: { readonly request: TemplateRequest; readonly template: Template; readonly error: unknown },
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, environment } = runtime;
+  const store = { folder: templatesFolder(environment), clock };
+  const { name, kind } = await kindOf(qemu, request, environment, signal);
+  await using _ = await lockTemplate(store, name, () => {}, signal);
+  await unmarkUsed(template, request.creationId);
+  if (name === template.name && (await removeUnused(store, name))) await refuse(template, { kind, error }, runtime);
+  else runtime.progress.note(fallBackNote(error));
+}
+
+/** Tells the user, and remembers a machine's own fault. Anything else, such as a full disk, may be gone next time. */
+async function refuse(
+  { folder, name }: Template,
+  { kind, error }: { readonly kind: TemplateKind; readonly error: unknown },
+  { clock, progress }: Runtime,
+): Promise<void> {
+  if (!(error instanceof ClusterError)) throw error;
+  const isRemembered = error.id === "machine-failed" || error.id === "deadline-passed";
+  const again = isRemembered ? ` To try again: cluster-vm templates remove ${name}` : "";
+  progress.note(`${fallBackNote(error)}${again}`);
+  if (!isRemembered) return;
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const problem = withoutFullStop(messageOf(error));
+  await writeTemplate(folder, { kind, createdAt: new Date(clock.now()).toISOString(), problem });
+}
+
+const fallBackNote = (error: unknown): string =>
+  `No template can be used (${withoutFullStop(messageOf(error))}): every machine boots.`;

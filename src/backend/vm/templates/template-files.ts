@@ -1,0 +1,226 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import { parseMoment } from "../../../model/parse-values.ts";
+import * as read from "../../../model/reader.ts";
+import { cacheFolder } from "../../../store/state-folder.ts";
+import { isAccessible, makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
+import { readOwnJson, readOwnText } from "../../../system/files/read-text.ts";
+import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
+import type { Clock, Environment } from "../../../system/runtime.ts";
+import { acquireIdleLock } from "../../shared/lock-machines.ts";
+import { clusterFactsPath, parseTemplateName } from "../cluster-facts.ts";
+import { identityOf } from "../images/image-verification.ts";
+import { type Accelerator, accelerators } from "../options.ts";
+import { usedBytes } from "../snapshots/snapshot-files.ts";
+
+const schemaVersion = 1;
+
+/** What users know about a kind of machine. */
+export interface TemplateKind {
+  /** The path of the image. */
+  readonly image: string;
+  readonly memoryMegabytes: number;
+  readonly cpus: number;
+  readonly diskMegabytes: number;
+  readonly accelerator: Accelerator;
+  /** Such as `7.2.22`. */
+  readonly qemuVersion: string;
+}
+
+/** The content of `template.json` in a template's folder. */
+interface TemplateFacts {
+  readonly schemaVersion: typeof schemaVersion;
+  /** ISO 8601. */
+  readonly createdAt: string;
+  readonly kind: TemplateKind;
+  /** Why machines of this kind can't be copied. Absent: they can. */
+  readonly problem?: string | undefined;
+  /**
+   * The `identityOf` each file, by name. A file that anybody has touched since is damaged: to read gigabytes of memory at each creation would take
+   * longer than everything else.
+   */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+export interface Template {
+  readonly name: string;
+  readonly folder: string;
+}
+
+/** Templates are in a folder each, named after the kind of machine. The folder of one that is being made or removed begins with a dot. */
+export const templatesFolder = (environment: Environment): string => join(cacheFolder(environment), "templates");
+
+export const templateFiles = (folder: string) => ({
+  facts: join(folder, "template.json"),
+  memory: join(folder, "memory"),
+  state: join(folder, "state"),
+  disk: join(folder, "disk.qcow2"),
+  console: join(folder, "console.txt"),
+  /** Exist only for machines whose firmware isn't built in. */
+  flash: { program: join(folder, "firmware.qcow2"), variables: join(folder, "firmware-variables.qcow2") },
+  /** One file for each cluster that was created from the template, with the path of the cluster's folder. */
+  users: join(folder, "users"),
+});
+
+const requiredNames = ["memory", "state", "disk.qcow2", "console.txt"] as const;
+
+/** The template of this name. */
+export const templateNamed = (environment: Environment, name: string): Template => ({
+  name,
+  folder: join(templatesFolder(environment), name),
+});
+
+export const draftFolder = (folder: string, name: string): string => join(folder, `.${name}-${randomUUID()}`);
+
+interface Store {
+  readonly folder: string;
+  readonly clock: Clock;
+}
+
+/** Holds the lock of a template that is made, used for the first time by a cluster, or removed. */
+export async function lockTemplate(
+  { folder, clock }: Store,
+  name: string,
+  onWait: () => void,
+  signal: AbortSignal,
+): Promise<AsyncDisposable> {
+  await makePrivateFolder(join(folder, ".."));
+  await makePrivateFolder(folder);
+  return acquireProcessLock(lockPath(folder, name), { clock, onWait }, signal);
+}
+
+const lockPath = (folder: string, name: string): string => join(folder, `${name}.lock`);
+
+/** Returns the facts about a template, or `undefined` if it isn't there or is damaged. */
+export async function readTemplate({ folder }: Pick<Template, "folder">): Promise<TemplateFacts | undefined> {
+  const facts = await readOwnJson(templateFiles(folder).facts, parseFacts);
+  if (facts === undefined || facts.problem !== undefined) return facts;
+  const names = [...new Set([...Object.keys(facts.files), ...requiredNames])];
+  const areSame = await Promise.all(
+    names.map(async (name) => facts.files[name] === (await identityOf(join(folder, name)).catch(() => undefined))),
+  );
+  return areSame.every(Boolean) ? facts : undefined;
+}
+
+/** Completes a template's folder. The files in it are on the disk for good. */
+export async function writeTemplate(
+  folder: string,
+  facts: Pick<TemplateFacts, "kind" | "problem" | "createdAt">,
+): Promise<void> {
+  const names = (await readdir(folder)).filter((name) => name !== "users");
+  const files = Object.fromEntries(
+    await Promise.all(names.map(async (name) => [name, await identityOf(join(folder, name))] as const)),
+  );
+  const text = JSON.stringify({ schemaVersion, ...facts, files } satisfies TemplateFacts, undefined, 2);
+  await writePrivateFile(templateFiles(folder).facts, `${text}\n`);
+}
+
+/** Saves that this cluster needs the template, for a caller that holds its lock, or the lock of another cluster that needs it. */
+export async function markUsed({ folder }: Template, creationId: string, directory: string): Promise<void> {
+  const { users, facts } = templateFiles(folder);
+  // With another cache folder, the template is not among those that this program removes.
+  if (!(await isAccessible(facts))) return;
+  await mkdir(users, { recursive: true, mode: 0o700 });
+  await writePrivateFile(join(users, creationId), directory);
+  const now = new Date();
+  await utimes(facts, now, now);
+}
+
+export async function unmarkUsed({ folder }: Template, creationId: string): Promise<void> {
+  await rm(join(templateFiles(folder).users, creationId), { force: true });
+}
+
+/** Returns the folders of the clusters that need the template: those that run, are stopped, or have snapshots. */
+async function usersOf(folder: string): Promise<readonly string[]> {
+  const { users } = templateFiles(folder);
+  const names = await readdir(users).catch(() => []);
+  const directories = await Promise.all(
+    names.map(async (name) => {
+      const directory = await readOwnText(join(users, name)).catch(() => "");
+      return (await isAccessible(clusterFactsPath(directory))) ? [directory] : [];
+    }),
+  );
+  return directories.flat();
+}
+
+export interface StoredTemplate extends Template {
+  /** Undefined: it is damaged. */
+  readonly facts: TemplateFacts | undefined;
+  readonly usedAt: Date;
+  readonly sizeBytes: number;
+  readonly users: readonly string[];
+}
+
+/** Returns all templates, the one that was used last at the end. */
+export async function listTemplates(folder: string): Promise<readonly StoredTemplate[]> {
+  const names = await readdir(folder).catch(() => []);
+  const found = await Promise.all(
+    names
+      .filter((name) => parseTemplateName(name) !== undefined)
+      .map(async (name): Promise<StoredTemplate> => {
+        const own = join(folder, name);
+        const [facts, users, sizeBytes, usedAt] = await Promise.all([
+          readTemplate({ folder: own }),
+          usersOf(own),
+          usedBytes(own),
+          stat(templateFiles(own).facts).then(
+            ({ mtime }) => mtime,
+            () => new Date(0),
+          ),
+        ]);
+        return { name, folder: own, facts, users, sizeBytes, usedAt };
+      }),
+  );
+  return found.toSorted((a, b) => a.usedAt.getTime() - b.usedAt.getTime());
+}
+
+/** Removes a template unless a cluster needs it, for a caller that holds its lock. Returns whether it is gone. */
+export async function removeUnused({ folder }: Store, name: string): Promise<boolean> {
+  const own = join(folder, name);
+  if ((await usersOf(own)).length > 0) return false;
+  const draft = draftFolder(folder, name);
+  if (await isAccessible(own)) await rename(own, draft);
+  await rm(draft, { recursive: true, force: true });
+  return true;
+}
+
+/** Removes a template that nobody needs, makes or removes at the moment. */
+export async function removeTemplate(store: Store, name: string, signal: AbortSignal): Promise<boolean> {
+  await using lock = await acquireIdleLock(lockPath(store.folder, name), store.clock, signal);
+  return lock !== undefined && (await removeUnused(store, name));
+}
+
+/** Removes the unused templates that were used longest ago until the rest takes no more than this, and what interrupted programs left. */
+export async function limitTemplates(store: Store, mostBytes: number, signal: AbortSignal): Promise<void> {
+  await removeDrafts(store, signal);
+  const templates = await listTemplates(store.folder);
+  const total = { bytes: templates.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
+  for (const { name, sizeBytes } of templates) {
+    if (total.bytes <= mostBytes) return;
+    if (await removeTemplate(store, name, signal)) total.bytes -= sizeBytes;
+  }
+}
+
+async function removeDrafts({ folder, clock }: Store, signal: AbortSignal): Promise<void> {
+  const names = (await readdir(folder).catch(() => [])).filter((name) => /^\.[0-9a-f]{16}-/.test(name));
+  for (const name of names) {
+    await using lock = await acquireIdleLock(lockPath(folder, name.slice(1, 17)), clock, signal);
+    if (lock !== undefined) await rm(join(folder, name), { recursive: true, force: true });
+  }
+}
+
+const parseFacts: read.Reader<TemplateFacts> = read.object({
+  schemaVersion: read.oneOf(schemaVersion),
+  createdAt: read.refined(parseMoment, (moment) => moment.toISOString()),
+  kind: read.object({
+    image: read.string,
+    memoryMegabytes: read.positiveInteger,
+    cpus: read.positiveInteger,
+    diskMegabytes: read.positiveInteger,
+    accelerator: read.oneOf(...accelerators),
+    qemuVersion: read.string,
+  }),
+  problem: read.optional(read.string),
+  files: read.mapping(read.string, read.string),
+});

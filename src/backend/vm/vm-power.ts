@@ -1,0 +1,148 @@
+import { access, rm } from "node:fs/promises";
+import { ClusterError } from "../../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import { outside } from "../../outside-text.ts";
+import { systemTemporaryFolder } from "../../system/files/private-file.ts";
+import { poll } from "../../system/retry.ts";
+import { readBootId } from "../../system/processes/process-identity.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { ruleOf, waits } from "../../system/waits.ts";
+import type { Power } from "../contract.ts";
+import { lockMachines } from "../shared/lock-machines.ts";
+import { type ClusterFacts, type NodeFacts, writeClusterFacts } from "./cluster-facts.ts";
+import { readOwnCluster, startMachines } from "./machines/launch.ts";
+import { endMachines, isRunning, machineFiles } from "./machines/machine-process.ts";
+import { networkFiles, recordSockets, removeSockets, socketPath, socketsFolder } from "./machines/private-network.ts";
+import { runOnMonitor } from "./qemu/monitor.ts";
+import type { Qemu } from "./qemu/qemu.ts";
+
+/** Ends, starts and pauses single machines. Each starts again from its own disk, at its own place in the private network. */
+export function vmPower(qemu: Qemu, runtime: Runtime): Power {
+  const { clock } = runtime;
+  const tell = async (
+    { directory }: ClusterRecord,
+    nodes: readonly NodeRecord[],
+    execute: string,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    await using _ = await lockMachines(directory, runtime, signal);
+    await Promise.all(
+      nodes.map(async (node) => runOnMonitor(machineFiles(directory, node).folder, [{ execute }], signal)),
+    );
+  };
+  return {
+    stopsClocks: true,
+    pause: async (cluster, nodes, signal) => tell(cluster, nodes, "stop", signal),
+    resume: async (cluster, nodes, signal) => tell(cluster, nodes, "cont", signal),
+    shutDown: async (cluster, nodes, signal) => {
+      const { directory } = cluster;
+      await tell(cluster, nodes, "system_powerdown", signal);
+      const running = async (): Promise<readonly NodeRecord[]> => {
+        const found = await Promise.all(nodes.map(async (node) => isRunning(machineFiles(directory, node))));
+        return nodes.filter((_, index) => found[index]);
+      };
+      const look = async (): Promise<true | undefined> => ((await running()).length === 0 ? true : undefined);
+      if ((await poll(look, ruleOf(waits.shutDown, clock), signal)) === true) return;
+      const left = (await running()).map(nodeReference);
+      throw new ClusterError("deadline-passed", `${left.join(", ")} did not shut down in time.`, {
+        hint: "Stop them with `force`, or see the logs for what they wait for.",
+        facts: { cluster: cluster.id, nodes: left },
+      });
+    },
+    cutPower: async ({ directory }, nodes, signal) => {
+      await using _ = await lockMachines(directory, runtime, signal);
+      await endMachines(
+        nodes.map((node) => machineFiles(directory, node)),
+        clock,
+        signal,
+      );
+    },
+    start: async ({ directory }, nodes, signal) => {
+      await using _ = await lockMachines(directory, runtime, signal);
+      await startAgain(qemu, { directory, nodes, runtime }, signal);
+    },
+  };
+}
+
+interface Start {
+  readonly directory: string;
+  readonly nodes: readonly NodeRecord[];
+  readonly runtime: Runtime;
+}
+
+async function startAgain(qemu: Qemu, { directory, nodes, runtime }: Start, signal: AbortSignal): Promise<void> {
+  const { facts } = await readOwnCluster(directory);
+  const machines = restartable(facts);
+  const lives = await Promise.all(facts.nodes.map(async (node) => isRunning(machineFiles(directory, node))));
+  const wanted = new Set(nodes.map(({ id }) => id));
+  const places = facts.nodes.flatMap((node, place) => (wanted.has(node.id) && lives[place] === false ? [place] : []));
+  if (places.length === 0) return;
+  const hasNetwork = await isRunning(networkFiles(directory));
+  if (facts.nodes.length > 1) {
+    if (!hasNetwork && lives.includes(true)) throw networkGone(facts);
+    if (!hasNetwork) await removeSockets(directory);
+  }
+  const folder = hasNetwork ? await connectable(directory, places, facts) : await newSockets(directory);
+  // What a killed QEMU left would count as the new one's.
+  await Promise.all(
+    places.map(async (place) => rm(machineFiles(directory, nodeAt(facts, place)).pid, { force: true })),
+  );
+  const bootId = await readBootId();
+  await startMachines(
+    qemu,
+    {
+      directory,
+      facts: { ...facts, bootId },
+      options: machines,
+      accelerator: machines.accelerator,
+      isSandboxed: machines.isSandboxed,
+      sockets: { folder, count: facts.nodes.length },
+      clock: runtime.clock,
+      template: machines.template === undefined ? undefined : {},
+      again: { places, hasNetwork },
+    },
+    {},
+    signal,
+  );
+  await writeClusterFacts(directory, { ...(await readOwnCluster(directory)).facts, bootId });
+}
+
+function restartable({ machines, clusterId, createdBy }: ClusterFacts): NonNullable<ClusterFacts["machines"]> {
+  if (machines !== undefined) return machines;
+  throw new ClusterError(
+    "machine-failed",
+    `Cluster "${clusterId}" was created by version ${outside(createdBy)}, which did not record how to start machines again.`,
+    { hint: "Create it again.", facts: { cluster: clusterId } },
+  );
+}
+
+async function newSockets(directory: string): Promise<string> {
+  const { path } = await systemTemporaryFolder();
+  await recordSockets(directory, path);
+  return path;
+}
+
+/** The folder of the running network's sockets. A cleaner of temporary files may have removed them. */
+async function connectable(directory: string, places: readonly number[], facts: ClusterFacts): Promise<string> {
+  const folder = await socketsFolder(directory);
+  const paths = places.map((place) => socketPath({ folder, count: facts.nodes.length }, place));
+  try {
+    await Promise.all(paths.map(async (path) => access(path)));
+    return folder;
+  } catch (cause) {
+    throw networkGone(facts, cause);
+  }
+}
+
+const networkGone = ({ clusterId }: ClusterFacts, cause?: unknown): ClusterError =>
+  new ClusterError("engine-failed", `The private network of cluster "${clusterId}" accepts no more machines.`, {
+    hint: "Restart the whole cluster: run the stop command, then the start command.",
+    facts: { cluster: clusterId },
+    cause,
+  });
+
+function nodeAt({ nodes }: ClusterFacts, place: number): NodeFacts {
+  const node = nodes[place];
+  if (node === undefined) throw new RangeError(`There is no machine with the number ${place}`);
+  return node;
+}

@@ -1,0 +1,301 @@
+/**
+ * Faults from beginning to end: they begin on the nodes, show, and are healed by the nodes themselves when their time is over, or earlier by a request.
+ */
+import { randomBytes } from "node:crypto";
+import type { Backend } from "../../backend/contract.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import { outside } from "../../outside-text.ts";
+import {
+  type FaultRecord,
+  type NodeFault,
+  type ObserveRequest,
+  healFaults,
+  noLinks,
+  observeNode,
+  startFault,
+} from "../../platform/faults/node-faults.ts";
+import type { Connection } from "../../ssh/connection/connection.ts";
+import { keepFaultNote, removeFaultNote } from "../../store/fault-notes.ts";
+import { mapConcurrently } from "../../system/concurrency.ts";
+import { poll } from "../../system/retry.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { ruleOf, waits } from "../../system/waits.ts";
+import { type MaskedConnections, assertKeyIsHere, openMaskedConnections } from "../connections.ts";
+import { findCluster, findNodes } from "../find-cluster.ts";
+import { type Observed, evidenceOf, stateOf } from "./fault-evidence.ts";
+import { type FaultRequest, type PlannedPart, planFault } from "./fault-request.ts";
+
+/** A fault that some nodes have. */
+export interface Fault {
+  readonly id: string;
+  readonly kind: FaultRequest["kind"];
+  /** Such as `partition between agent_0 and master_0`. */
+  readonly description: string;
+  readonly secondsLeft: number;
+  /** The nodes that heal it, such as `agent_0`. */
+  readonly nodes: readonly string[];
+}
+
+/** One node's part of a fault. */
+interface FaultPart {
+  readonly node: NodeRecord;
+  readonly fault: NodeFault;
+}
+
+export interface BegunFault {
+  readonly fault: Fault;
+  readonly parts: readonly FaultPart[];
+}
+
+const nodesAtOnce = 32;
+
+interface BeginFault {
+  readonly clusterId: string;
+  /** Without problems. */
+  readonly request: FaultRequest;
+}
+
+/**
+ * Begins a fault, and resolves when it shows. If it can't begin on one node, is interrupted or doesn't show, all nodes are healed. Throws `bad-usage`,
+ * `node-not-found`, `machine-failed`, `remote-command-failed` and as connections do.
+ */
+export async function beginFault(
+  backend: Backend<unknown>,
+  { clusterId, request }: BeginFault,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<BegunFault> {
+  await using work = await openWork(backend, clusterId, runtime, signal);
+  const planned = planFault(work.cluster, request);
+  const id = randomBytes(4).toString("hex");
+  const durationSeconds = Math.ceil(request.durationMs / 1000);
+  const onEach = async <Result>(task: (part: PlannedPart) => Promise<Result>) =>
+    mapConcurrently(planned, nodesAtOnce, task, signal);
+  const observe = async ({ node, record }: PlannedPart): Promise<Observed> =>
+    work.observe(node, observationOf(record, request), signal);
+  const description = planned[0]?.record.description ?? "";
+  using step = runtime.progress.start("Begin fault", description);
+  const before = await onEach(observe);
+  try {
+    await onEach(async ({ node, part, record }) =>
+      startFault(await work.connect(node, signal), { id, durationSeconds, part, record }, signal),
+    );
+    const evidence = evidenceOf(request, before, await onEach(observe));
+    step.done();
+    runtime.progress.note(`The fault shows (${description}): ${evidence}.`);
+  } catch (error) {
+    await healAfterFailure(work, planned, id);
+    throw error;
+  }
+  const endsAt = new Date(runtime.clock.now() + durationSeconds * 1000);
+  await keepFaultNote(work.cluster.directory, { id, description, endsAt });
+  const parts = planned.map(({ node, record }) => ({
+    node,
+    fault: { ...record, id, secondsLeft: durationSeconds },
+  }));
+  return { fault: viewOf(parts), parts };
+}
+
+const healLimitMs = 60_000;
+
+/** Heals what has begun. The caller's signal may be aborted. */
+async function healAfterFailure(work: Work, planned: readonly PlannedPart[], id: string): Promise<void> {
+  const signal = AbortSignal.timeout(healLimitMs);
+  const heal = async ({ node }: PlannedPart): Promise<void> => {
+    try {
+      await healFaults(await work.connect(node, signal), [id], signal);
+    } catch (error) {
+      work.runtime.progress.warn(
+        `${nodeReference(node)} may have the fault until its time is over: ${messageOf(error)}`,
+      );
+    }
+  };
+  await mapConcurrently(planned, nodesAtOnce, heal, signal);
+}
+
+/** The faults of all nodes that answer, and a warning for each that doesn't. */
+export async function listFaults(
+  backend: Backend<unknown>,
+  clusterId: string,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<readonly Fault[]> {
+  await using work = await openWork(backend, clusterId, runtime, signal);
+  return faultsOf(await survey(work, signal));
+}
+
+/** Which faults to heal: all, or those that concern these nodes, or those with these ids. */
+export interface Healing {
+  readonly clusterId: string;
+  readonly nodes?: readonly string[];
+  readonly ids?: readonly string[];
+}
+
+/** Heals faults on every node that has them, and resolves with them when the nodes have shown it. Warns of nodes that don't answer. */
+export async function endFaults(
+  backend: Backend<unknown>,
+  { clusterId, nodes = [], ids }: Healing,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<readonly Fault[]> {
+  await using work = await openWork(backend, clusterId, runtime, signal);
+  const named = nodes.length === 0 ? undefined : findNodes(work.cluster, nodes);
+  const all = await survey(work, signal);
+  const isNamed = ({ node, fault }: FaultPart): boolean =>
+    (named?.includes(node) ?? true) && (ids?.includes(fault.id) ?? true);
+  const chosen = new Set(all.filter(isNamed).map(({ fault }) => fault.id));
+  const [ending, staying] = [true, false].map((ends) => all.filter(({ fault }) => chosen.has(fault.id) === ends));
+  const byNode = Map.groupBy(ending ?? [], ({ node }) => node);
+  await mapConcurrently(
+    [...byNode],
+    nodesAtOnce,
+    async ([node, found]) =>
+      healFaults(
+        await work.connect(node, signal),
+        found.map(({ fault }) => fault.id),
+        signal,
+      ),
+    signal,
+  );
+  await showHealed(work, { ended: ending ?? [], staying: staying ?? [] }, signal);
+  return faultsOf(ending ?? []);
+}
+
+interface Waiting {
+  readonly clusterId: string;
+  readonly begun: BegunFault;
+}
+
+/** Resolves when no node has this fault any more. If this is interrupted, heals it first. */
+export async function untilFaultEnds(
+  backend: Backend<unknown>,
+  waiting: Waiting,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await awaitEnd(backend, waiting, runtime, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    const healing = { clusterId: waiting.clusterId, ids: [waiting.begun.fault.id] };
+    await endFaults(backend, healing, runtime, AbortSignal.timeout(healLimitMs));
+    throw error;
+  }
+}
+
+async function awaitEnd(
+  backend: Backend<unknown>,
+  { clusterId, begun: { fault, parts } }: Waiting,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
+  await using work = await openWork(backend, clusterId, runtime, signal);
+  runtime.progress.waiting(`the nodes heal the fault by themselves: ${fault.description}`);
+  await runtime.clock.sleep(fault.secondsLeft * 1000, signal);
+  const look = async (inner: AbortSignal): Promise<readonly FaultPart[] | undefined> => {
+    const found = await survey(work, inner);
+    return found.some((each) => each.fault.id === fault.id) ? undefined : found;
+  };
+  const staying = await poll(look, ruleOf(waits.faultEnd, runtime.clock), signal);
+  runtime.progress.waiting("");
+  if (staying === undefined) {
+    throw new ClusterError("deadline-passed", `The fault should have ended by itself: ${fault.description}.`, {
+      hint: "Run the heal action of the fault command.",
+      facts: { fault: fault.id },
+    });
+  }
+  await showHealed(work, { ended: parts, staying }, signal);
+}
+
+async function showHealed(
+  work: Work,
+  { ended, staying }: { readonly ended: readonly FaultPart[]; readonly staying: readonly FaultPart[] },
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { id, kind, description } of faultsOf(ended)) {
+    using step = work.runtime.progress.start("Heal fault", outside(description));
+    const observed = await mapConcurrently(
+      ended.filter(({ fault }) => fault.id === id),
+      nodesAtOnce,
+      async ({ node, fault: { links, folder } }) =>
+        work.observe(node, { ...noLinks, links, folder, limitSeconds: 5 }, signal),
+      signal,
+    );
+    await removeFaultNote(work.cluster.directory, id);
+    const others = staying.length === 0 ? "" : `; there are other faults: ${faultsOf(staying).length}`;
+    step.done();
+    work.runtime.progress.note(`Healed (${outside(description)}): ${stateOf(kind, observed)}${others}.`);
+  }
+}
+
+/** The faults of all nodes. */
+async function survey(work: Work, signal: AbortSignal): Promise<readonly FaultPart[]> {
+  const running = work.cluster.nodes.filter((node) => node.state === "running" && node.ssh.host !== "");
+  const ask = async (node: NodeRecord): Promise<readonly FaultPart[]> => {
+    try {
+      const { faults } = await work.observe(node, noLinks, signal);
+      return faults.map((fault) => ({ node, fault }));
+    } catch (error) {
+      signal.throwIfAborted();
+      work.runtime.progress.warn(`The faults of ${nodeReference(node)} are not known: ${messageOf(error)}`);
+      return [];
+    }
+  };
+  return (await mapConcurrently(running, nodesAtOnce, ask, signal)).flat();
+}
+
+const faultsOf = (found: readonly FaultPart[]): readonly Fault[] =>
+  [...Map.groupBy(found, ({ fault }) => fault.id).values()].map(viewOf);
+
+/** All parts are of one fault. */
+function viewOf(parts: readonly FaultPart[]): Fault {
+  const [
+    {
+      fault: { id, kind, description },
+    },
+  ] = parts as readonly [FaultPart, ...FaultPart[]];
+  const secondsLeft = Math.max(...parts.map(({ fault }) => fault.secondsLeft));
+  return { id, kind, description, secondsLeft, nodes: parts.map(({ node }) => nodeReference(node)) };
+}
+
+/** What to observe of a node while a fault begins. A lost packet is sent again after a second. */
+function observationOf({ links, folder }: FaultRecord, request: FaultRequest): ObserveRequest {
+  if (request.kind !== "network") return { ...noLinks, links, folder, limitSeconds: 2 };
+  return { links, folder, limitSeconds: 2 + Math.ceil(((request.delayMs ?? 0) * 2) / 1000), tries: 3 };
+}
+
+interface Work extends AsyncDisposable {
+  readonly cluster: ClusterRecord;
+  readonly runtime: Runtime;
+  connect(
+    node: NodeRecord,
+    signal: AbortSignal,
+  ): Promise<{ readonly connection: Connection; readonly reference: string }>;
+  observe(node: NodeRecord, request: ObserveRequest, signal: AbortSignal): Promise<Observed>;
+}
+
+async function openWork(
+  backend: Backend<unknown>,
+  clusterId: string,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<Work> {
+  const cluster = await findCluster(backend, clusterId, signal);
+  await assertKeyIsHere(cluster);
+  const connections: MaskedConnections = openMaskedConnections(cluster, runtime);
+  const connect: Work["connect"] = async (node, inner) => ({
+    connection: await connections.connect(node, inner),
+    reference: nodeReference(node),
+  });
+  return {
+    cluster,
+    runtime,
+    connect,
+    observe: async (node, request, inner) => {
+      const found = await observeNode(await connect(node, inner), request, inner);
+      return { ...found, hereMs: runtime.clock.now() };
+    },
+    [Symbol.asyncDispose]: async () => connections[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,71 @@
+import type { Backend, Power } from "../backend/contract.ts";
+import { ClusterError } from "../errors.ts";
+import { type ClusterRecord, type NodeState, nodeReference } from "../model/cluster-record.ts";
+import { closeMasterConnections } from "../ssh/session/master-connection.ts";
+import type { Runtime } from "../system/runtime.ts";
+import { findCluster, findNodes } from "./find-cluster.ts";
+import { awaitLogins } from "./await-logins.ts";
+
+export type PowerAction = "stop" | "start" | "restart" | "pause" | "resume";
+
+export interface PowerRequest {
+  readonly clusterId: string;
+  readonly action: PowerAction;
+  /** See `findNodes`. */
+  readonly nodes: readonly string[];
+  /** Stops like a power cut. */
+  readonly isForced: boolean;
+}
+
+/**
+ * Stops, starts, pauses or continues nodes, and resolves with the cluster once started nodes accept logins, if this machine has its key. Nodes that are in
+ * the wanted state already stay as they are. Safe to repeat after an abort.
+ */
+export async function changePower(
+  backend: Backend<unknown>,
+  { clusterId, action, nodes: selectors, isForced }: PowerRequest,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<ClusterRecord> {
+  const power = powerOf(backend);
+  const cluster = await findCluster(backend, clusterId, signal);
+  const chosen = findNodes(cluster, selectors);
+  const act = async (title: string, states: readonly NodeState[], work: Power["start"]): Promise<void> => {
+    const before = await findCluster(backend, clusterId, signal);
+    const ids = new Set(chosen.map(({ id }) => id));
+    const nodes = before.nodes.filter(({ id, state }) => ids.has(id) && states.includes(state));
+    if (nodes.length === 0) return;
+    using step = runtime.progress.start(title, nodes.map(nodeReference).join(", "));
+    await work(before, nodes, signal);
+    step.done();
+  };
+  // A paused system can't shut down.
+  const resume = async (): Promise<void> => act("Resume", ["paused"], power.resume);
+  const stop = async (): Promise<void> => {
+    if (isForced) return await act("Cut the power", ["running", "paused"], power.cutPower);
+    await resume();
+    await act("Shut down", ["running"], power.shutDown);
+  };
+  const start = async (): Promise<void> => act("Start", ["stopped"], power.start);
+  const steps: Readonly<Record<PowerAction, readonly (() => Promise<void>)[]>> = {
+    stop: [stop],
+    start: [start, resume],
+    restart: [stop, start],
+    pause: [async () => act("Pause", ["running"], power.pause)],
+    resume: [resume],
+  };
+  for (const step of steps[action]) await step();
+  // Kept logins to these nodes are dead, or would hang.
+  await closeMasterConnections(cluster.directory, runtime.environment);
+  const after = await findCluster(backend, clusterId, signal);
+  const ids = new Set(chosen.map(({ id }) => id));
+  const nodes = after.nodes.filter((node) => ids.has(node.id) && node.state === "running");
+  if (action !== "stop" && action !== "pause" && nodes.length > 0)
+    await awaitLogins({ ...after, nodes }, { setsClocks: power.stopsClocks, areBooting: true }, runtime, signal);
+  return after;
+}
+
+function powerOf({ name, power }: Backend<unknown>): Power {
+  if (power !== undefined) return power;
+  throw new ClusterError("bad-usage", `Clusters of this kind (${name}) cannot be stopped or paused.`);
+}

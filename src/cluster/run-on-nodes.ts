@@ -1,0 +1,151 @@
+import { basename, dirname, join } from "node:path";
+import { ClusterError } from "../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
+import { lineSplitter } from "../ssh/connection/command-output.ts";
+import { type Connection, type RemoteCommand } from "../ssh/connection/connection.ts";
+import { sessionCommand } from "../ssh/session/session-line.ts";
+import { sshFailed } from "../ssh/session/ssh-process.ts";
+import { accepted } from "../system/checked.ts";
+import { mapConcurrently } from "../system/concurrency.ts";
+import type { Runtime } from "../system/runtime.ts";
+import { assertKeyIsHere, openConnections, openMaskedConnections, withAdvice } from "./connections.ts";
+import { findNode } from "./find-cluster.ts";
+import { type FetchRequest, checkTarget, fetchFiles } from "./fetch.ts";
+import { type RunRequest, type RunRuntime, hideOwnValues, sessionScript } from "./run-on-node.ts";
+import { syncCheckout } from "./sync-checkout.ts";
+
+/** A node's part of a command that runs on several nodes. */
+export interface NodeOutcome {
+  readonly node: NodeRecord;
+  /** The command's exit status; 255 if the node can't be reached, or if a file can't be fetched from it. */
+  readonly status: number;
+  /** The ends of both streams, as far as the request keeps them. */
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Why there is no exit status of the command; undefined if there is one. */
+  readonly error: ClusterError | undefined;
+}
+
+/** Receives each line of each node's output as soon as it is complete, without its line break. A promise makes that node wait. */
+type OnNodeLine = (node: NodeRecord, stream: "stdout" | "stderr", line: string) => void | Promise<void>;
+
+export interface NodesRun extends Omit<RunRequest, "node" | "isTerminal"> {
+  readonly nodes: readonly NodeRecord[];
+  /** Absent: the output is only in the outcomes. */
+  readonly onLine?: OnNodeLine | undefined;
+}
+
+const loginsAtOnce = 64;
+/** Of both streams of all nodes together. */
+const keptOfAll = 64 * 1024 * 1024;
+const mostKept = 4 * 1024 * 1024;
+/** Enough for the message that a login shell is unsuitable. */
+const leastKept = 4 * 1024;
+
+/** How much of a stream is kept if this many nodes keep theirs. */
+const keptCharactersOf = (nodes: number): number => Math.min(mostKept, Math.floor(keptOfAll / (2 * nodes)));
+
+/**
+ * Runs a command as root on several nodes concurrently, with an empty stdin. A node that fails doesn't stop the
+ * others. An abort ends the command on all nodes. Before anything runs, rejects if a file can't be fetched to its place, or if the checkout can't be synced.
+ */
+export async function runOnNodes(
+  cluster: ClusterRecord,
+  request: NodesRun,
+  runtime: RunRuntime,
+  signal: AbortSignal,
+): Promise<readonly NodeOutcome[]> {
+  hideOwnValues(request, runtime);
+  for (const node of request.nodes) for (const fetch of fetchesOf(node, request)) accepted(await checkTarget(fetch));
+  await assertKeyIsHere(cluster);
+  runtime.onConnecting();
+  if (request.checkout !== undefined) {
+    await using masked = openMaskedConnections(cluster, runtime);
+    await syncCheckout(cluster, request.checkout, { connections: masked, progress: runtime.progress }, signal);
+  }
+  await using pool = openConnections(cluster.directory, runtime);
+  const connect = async (node: NodeRecord): Promise<Connection> => {
+    // A named node may be stopped, or without an address.
+    findNode(cluster, node.id);
+    return await pool.connect(node, signal);
+  };
+  const run = async (node: NodeRecord): Promise<NodeOutcome> => {
+    try {
+      return await runThere(cluster, request, { node, connection: await connect(node), runtime }, signal);
+    } catch (error) {
+      return failed(node, error, signal);
+    }
+  };
+  return await mapConcurrently(request.nodes, loginsAtOnce, run, signal);
+}
+
+interface Place {
+  readonly node: NodeRecord;
+  readonly connection: Connection;
+  readonly runtime: Runtime;
+}
+
+async function runThere(
+  cluster: ClusterRecord,
+  request: NodesRun,
+  { node, connection, runtime }: Place,
+  signal: AbortSignal,
+): Promise<NodeOutcome> {
+  const { onLine } = request;
+  const script = sessionScript(cluster, node, request);
+  const lines = onLine === undefined ? undefined : linesOf(node, onLine);
+  const command = {
+    ...sessionCommand(script),
+    isOutputHidden: true,
+    keptCharacters: lines === undefined ? keptCharactersOf(request.nodes.length) : leastKept,
+    ...(lines !== undefined && { onOutput: lines.onOutput }),
+  };
+  const { status, stdout, stderr } = await connection.run(command, signal);
+  lines?.end();
+  const open = async () => ({ connection, node: nodeReference(node), settings: script.settings });
+  try {
+    await fetchFiles(status, fetchesOf(node, request), { open, progress: runtime.progress }, signal);
+    return { node, status, stdout, stderr, error: undefined };
+  } catch (error) {
+    return { ...failed(node, error, signal), stdout, stderr };
+  }
+}
+
+/** Throws anything that isn't a failure of this node. */
+function failed(node: NodeRecord, thrown: unknown, signal: AbortSignal): NodeOutcome {
+  signal.throwIfAborted();
+  const error = withAdvice(thrown);
+  if (!(error instanceof ClusterError)) throw error;
+  return { node, status: sshFailed, stdout: "", stderr: "", error };
+}
+
+/** Each node has a folder of its name beside where the file would be. */
+const fetchesOf = (node: NodeRecord, { fetches }: NodesRun): readonly FetchRequest[] =>
+  fetches.map(({ remote, local }) => ({
+    remote,
+    local: join(dirname(local), nodeReference(node), basename(local)),
+  }));
+
+function linesOf(
+  node: NodeRecord,
+  onLine: OnNodeLine,
+): { readonly onOutput: NonNullable<RemoteCommand["onOutput"]>; readonly end: () => void } {
+  const waits: Promise<void>[] = [];
+  const splitter = (stream: "stdout" | "stderr") =>
+    lineSplitter((line) => {
+      const wait = onLine(node, stream, line);
+      if (wait !== undefined) waits.push(wait);
+    });
+  const splitters = { stdout: splitter("stdout"), stderr: splitter("stderr") };
+  return {
+    onOutput: (stream, chunk) => {
+      splitters[stream].add(chunk);
+      const slow = waits.splice(0);
+      return slow.length === 0 ? undefined : Promise.all(slow).then(() => {});
+    },
+    end: () => {
+      splitters.stdout.end();
+      splitters.stderr.end();
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import type { BackendKind } from "../../backend/contract.ts";
+import type { Context } from "../../cli/command.ts";
+import { columns } from "../../cli/layout.ts";
+import { type Colours, isColoured, loadColours, noColours } from "../../cli/terminal/output-writer.ts";
+import type { CheckResult } from "../../model/check.ts";
+import { formatDuration, numbered } from "../../system/amounts.ts";
+import { machineChecks } from "./machine-checks.ts";
+import { runChecks } from "./run-checks.ts";
+
+/** The limit for all checks together. The cloud's checks have shorter limits of their own, which usually apply first. */
+const limitMs = 40_000;
+
+/** Runs all checks, and prints the result. Resolves with the exit code. */
+export async function executeDoctor(
+  kind: BackendKind,
+  input: Readonly<Record<string, unknown>>,
+  context: Context,
+): Promise<number> {
+  const isVerbose = context.verbosity > 0;
+  const ended = new AbortController();
+  const shared = AbortSignal.any([context.signal, ended.signal]);
+  try {
+    const checks = machineChecks(context, await kind.doctor.checks(input, context, shared));
+    const found = await runChecks(checks, { ...context, limitMs }, context.signal);
+    const results = found.map((result) => withFlags(result, context));
+    const isColourful = context.isTerminal.stdout && isColoured(context.environment);
+    const colours = isColourful ? await loadColours() : noColours;
+    context.output.result({
+      text: reportText(results, { colours, isVerbose, columns: context.columns }),
+      data: { checks: results.map((result) => view(result, isVerbose)) },
+    });
+    context.progress.note(summary(results));
+    return results.some(({ status }) => status === "fail") ? 1 : 0;
+  } finally {
+    ended.abort();
+  }
+}
+
+/** Checks use the neutral names of options. */
+function withFlags(result: CheckResult, { nameFlags }: Context): CheckResult {
+  const message = nameFlags(result.message);
+  return "remedy" in result ? { ...result, message, remedy: nameFlags(result.remedy) } : { ...result, message };
+}
+
+const marks = { pass: "✔", warn: "!", fail: "✖", skip: "–" } as const;
+const paints = { pass: "green", warn: "yellow", fail: "red", skip: "dim" } as const;
+
+interface Display {
+  readonly colours: Colours;
+  readonly isVerbose: boolean;
+  readonly columns: number;
+}
+
+/** One row per check, with the fix below it. Checks that were skipped for the same reason share a row. */
+export function reportText(found: readonly CheckResult[], { colours, isVerbose, columns: width }: Display): string {
+  const rows = merged(found).map((result): readonly [string, string] => {
+    const took = isVerbose ? ` (${timeText(result.ms)})` : "";
+    const details = isVerbose ? (result.details ?? []) : [];
+    const remedy = "remedy" in result ? [`→ ${result.remedy}`] : [];
+    return [`${marks[result.status]} ${result.name}`, [result.message + took, ...details, ...remedy].join("\n")];
+  });
+  const paint = (line: string): string => {
+    const status = Object.entries(marks).find(([, mark]) => line.startsWith(`${mark} `))?.[0] as keyof typeof marks;
+    return status === undefined ? line : colours[paints[status]](line[0] ?? "") + line.slice(1);
+  };
+  return columns(rows, width, { margin: 0, hang: 2 }).map(paint).join("\n");
+}
+
+/** A few keep their names. */
+const mostNamed = 4;
+
+function merged(results: readonly CheckResult[]): readonly CheckResult[] {
+  const skipped = Map.groupBy(
+    results.filter(({ status }) => status === "skip"),
+    ({ message }) => message,
+  );
+  return results.flatMap((each) => {
+    const group = each.status === "skip" ? (skipped.get(each.message) ?? []) : [];
+    if (group.length <= mostNamed) return [each];
+    return group[0] === each ? [{ ...each, name: numbered(group.length, "check") }] : [];
+  });
+}
+
+/** Most checks take milliseconds, too short to show in tenths of a second. */
+function timeText(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : formatDuration(ms);
+}
+
+function view(result: CheckResult, isVerbose: boolean): Readonly<Record<string, unknown>> {
+  return {
+    name: result.name,
+    status: result.status,
+    message: result.message,
+    ...("remedy" in result && { remedy: result.remedy }),
+    ...(isVerbose && { milliseconds: Math.round(result.ms), details: result.details ?? [] }),
+  };
+}
+
+function summary(results: readonly CheckResult[]): string {
+  const count = (status: CheckResult["status"]): number => results.filter((result) => result.status === status).length;
+  const counts = [
+    [count("fail"), "failed"],
+    [count("warn"), "with a warning"],
+    [count("skip"), "skipped"],
+  ] as const;
+  const told = counts.filter(([number]) => number > 0).map(([number, what]) => `${number} ${what}`);
+  return `${numbered(results.length, "check")}: ${told.length === 0 ? "no problems found" : told.join(", ")}.`;
+}

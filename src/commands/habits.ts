@@ -1,0 +1,34 @@
+import type { Habits } from "../cli/options/option.ts";
+
+/** The only table of what the programs understand beyond their own commands and options. */
+export const habitsOf = (program: string): Habits => ({
+  words: new Map([
+    ["help", ["--help"]],
+    ["version", ["--version"]],
+    ["-V", ["--version"]],
+    ["ls", ["list"]],
+    ["ps", ["list"]],
+    ["rm", ["destroy", "delete"]],
+    ["remove", ["destroy", "delete"]],
+    ["delete", ["destroy"]],
+  ]),
+  options: new Map([
+    ["-o", "--output"],
+    ["--json", "--output=json"],
+  ]),
+  argument: "--cluster-id",
+  meant: new Map([
+    ["--name", ["--cluster-id"]],
+    ["--id", ["--cluster-id"]],
+    ["-n", ["--node", "--cluster-id"]],
+    ["--force", ["--yes"]],
+    ["-f", ["--yes"]],
+  ]),
+  hints: new Map([
+    ["ssh", `type ${program} run bash for a shell on a master, or ${program} run --node agent_0 bash`],
+    ["exec", `type ${program} run COMMAND`],
+    ["status", `type ${program} list for all clusters, or ${program} inspect for the nodes of one`],
+    ["run -i", "-it: not needed, since run passes the terminal through by itself"],
+    ["run -t", "-it: not needed, since run passes the terminal through by itself"],
+  ]),
+});

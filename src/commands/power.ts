@@ -1,0 +1,87 @@
+import type { BackendKind } from "../backend/contract.ts";
+import { type Context, defineCommand } from "../cli/command.ts";
+import { argument, flag, listArgument } from "../cli/options/option.ts";
+import { choice, outputFormat, verbose } from "../cli/options/value-types.ts";
+import type { PowerAction } from "../cluster/power.ts";
+import { placeOptions } from "./backend-options.ts";
+import { clusterId, nodeNames, nodeSelector } from "./options.ts";
+
+const actions: readonly PowerAction[] = ["stop", "start", "restart", "pause", "resume"];
+const force = flag({ flag: "--force", summary: "Cut the power instead of shutting down; for stop and restart" });
+const output = outputFormat(["text", "json"]);
+
+export const nodeCommand = (kind: BackendKind) =>
+  defineCommand({
+    name: "node",
+    summary: "Stop, start, restart, pause or resume nodes",
+    description: `${kind.parts.power ?? ""} Nodes keep their names, addresses, keys and disks. Nodes that are in the wanted state already stay as they are. \`start\`, \`restart\` and \`resume\` return when the nodes accept logins; run \`wait\` to find out when the platform is ready again.`,
+    positionals: {
+      action: argument(choice(actions), {
+        name: "ACTION",
+        summary: "What to do: stop, start, restart, pause or resume",
+        required: true,
+      }),
+      nodes: listArgument(nodeSelector(kind.machineId), {
+        name: "NODE",
+        summary: "Nodes: addresses, machine ids, names such as agent_0, or all, masters, agents, public_agents",
+        completeWith: nodeNames,
+      }),
+    },
+    options: { clusterId, ...placeOptions(kind), force, output, verbose },
+    examples: [
+      { words: "node stop --force agent_0", summary: "Cut the power of an agent" },
+      { words: "node restart masters", summary: "Shut the masters down and start them again" },
+    ],
+    check: ({ action, force: isForced }, problems) => {
+      if (isForced === true && action !== undefined && action !== "stop" && action !== "restart")
+        problems.add(`--force: ${action} takes no --force`);
+    },
+    run: async ({ action, nodes, force: isForced, ...input }, context) =>
+      change(kind, { action, nodes, isForced, ...input }, context),
+  });
+
+export const stopCommand = (kind: BackendKind) =>
+  defineCommand({
+    name: "stop",
+    summary: "Stop all nodes of a cluster",
+    description:
+      "Shut down all nodes, which keep their disks, names, addresses and keys. `start` boots them again; `destroy` removes them.",
+    positionals: {},
+    options: { clusterId, ...placeOptions(kind), force, output, verbose },
+    examples: [{ words: "stop -c nightly", summary: "Stop the cluster `nightly`" }],
+    run: async ({ force: isForced, ...input }, context) =>
+      change(kind, { action: "stop", nodes: ["all"], isForced, ...input }, context),
+  });
+
+export const startCommand = (kind: BackendKind) =>
+  defineCommand({
+    name: "start",
+    summary: "Start the stopped nodes of a cluster",
+    description:
+      "Start all stopped nodes and let paused ones continue, also after a restart of this computer. Returns when they accept logins; run `wait` to find out when the platform is ready again.",
+    positionals: {},
+    options: { clusterId, ...placeOptions(kind), output, verbose },
+    examples: [{ words: "start -c nightly", summary: "Start the cluster `nightly`" }],
+    run: async (input, context) =>
+      change(kind, { action: "start", nodes: ["all"], isForced: false, ...input }, context),
+  });
+
+interface Change {
+  readonly action: PowerAction;
+  readonly nodes: readonly string[];
+  readonly isForced: boolean;
+  readonly clusterId: string;
+}
+
+async function change(kind: BackendKind, input: Change & Readonly<Record<string, unknown>>, context: Context) {
+  const [{ changePower }, { nodeReference }] = await Promise.all([
+    import("../cluster/power.ts"),
+    import("../model/cluster-record.ts"),
+  ]);
+  const backend = await kind.open(input, context, context.signal);
+  const cluster = await changePower(backend, input, context, context.signal);
+  if (input.action === "start" || input.action === "restart")
+    context.progress.note(`The nodes boot. Next: ${context.programName} wait --cluster-id ${input.clusterId}`);
+  const nodes = cluster.nodes.map((node) => ({ reference: nodeReference(node), state: node.state }));
+  context.output.result({ text: "", data: { cluster: { id: cluster.id, state: cluster.state }, nodes } });
+}

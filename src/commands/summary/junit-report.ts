@@ -1,0 +1,157 @@
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Context } from "../../cli/command.ts";
+import { originOf } from "../../cli/error-report.ts";
+import type { WaitRequest } from "../../cluster/wait-for-cluster.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
+import { writePrivateFile } from "../../system/files/private-file.ts";
+import { messageBlock, plainLine, shownText } from "../../system/printable.ts";
+import { failureText } from "./step-summary.ts";
+
+/** What happened in one test. Texts are not masked yet: outside text is marked. */
+interface Test {
+  readonly name: string;
+  readonly seconds: number;
+  readonly outcome: "passed" | "skipped" | { readonly type: string; readonly text: string };
+}
+
+interface NodeState {
+  /** Since when it has been ready; undefined while it isn't. */
+  readonly readyMs: number | undefined;
+  /** Why it isn't ready. */
+  readonly reason: string;
+}
+
+/** The tests that a command declares, which run one after the other, and one for each node. */
+export interface JunitReport {
+  /** Ends the test that is under way, which has passed, and begins the next one. */
+  enter(name: string): void;
+  /** Records which nodes are ready. */
+  readonly onAnswers: NonNullable<WaitRequest["onAnswers"]>;
+  /**
+   * Does the work that the tests are about. Then it writes the file, if one is wanted: if the work has failed, so has the test under way, and those
+   * after it were skipped. That the file can no longer be written is only a warning.
+   */
+  during<Result>(work: () => Promise<Result>): Promise<Result>;
+}
+
+export const readinessTest = "The platform is ready";
+
+interface ReportRequest {
+  readonly file: string | undefined;
+  readonly clusterId: string;
+  /** The names of all tests in their order, without those of the nodes. */
+  readonly tests: readonly string[];
+}
+
+export function junitReport({ file, clusterId, tests }: ReportRequest, context: Context): JunitReport {
+  const { clock, progress } = context;
+  const startMs = clock.now();
+  const done: Test[] = [];
+  const nodes = new Map<string, NodeState>();
+  const current = { name: "", startMs };
+  const end = (outcome: Test["outcome"]): void => {
+    if (current.name === "") return;
+    const since = current.startMs;
+    for (const [node, { readyMs, reason }] of nodes)
+      done.push({
+        name: `${node} is ready`,
+        seconds: ((readyMs ?? clock.now()) - since) / 1000,
+        outcome: readyMs === undefined ? { type: "not-ready", text: reason } : "passed",
+      });
+    nodes.clear();
+    done.push({ name: current.name, seconds: (clock.now() - since) / 1000, outcome });
+  };
+  const write = async (): Promise<void> => {
+    if (file === undefined) return;
+    const skipped = tests.slice(tests.indexOf(current.name) + 1);
+    const all = [...done, ...skipped.map((name): Test => ({ name, seconds: 0, outcome: "skipped" }))];
+    const suite = { name: context.programName, clusterId, startMs, endMs: clock.now() };
+    try {
+      await mkdir(dirname(file), { recursive: true });
+      await writePrivateFile(
+        file,
+        renderJunit(suite, all, (text) => progress.mask(text)),
+      );
+    } catch (error) {
+      progress.warn(`cannot write the JUnit report: ${messageOf(error)}`);
+    }
+  };
+  return {
+    enter: (name) => {
+      end("passed");
+      Object.assign(current, { name, startMs: clock.now() });
+    },
+    onAnswers: (answers) => {
+      for (const { node, verdict } of answers) {
+        const name = nodeReference(node);
+        const isReady = verdict.kind === "ready";
+        const readyMs = isReady ? (nodes.get(name)?.readyMs ?? clock.now()) : undefined;
+        nodes.set(name, { readyMs, reason: isReady ? "" : verdict.reason });
+      }
+    },
+    during: async (work) => {
+      try {
+        const result = await work();
+        end("passed");
+        return result;
+      } catch (failure) {
+        end({ type: typeOf(failure), text: failureText(failure, context) });
+        throw failure;
+      } finally {
+        await write();
+      }
+    },
+  };
+}
+
+function typeOf(failure: unknown): string {
+  const origin = originOf(failure);
+  return origin instanceof ClusterError ? origin.id : origin instanceof Error ? origin.name : "Error";
+}
+
+/** Returns the XML text. Names and texts may hold anything. */
+function renderJunit(
+  suite: { readonly name: string; readonly clusterId: string; readonly startMs: number; readonly endMs: number },
+  tests: readonly Test[],
+  mask: (text: string) => string,
+): string {
+  const shown = (text: string): string => shownText(text, mask);
+  const seconds = ((suite.endMs - suite.startMs) / 1000).toFixed(3);
+  const failures = tests.filter(({ outcome }) => typeof outcome === "object").length;
+  const skipped = tests.filter(({ outcome }) => outcome === "skipped").length;
+  const counts = `tests="${tests.length}" failures="${failures}" errors="0" skipped="${skipped}" time="${seconds}"`;
+  const start = new Date(suite.startMs).toISOString().slice(0, 19);
+  const name = escaped(suite.name);
+  const cases = tests.map(({ name: test, seconds: took, outcome }) => {
+    const head = `    <testcase classname="${name}" name="${escaped(test)}" time="${took.toFixed(3)}"`;
+    if (outcome === "passed") return `${head}/>`;
+    if (outcome === "skipped") return `${head}><skipped/></testcase>`;
+    const text = shown(messageBlock(outcome.text));
+    const traits = `type="${escaped(outcome.type)}" message="${escaped(plainLine(text.split("\n", 1)[0]))}"`;
+    return `${head}>\n      <failure ${traits}>${escaped(text)}</failure>\n    </testcase>`;
+  });
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuites ${counts}>`,
+    `  <testsuite name="${name}" timestamp="${start}" ${counts}>`,
+    `    <properties><property name="cluster" value="${escaped(suite.clusterId)}"/></properties>`,
+    ...cases,
+    "  </testsuite>",
+    "</testsuites>",
+    "",
+  ].join("\n");
+}
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&apos;",
+};
+
+/** The text is printable, so that only these two remain of what XML 1.0 cannot hold. */
+const escaped = (text: string): string =>
+  text.replaceAll(/[\uFFFE\uFFFF]/g, "\uFFFD").replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");

@@ -1,0 +1,44 @@
+#!/bin/sh
+# A fault: sets the node's clock forward or back. systemd runs it as root, in front of fault-unit.sh. The true time is
+# that of the beginning plus the time since then, so the clock is right afterwards, whatever has set it meanwhile.
+# Values: ID; FOLDER; OFFSET, in seconds; DEADLINE_OFFSET, a file that deadline.sh reads. Prints why it cannot begin.
+
+services='chrony chronyd systemd-timesyncd ntp ntpd ntpsec'
+
+begin() {
+  if [ ! -e "$FOLDER/clock.base" ]; then
+    for each in $services; do
+      ! systemctl is-active --quiet "$each" || echo "$each" >>"$FOLDER/clock.services"
+    done
+    # shellcheck disable=SC2046 # one word each
+    [ ! -e "$FOLDER/clock.services" ] || systemctl stop $(cat "$FOLDER/clock.services")
+    echo "$(date +%s.%N) $(uptime_seconds)" | awk '{ printf "%.3f\n", $1 - $2 }' >"$FOLDER/clock.base"
+  fi
+  echo "$OFFSET" >"$FOLDER/$ID.offset"
+  set_clock || {
+    heal
+    fail 'its clock cannot be set'
+  }
+}
+
+heal() {
+  rm -f "$FOLDER/$ID.offset"
+  [ -e "$FOLDER/clock.base" ] || return 0
+  set_clock
+  for each in "$FOLDER"/*.offset; do [ ! -e "$each" ] || return 0; done
+  # shellcheck disable=SC2046 # one word each
+  [ ! -e "$FOLDER/clock.services" ] || systemctl --no-block start $(cat "$FOLDER/clock.services")
+  rm -f "$FOLDER/clock.base" "$FOLDER/clock.services"
+}
+
+uptime_seconds() { cut -d ' ' -f 1 /proc/uptime; }
+
+# The machine's deadline is on the true time: at no moment may it seem to have passed.
+set_clock() {
+  total=$(cat "$FOLDER"/*.offset 2>/dev/null | awk '{ sum += $1 } END { print sum + 0 }')
+  before=$(cat "$DEADLINE_OFFSET" 2>/dev/null || echo 0)
+  [ "$total" -lt "$before" ] || echo "$total" >"$DEADLINE_OFFSET"
+  now=$(echo "$(cat "$FOLDER/clock.base") $(uptime_seconds) $total" | awk '{ printf "%.3f", $1 + $2 + $3 }')
+  date --set="@$now" >/dev/null || return 1
+  echo "$total" >"$DEADLINE_OFFSET"
+}

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Begins and heals a fault. systemd runs it as root, behind the text of the fault, which has the functions begin and
+# heal: `sh FILE begin` once, and `sh FILE heal` when the time is over, when the unit is stopped, when the node shuts
+# down, and when begin has failed. What it prints goes to the unit's log.
+# Values: ID; FOLDER; UNIT_FILE; DURATION in seconds; RECORD, a line about it.
+
+fail() {
+  echo "$*"
+  exit 1
+}
+
+case $1 in
+  begin)
+    [ ! -e "$FOLDER/$ID.healed" ] || fail 'it has been healed meanwhile'
+    end=$(($(cut -d . -f 1 /proc/uptime) + DURATION))
+    printf '%s\n' "$end" "$RECORD" >"$FOLDER/$ID.record" || exit
+    (begin)
+    ;;
+  heal)
+    heal
+    rm -f "$FOLDER/$ID.record" "$FOLDER/$ID.sh" "$UNIT_FILE"
+    ;;
+esac

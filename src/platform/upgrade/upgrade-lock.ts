@@ -1,0 +1,118 @@
+import { randomUUID } from "node:crypto";
+import { ClusterError } from "../../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import type { RemoteResult } from "../../ssh/connection/connection.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import { shellText } from "../../ssh/shell-text.ts";
+import { withTasks } from "../../system/concurrency.ts";
+import { retry } from "../../system/retry.ts";
+import type { Clock } from "../../system/runtime.ts";
+import { orAborted } from "../../system/time-limit.ts";
+import { ruleOf, waits } from "../../system/waits.ts";
+import { installPaths } from "../install-paths.ts";
+import { reasonOf } from "../install/phase.ts";
+import lockFile from "./upgrade-lock.sh" with { type: "text" };
+
+export interface LockRequest {
+  readonly cluster: Pick<ClusterRecord, "id">;
+  readonly firstMaster: NodeRecord;
+  readonly connections: ConnectionPool;
+  readonly clock: Clock;
+}
+
+const taken = 75;
+const beatMs = 15_000;
+const silentSeconds = 60;
+const releaseLimitMs = 5_000;
+
+const lockScript = shellText(lockFile, {
+  FILE: installPaths.upgradeLock,
+  TAKEN: taken,
+  SILENT_SECONDS: silentSeconds,
+});
+
+/**
+ * Runs a task while the first master keeps all other upgrades of the cluster from running, from whatever computer. The lock ends with the connection; if
+ * that is lost, because the master restarts, it is taken again. Fails as `cluster-busy` if another upgrade has it or takes it meanwhile.
+ */
+export async function withUpgradeLock<Result>(
+  request: LockRequest,
+  task: (signal: AbortSignal) => Promise<Result>,
+  outer: AbortSignal,
+): Promise<Result> {
+  return withTasks(async (tasks) => {
+    const held = Promise.withResolvers<void>();
+    const done = new AbortController();
+    const lock = tasks.start(async (signal) => hold(request, { onHeld: held.resolve, done: done.signal }, signal));
+    await orAborted(held.promise, tasks.signal);
+    try {
+      return await task(tasks.signal);
+    } finally {
+      done.abort();
+      // The next upgrade may begin at once.
+      await orAborted(lock.result(), AbortSignal.any([tasks.signal, AbortSignal.timeout(releaseLimitMs)])).catch(
+        () => {},
+      );
+    }
+  }, outer);
+}
+
+interface Holding {
+  readonly onHeld: () => void;
+  readonly done: AbortSignal;
+}
+
+/** Resolves soon after it is done. */
+async function hold(
+  { cluster, firstMaster, connections, clock }: LockRequest,
+  { onHeld, done }: Holding,
+  signal: AbortSignal,
+): Promise<void> {
+  const owner = randomUUID();
+  const state = { wasHeld: false };
+  const onOutput = (_stream: string, chunk: string): void => {
+    if (chunk !== "held\n") return;
+    state.wasHeld = true;
+    onHeld();
+  };
+  const attempt = async (inner: AbortSignal): Promise<void> => {
+    const connection = await connections.connect(firstMaster, inner);
+    const argv = ["bash", "-c", lockScript, "e2e-upgrade-lock", owner];
+    const result = await connection.run({ argv, sudo: true, stdin: beats(clock, done, inner), onOutput }, inner);
+    if (!done.aborted) throw notHeld(cluster, firstMaster, result);
+  };
+  const tolerates = ({ transient }: ClusterError): boolean => transient && state.wasHeld && !done.aborted;
+  try {
+    await retry(attempt, { ...ruleOf(waits.upgradeLock, clock), tolerates }, signal);
+  } catch (error) {
+    if (!done.aborted) throw error;
+  }
+}
+
+async function* beats(clock: Clock, done: AbortSignal, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const either = AbortSignal.any([done, signal]);
+  while (!either.aborted) {
+    yield Buffer.from("\n");
+    await clock.sleep(beatMs, either).catch(() => {});
+  }
+}
+
+function notHeld({ id }: LockRequest["cluster"], node: NodeRecord, result: RemoteResult): ClusterError {
+  const reference = nodeReference(node);
+  if (result.status !== taken) {
+    return new ClusterError(
+      "remote-command-failed",
+      `${reference}: cannot keep other upgrades from running: ${reasonOf(result)}.`,
+      { facts: { node: reference, status: result.status }, transient: result.status === 0 },
+    );
+  }
+  const since = /^since [\d:]{8} UTC$/m.exec(result.stdout)?.[0];
+  return new ClusterError(
+    "cluster-busy",
+    `Another upgrade of cluster "${id}" is running${since === undefined ? "" : `, ${since}`}.`,
+    {
+      hint: `Run the command again when it has ended. If its computer is cut off, that counts as its end after ${silentSeconds} s.`,
+      facts: { cluster: id, node: reference },
+    },
+  );
+}

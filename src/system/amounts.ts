@@ -1,0 +1,43 @@
+import { type Counts, roles } from "../model/cluster-record.ts";
+
+/** Times and amounts in texts for people. Data has ISO 8601 instead. */
+
+/** `1 agent`, `0 agents`, `2 public agents`. */
+export const numbered = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+/** `1 master, 0 agents, 2 public agents` */
+export const nodesText = (counts: Counts): string =>
+  roles.map((role) => numbered(counts[role], role.replace("_", " "))).join(", ");
+
+/** `1 h 58 min`, `12 min`, `40 s`. */
+export function durationText(seconds: number): string {
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes} min` : joinUnits(Math.floor(minutes / 60), "h", minutes % 60, "min");
+}
+
+/** `09:57 UTC (in 1 h 59 min)`, with the date if that is another day. */
+export function endText(end: Date | string, nowMs: number): string {
+  const seconds = (new Date(end).getTime() - nowMs) / 1000;
+  return `${momentText(end, nowMs)} (${seconds < 0 ? `${durationText(-seconds)} ago` : `in ${durationText(seconds)}`})`;
+}
+
+/** `09:57 UTC`, or `2026-11-24 09:57 UTC` if that isn't today. */
+export function momentText(moment: Date | string, nowMs: number): string {
+  const [day = "", time = ""] = new Date(moment).toISOString().split("T");
+  const today = new Date(nowMs).toISOString().slice(0, day.length);
+  return `${day === today ? "" : `${day} `}${time.slice(0, 5)} UTC`;
+}
+
+/** Formats for people: `0.4 s`, `12.3 s`, `2 min 5 s`, `1 h 59 min`. */
+export function formatDuration(ms: number): string {
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 3600) return joinUnits(Math.floor(seconds / 60), "min", seconds % 60, "s");
+  const minutes = Math.round(seconds / 60);
+  return joinUnits(Math.floor(minutes / 60), "h", minutes % 60, "min");
+}
+
+function joinUnits(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
+}

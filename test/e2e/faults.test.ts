@@ -1,0 +1,123 @@
+/** Faults on one small cluster of containers: each ends, whatever becomes of the program and of the nodes. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { repository } from "./support/executable.ts";
+import { type TestContainers, docker, startTestContainers } from "./support/test-containers.ts";
+import { until } from "../support/until.ts";
+
+const state: { containers?: TestContainers } = {};
+const containers = (): TestContainers => state.containers!;
+const id = (): string => containers().id("faults");
+const words = (line: string): readonly string[] => [...line.split(" "), "-c", id()];
+const fault = (line: string) => containers().run(["fault", ...words(line)]);
+const onNode = async (node: string, line: string) =>
+  containers().run(["run", "-c", id(), "--no-test-env", "--node", node, line]);
+
+/** Whether the agent's packets reach the master. */
+const isReachable = async (): Promise<boolean> =>
+  (await onNode("agent_0", "ping -c1 -W1 master-0 >/dev/null")).status === 0;
+
+async function faults(): Promise<readonly string[]> {
+  const { stdout } = await fault("list --output json");
+  return (JSON.parse(stdout) as { readonly faults: readonly { readonly kind: string }[] }).faults.map(
+    ({ kind }) => kind,
+  );
+}
+
+beforeAll(async () => {
+  state.containers = await startTestContainers();
+  const image = await Bun.$`${join(repository, "test/machine-image/with-packages")} faults nftables`.quiet().text();
+  const platform = join(containers().folder, "platform");
+  await mkdir(platform);
+  await Bun.write(join(platform, "platform.yaml"), 'name: nothing\nversion: "1.0"\n');
+  for (const name of ["install", "check"]) await writeFile(join(platform, name), "#!/bin/sh\n", { mode: 0o755 });
+  const create = words("create --wait --masters 1 --agents 1 --public-agents 0");
+  const created = await containers().run([...create, "--node-image", image.trim(), platform]);
+  expect(created.status, created.stderr).toBe(0);
+}, 600_000);
+
+afterAll(async () => {
+  await state.containers?.run(["destroy", ...words("--yes")]);
+  await state.containers?.[Symbol.asyncDispose]();
+}, 120_000);
+
+test("the nodes end a fault whose program was killed", async () => {
+  const killed = containers().start(["fault", ...words("partition --between agent_0 --for 15s --wait")]);
+  await killed.said("The fault shows");
+  killed.interrupt("SIGKILL");
+  await killed.ended;
+  await until("the nodes have healed the fault", async () => (await faults()).length === 0);
+  expect(await isReachable()).toBe(true);
+}, 120_000);
+
+test("a partition cuts nodes off from each other, not from here; list and inspect name it, and Ctrl-C heals it", async () => {
+  const interrupted = containers().start([
+    "fault",
+    ...words("partition --between agents --and masters --for 10m --wait"),
+  ]);
+  await interrupted.said("The fault shows");
+  expect([await faults(), await isReachable()]).toEqual([["partition"], false]);
+  expect(await containers().run(["inspect", "-c", id()])).toMatchObject({
+    stdout: expect.stringContaining("partition between agent_0 and master_0, until "),
+  });
+  interrupted.interrupt("SIGINT");
+  expect(await interrupted.ended).toMatchObject({ signal: "SIGINT", stderr: expect.stringContaining("Healed") });
+  expect([await faults(), await isReachable()]).toEqual([[], true]);
+}, 120_000);
+
+test("a restart of a node heals its part, and heal ends the others' part", async () => {
+  await onNode("agent_0", "mkdir -p /data && mount -t tmpfs -o size=16m none /data");
+  expect(await fault("disk agent_0 --fill /data --leave 1M --for 10m")).toMatchObject({ status: 0 });
+  expect(await fault("partition --between agent_0 --for 10m")).toMatchObject({ status: 0 });
+  // What a power cut leaves in the way of a disk: systemd removes it at boot.
+  await onNode("agent_0", "cp -p /etc/tmpfiles.d/cluster-e2e-fault-*.conf /root; mkdir /data-left");
+  const agent = (await containers().inspect(id())).nodes.find(({ reference }) => reference === "agent_0")!;
+  await docker(["kill", agent.id]);
+  await docker(["start", agent.id]);
+  await until("the node is back", async () => (await onNode("agent_0", "true")).status === 0);
+  expect((await onNode("agent_0", "ls /etc/tmpfiles.d; ls -A /data; nft list tables | grep cluster_e2e")).stdout).toBe(
+    "",
+  );
+  expect(await fault("heal agent_0")).toMatchObject({ status: 0, stdout: "" });
+  expect(await fault("heal")).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[0-9a-f]{8}\n$/) });
+  expect([await faults(), await isReachable()]).toEqual([[], true]);
+}, 120_000);
+
+test("what a node or a container lacks is an error that says so, and nothing is half done", async () => {
+  await onNode("agent_0", "mv /usr/sbin/nft /root/nft");
+  const lacking = await fault("partition --between agent_0");
+  await onNode("agent_0", "mv /root/nft /usr/sbin/nft");
+  expect(lacking).toMatchObject({ status: 1, stderr: expect.stringMatching(/agent_0: .*nftables/) });
+  expect(await isReachable()).toBe(true);
+  const clock = await fault("clock master_0 --offset +1h");
+  expect(clock).toMatchObject({ status: 2, stderr: expect.stringContaining("[bad-usage]") });
+  const disk = await fault("disk master_0 --fill /var/lib");
+  expect(disk).toMatchObject({ status: 1, stderr: expect.stringContaining("tmpfs") });
+  const slow = await fault("network agent_0 --delay 200ms --for 10m");
+  // Not every kernel has netem.
+  if (slow.status !== 0) expect(slow.stderr).toContain("sch_netem");
+  else expect(await fault("heal")).toMatchObject({ status: 0 });
+  expect((await onNode("agent_0", "tc qdisc show | grep -c e2e")).stdout).toBe("0\n");
+  expect(await faults()).toEqual([]);
+}, 60_000);
+
+test.each([
+  ["partition"],
+  ["partition master_0 --between agent_0"],
+  ["network agent_0"],
+  ["network --delay 1ms"],
+  ["clock agent_0 --offset 1"],
+  ["disk agent_0 --fill var"],
+  ["disk agent_0 --fill / --delay 1s"],
+  ["partition --between all --for 25h"],
+  ["partition --between nobody"],
+  ["list agent_0"],
+])("fault %s is refused before anything is asked", async (line) => {
+  expect(await fault(line)).toMatchObject({ status: 2, stderr: expect.stringContaining("[bad-usage]") });
+});
+
+test("a node that the cluster lacks, and a partition without a second side, are errors", async () => {
+  expect(await fault("heal agent_7")).toMatchObject({ status: 3, stderr: expect.stringContaining("[node-not-found]") });
+  expect(await fault("partition --between all")).toMatchObject({ status: 2 });
+});

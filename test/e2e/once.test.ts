@@ -1,0 +1,130 @@
+/**
+ * `once` on containers, with a platform that is a folder: the command's exit code, files, logs and a report, and whatever happens, nothing else is
+ * left.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { nodeImage, startTestContainers } from "./support/test-containers.ts";
+import type { TestContainers } from "./support/test-containers.ts";
+
+const state: { containers?: TestContainers } = {};
+const containers = (): TestContainers => state.containers!;
+const platform = join(import.meta.dir, "support", "meter");
+
+beforeAll(async () => {
+  state.containers = await startTestContainers();
+}, 60_000);
+
+afterAll(async () => {
+  await state.containers?.[Symbol.asyncDispose]();
+}, 120_000);
+
+const path = (name: string): string => join(containers().folder, name);
+const onceWords = (...words: readonly string[]) => ["once", "--node-image", nodeImage, "--agents", "1", ...words];
+const once = (id: string, ...words: readonly string[]) => containers().run(onceWords("-c", id, ...words));
+/** The folders of clusters that once existed or still do. */
+const foldersOf = async (id: string): Promise<readonly string[]> =>
+  (await readdir(containers().stateFolder)).filter((name) => name.startsWith(id));
+
+test("a success leaves what the command brought back, and a report", async () => {
+  const id = containers().id("success");
+  const words = [
+    "--fetch",
+    `/tmp/result:${path("result")}`,
+    "--junit",
+    path("success.xml"),
+    "--env",
+    "A=b c",
+    platform,
+  ];
+  const ran = await once(id, ...words, "--", 'echo "$A" | tee /tmp/result');
+  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({ status: 0, stdout: "b c\n" });
+  expect(await readFile(path("result"), "utf8")).toBe("b c\n");
+  const report = await readFile(path("success.xml"), "utf8");
+  expect(report).toContain('<testsuites tests="5" failures="0" errors="0" skipped="0"');
+  expect([...report.matchAll(/<testcase [^>]*name="([^"]*)"/g)].map(([, name]) => name)).toEqual([
+    "The cluster is created",
+    "master_0 is ready",
+    "agent_0 is ready",
+    "The platform is ready",
+    "The command succeeds",
+  ]);
+  expect(await containers().things(id)).toEqual([]);
+  expect(await foldersOf(id)).toEqual([]);
+}, 120_000);
+
+test("a command that fails gives its exit code, and the logs are saved", async () => {
+  const id = containers().id("failing");
+  const words = ["--logs-dir", path("logs"), "--junit", path("failing.xml"), platform];
+  const ran = await once(id, ...words, "--", "exit 42");
+  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({ status: 42, stdout: "" });
+  expect(await readFile(join(path("logs"), "agent_0.install.log"), "utf8")).toContain("reading the meter on agent_0");
+  expect(await readFile(path("failing.xml"), "utf8")).toContain('message="The command exited with status 42."');
+  expect(await containers().things(id)).toEqual([]);
+}, 120_000);
+
+test("an installation that fails runs no command; --keep-on-failure keeps the cluster, which no other once removes", async () => {
+  const id = containers().id("broken");
+  const extra = path("extra.yaml");
+  await Bun.write(extra, "agent: broken\n");
+  const words = ["--extra-config", extra, "--junit", path("broken.xml"), "--keep-on-failure", platform];
+  const ran = await once(id, ...words, "--", "echo never");
+  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({ status: 1, stdout: "" });
+  expect(ran.stderr).toContain("[install-failed]");
+  const report = await readFile(path("broken.xml"), "utf8");
+  // Whether the master was ready before the agent failed is a matter of luck.
+  expect(report).toMatch(/<testsuites tests="5" failures="[23]" errors="0" skipped="1"/);
+  expect(report).toContain("the meter is broken");
+  const hostname = await containers().run(["run", "-c", id, "--no-test-env", "--node", "agent_0", "hostname"]);
+  expect(hostname.stdout, hostname.stderr).toBe("agent-0\n");
+  const again = await once(id, platform, "--", "true");
+  expect(again.stderr).toContain("[cluster-exists]");
+  expect(await containers().things(id)).toHaveLength(3);
+  expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
+  expect(await containers().things(id)).toEqual([]);
+}, 120_000);
+
+test("what fails before anything is created is in the report too", async () => {
+  const id = containers().id("missing");
+  const words = ["--variant", "oss", "--junit", path("missing.xml"), "http://127.0.0.1:1/artifact.sh"];
+  const ran = await once(id, ...words, "--", "echo never");
+  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({ status: 1, stdout: "" });
+  const report = await readFile(path("missing.xml"), "utf8");
+  expect(report).toContain('tests="3" failures="1" errors="0" skipped="2"');
+  expect(report).toContain('<failure type="artifact-unreachable"');
+  expect(await containers().things(id)).toEqual([]);
+}, 60_000);
+
+test.each([
+  ["Boot …", "SIGINT"],
+  ["is ready.", "SIGTERM"],
+] as const)(
+  "a cancellation at %p leaves nothing but logs",
+  async (said, signal) => {
+    const id = containers().id("cancelled");
+    const running = containers().start(onceWords("-c", id, "--logs-dir", path(signal), platform, "--", "sleep 600"));
+    await running.said(said);
+    running.interrupt(signal);
+    const ended = await running.ended;
+    expect({ status: ended.status, signal: ended.signal }, ended.stderr).toEqual({ status: undefined, signal });
+    expect(await containers().things(id)).toEqual([]);
+    expect(await readdir(path(signal))).toContain("master_0.console.txt");
+  },
+  120_000,
+);
+
+test("what a killed once leaves the next one removes", async () => {
+  const killed = containers().start(onceWords(platform, "--", "sleep 600"));
+  await killed.said("is ready.");
+  killed.interrupt("SIGKILL");
+  const [, id = ""] = /Cluster "(once-[0-9a-f]{8})" is ready/.exec((await killed.ended).stderr)!;
+  try {
+    expect(await containers().things(id)).toHaveLength(3);
+    const next = await containers().run(onceWords(platform, "--", "true"));
+    expect(next.status, next.stderr).toBe(0);
+    expect(await containers().things(id)).toEqual([]);
+  } finally {
+    await containers().run(["destroy", "-c", id]);
+  }
+}, 120_000);

@@ -1,0 +1,216 @@
+/** Creations from templates, with a stand-in for QEMU. */
+import { expect, test } from "bun:test";
+import { chmod, mkdir, readdir, readFile, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
+import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
+import { VmTemplates } from "../../../../../src/backend/vm/templates/vm-templates.ts";
+import { VmCreation } from "../../../../../src/backend/vm/vm-creation.ts";
+import { unmarked } from "../../../../../src/outside-text.ts";
+import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import type { Behaviour } from "./qemu-stand-in.ts";
+
+const image = `
+case $1 in
+  info) echo '{"format": "raw", "virtual-size": 1048576}' ;;
+  create) for word; do path=$disk; disk=$word; done; : >"$path" ;;
+esac
+`;
+const usual: Behaviour = { version: "7.2.22", boot: "ready", copy: "done", saves: true };
+const key = "ssh-ed25519 AAAA own";
+
+async function openBench() {
+  const folder = await scratchFolder();
+  const at = (...names: readonly string[]): string => join(folder.path, ...names);
+  const standIn = join(import.meta.dir, "qemu-stand-in.ts");
+  for (const [name, text] of [
+    ["qemu-system-x86_64", `exec '${process.execPath}' '${standIn}' '${folder.path}' "$@"`],
+    ["qemu-img", image],
+  ] as const) {
+    await writeFile(at(name), `#!/bin/sh\n${text}\n`);
+    await chmod(at(name), 0o755);
+  }
+  await writeFile(at("image.raw"), "");
+  const notes: string[] = [];
+  const runtime = {
+    environment: { PATH: `${folder.path}:/bin:/usr/bin`, XDG_CACHE_HOME: at("cache") },
+    clock: systemClock,
+    progress: { ...silentProgress, note: (text: string) => void notes.push(unmarked(text)) },
+  };
+  const behave = async (more: Partial<Behaviour> = {}) =>
+    writeFile(at("behaviour.json"), JSON.stringify({ ...usual, ...more }));
+  await behave();
+  const qemu = openQemu(runtime, architectureOf("x64"));
+  const creations: VmCreation[] = [];
+  const claim = async (id: string, mostMegabytes = 10_240): Promise<VmCreation> => {
+    const directory = at("vm", `${id}-0123456789abcde${creations.length}`);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const request = {
+      clusterId: id,
+      variant: "oss",
+      distribution: "debian-12",
+      counts: { master: 1, agent: 1, public_agent: 0 },
+      options: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, templates: { mostMegabytes } },
+      needsCgroups1: false,
+      needsApt: false,
+      imagePreparation: undefined,
+      openPorts: [],
+      webUi: undefined,
+    } as const;
+    const resolved = {
+      qemuVersion: "7.2",
+      accelerator: "tcg",
+      choice: { forced: undefined, broken: undefined },
+      isSandboxed: false,
+      firmware: undefined,
+      image: { name: "image", path: at("image.raw") },
+    } as const;
+    const creation = new VmCreation({ qemu, root: at("vm"), request, resolved }, runtime);
+    await creation.claim({ creationId: `0123456789abcde${creations.length}`, directory }, neverAborted);
+    creations.push(creation);
+    return creation;
+  };
+  const templates = new VmTemplates(runtime);
+  const lines = async (name: string, end: string) =>
+    (await readFile(at(name), "utf8").catch(() => "")).split(end).slice(0, -1);
+  return {
+    at,
+    notes: () => notes.filter((note) => !note.includes("under tcg")),
+    behave,
+    claim,
+    create: async (id: string) => {
+      const creation = await claim(id);
+      await creation.launch(key, neverAborted);
+      return creation;
+    },
+    templates,
+    names: async () => (await templates.list(neverAborted)).map(({ name }) => name),
+    /** How the machines were started: `boot` for those of a template, `copy`, or `fresh`. */
+    starts: async () =>
+      (await lines("started", "\n")).map((each) =>
+        each.includes("share=on") ? "boot" : each.includes("share=off") ? "copy" : "fresh",
+      ),
+    scripts: async () => lines("scripts", "\n--end--\n"),
+    [Symbol.asyncDispose]: async () => {
+      for (const creation of creations) await creation.stop(neverAborted);
+      for (const creation of creations) await creation.remove(neverAborted);
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("the first creation boots one machine, and all nodes are copies; the next one boots none", async () => {
+  await using bench = await openBench();
+  const first = await bench.create("one");
+  expect(await bench.starts()).toEqual(["boot", "copy", "copy"]);
+  expect((await first.look()).nodes.map(({ state }) => state)).toEqual(["running", "running"]);
+  await bench.create("two");
+  expect((await bench.starts()).slice(3)).toEqual(["copy", "copy"]);
+  expect(await bench.templates.list(neverAborted)).toMatchObject([{ clusters: ["one", "two"], problem: undefined }]);
+  expect(bench.notes()).toEqual([]);
+  expect((await readdir(bench.at("cache", "cluster-e2e", "templates"))).filter((name) => name.startsWith("."))).toEqual(
+    [],
+  );
+});
+
+test("each copy gets names, keys and random numbers of its own, and no script is sent twice", async () => {
+  await using bench = await openBench();
+  const creation = await bench.create("one");
+  const scripts = await bench.scripts();
+  expect(scripts.length).toBe(2);
+  const valueOf = (name: string) => scripts.map((script) => new RegExp(`^${name}='?([^']*)'?$`, "m").exec(script)![1]!);
+  for (const name of [
+    "ENTROPY",
+    "NAME",
+    "MACHINE_ID",
+    "BOOT_ID",
+    "INSTANCE",
+    "HOST_KEY",
+    "HOST_KEY_PUBLIC",
+    "RENAMING",
+  ])
+    expect(new Set(valueOf(name)).size).toBe(2);
+  for (const node of [
+    { role: "master", index: 0 },
+    { role: "agent", index: 0 },
+  ] as const)
+    expect(scripts.join("")).toContain(creation.firstHostKey(node).publicKey);
+  expect(new Set(valueOf("LOGIN_KEY"))).toEqual(new Set(["ssh-ed25519 AAAA"]));
+});
+
+test("two creations at the same time make one template", async () => {
+  await using bench = await openBench();
+  const both = [await bench.claim("one"), await bench.claim("two")];
+  await Promise.all(both.map(async (creation) => creation.launch(key, neverAborted)));
+  expect((await bench.starts()).toSorted()).toEqual(["boot", "copy", "copy", "copy", "copy"]);
+});
+
+test("an image that can't be copied is booted, which is said once, until the template is removed", async () => {
+  await using bench = await openBench();
+  await bench.behave({ boot: "unsuitable NetworkManager configures its network" });
+  await bench.create("one");
+  expect(await bench.starts()).toEqual(["boot", "fresh", "fresh"]);
+  expect(bench.notes().join()).toContain("NetworkManager configures its network");
+  await bench.create("two");
+  expect((await bench.starts()).slice(3)).toEqual(["fresh", "fresh"]);
+  expect(bench.notes().length).toBe(1);
+  await bench.behave();
+  const [name] = await bench.names();
+  expect(await bench.templates.remove(name, neverAborted)).toEqual([name!]);
+  await bench.create("three");
+  expect((await bench.starts()).slice(5)).toEqual(["boot", "copy", "copy"]);
+});
+
+test("a template that can't be saved leaves nothing, and the next creation tries again", async () => {
+  await using bench = await openBench();
+  await bench.behave({ saves: false });
+  await bench.create("one");
+  expect(await bench.starts()).toEqual(["boot", "fresh", "fresh"]);
+  expect(bench.notes().join()).toContain("something odd");
+  expect(await bench.names()).toEqual([]);
+  expect(await readdir(bench.at("cache", "cluster-e2e", "templates"))).toEqual([]);
+  await bench.behave();
+  await bench.create("two");
+  expect((await bench.starts()).slice(3)).toEqual(["boot", "copy", "copy"]);
+});
+
+test("machines that don't become nodes are ended, and all boot instead", async () => {
+  await using bench = await openBench();
+  await bench.behave({ copy: "failed eth0 has no address" });
+  const creation = await bench.claim("one");
+  const failure = await failureOf(creation.launch(key, neverAborted));
+  expect(failure.id).toBe("machine-failed");
+  expect(await creation.recover(failure, neverAborted)).toBe(true);
+  await creation.launch(key, neverAborted);
+  expect((await bench.starts()).slice(-2)).toEqual(["fresh", "fresh"]);
+  expect((await creation.look()).nodes.map(({ state }) => state)).toEqual(["running", "running"]);
+  expect(bench.notes().join()).toContain("eth0 has no address");
+  expect(await bench.templates.list(neverAborted)).toMatchObject([
+    { clusters: [], problem: expect.stringContaining("eth0") },
+  ]);
+});
+
+test.each(["memory", "state"])("a template whose %s is damaged is made again", async (file) => {
+  await using bench = await openBench();
+  const creation = await bench.create("one");
+  await creation.stop(neverAborted);
+  await creation.remove(neverAborted);
+  const [name] = await bench.names();
+  await writeFile(bench.at("cache", "cluster-e2e", "templates", name!, file), "damaged");
+  await bench.create("two");
+  expect((await bench.starts()).slice(3)).toEqual(["boot", "copy", "copy"]);
+});
+
+test("another QEMU and another image get a template of their own", async () => {
+  await using bench = await openBench();
+  await bench.create("one");
+  await bench.behave({ version: "8.2.1" });
+  await bench.create("two");
+  await utimes(bench.at("image.raw"), 1, 1);
+  await bench.create("three");
+  expect((await bench.starts()).filter((start) => start === "boot").length).toBe(3);
+  expect((await bench.names()).length).toBe(3);
+});

@@ -1,0 +1,134 @@
+/** Faults from beginning to end, on machines whose systemd, nft and ping are small scripts. */
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Backend } from "../../../src/backend/contract.ts";
+import type { FaultRequest } from "../../../src/cluster/faults/fault-request.ts";
+import { beginFault, endFaults, listFaults, untilFaultEnds } from "../../../src/cluster/faults/faults.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { exampleCluster } from "../../support/install-example.ts";
+import { machinesLack, startMachines } from "../../support/install-machine.ts";
+import { recordingProgress } from "../../support/recording-progress.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { signal } from "../../support/ssh-options.ts";
+import { until } from "../../support/until.ts";
+
+const programs = {
+  sudo: '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n',
+  systemctl: `#!/bin/sh
+unit=$MACHINE/run/systemd/system/$2
+line() { sed -n "s/^$1=//p" "$unit"; }
+[ -e "$unit" ] || exit 0
+heal=$(line ExecStopPost)
+case $1 in
+  start) sh -c "$(line ExecStartPre)" || { sh -c "$heal"; exit 1; }
+    [ -e "$MACHINE/timed" ] || exit 0
+    (while [ -e "$MACHINE/timed" ]; do sleep 0.05; done; sh -c "$heal") >/dev/null 2>&1 & ;;
+  stop) sh -c "$heal" ;;
+esac
+`,
+  nft: `#!/bin/sh
+case $1 in
+  -f) : >"$MACHINE/seen"; while [ -e "$MACHINE/hold" ]; do sleep 0.05; done; [ ! -e "$MACHINE/broken" ] || exit 1
+    cat >"$MACHINE/rules"; [ -e "$MACHINE/vain" ] || : >"$MACHINE/cut" ;;
+  delete) rm -f "$MACHINE/cut" "$MACHINE/rules" ;;
+esac
+`,
+  ping: '#!/bin/sh\n[ -e "$MACHINE/cut" ] || echo "rtt min/avg/max/mdev = 0.321/1.0/1.1/0.1 ms"\n',
+};
+
+async function openCluster() {
+  const stack = new AsyncDisposableStack();
+  const scratch = stack.use(await scratchFolder());
+  const machines = stack.use(await startMachines({ roles: ["master", "master", "agent"], programs }));
+  const directory = join(scratch.path, "cluster");
+  await machines.openTo(directory);
+  const cluster = { ...exampleCluster(machines.nodes, "oss"), directory };
+  const backend = { name: "container", find: async () => cluster } as unknown as Backend<unknown>;
+  const recorded = recordingProgress();
+  const runtime = { environment: {}, clock: systemClock, progress: recorded.progress };
+  const named = { clusterId: cluster.id };
+  const list = async () => listFaults(backend, cluster.id, runtime, signal);
+  const request: FaultRequest = { kind: "partition", between: ["agent_0"], and: ["masters"], durationMs: 60_000 };
+  const begin = async (changes: Partial<FaultRequest> = {}, inner = signal) =>
+    beginFault(backend, { ...named, request: { ...request, ...changes } }, runtime, inner);
+  const end = async (nodes: readonly string[] = []) => endFaults(backend, { ...named, nodes }, runtime, signal);
+  const cuts = async () =>
+    Promise.all(machines.machines.map(async ({ folder }) => Bun.file(join(folder, "cut")).exists()));
+  return { machines: machines.machines, backend, named, runtime, told: recorded.told, list, begin, end, cuts, stack };
+}
+
+describe.skipIf(machinesLack !== undefined)("faults", () => {
+  test("a partition begins on all nodes, shows, is listed, and is healed", async () => {
+    const { machines, told, list, begin, end, cuts, stack } = await openCluster();
+    await using _ = stack;
+    const { fault } = await begin();
+    expect(fault).toMatchObject({ kind: "partition", nodes: ["master_0", "master_1", "agent_0"], secondsLeft: 60 });
+    expect(await cuts()).toEqual([true, true, true]);
+    expect(told).toContainEqual(expect.stringContaining("0 of 4 pings answered, before: 4 of 4"));
+    const rules = await machines[2]!.read("rules");
+    for (const { node } of machines.slice(0, 2)) expect(rules).toContain(node.privateAddress!);
+    expect(rules).not.toContain(machines[2]!.node.privateAddress!);
+    const [found, ...others] = await list();
+    expect([found?.id, found?.nodes, others]).toEqual([fault.id, fault.nodes, []]);
+    expect(found?.secondsLeft).toBeWithin(1, 61);
+    expect((await end()).map(({ id }) => id)).toEqual([fault.id]);
+    expect([await cuts(), await list()]).toEqual([[false, false, false], []]);
+    expect(told).toContainEqual(expect.stringMatching(/^Healed .*: 4 of 4 pings answered/));
+  });
+
+  test("faults overlap, and a node's name heals only those that concern it", async () => {
+    const { list, begin, end, stack } = await openCluster();
+    await using _ = stack;
+    const { fault: first } = await begin({ oneWay: true, and: ["master_0"] });
+    const { fault: second } = await begin({ between: ["master_1"], and: ["agent_0"], oneWay: true });
+    expect((await list()).map(({ nodes }) => nodes)).toEqual([["master_0"], ["agent_0"]]);
+    expect((await end(["agent_0"])).map(({ id }) => id)).toEqual([second.id]);
+    expect((await list()).map(({ id }) => id)).toEqual([first.id]);
+  });
+
+  test.each(["broken", "vain"])("if one node is %s, no node keeps the fault", async (state) => {
+    const { machines, list, begin, cuts, stack } = await openCluster();
+    await using _ = stack;
+    await machines[1]!.write(state, "");
+    const failure = await failureOf(begin());
+    expect(failure.id).toBe("remote-command-failed");
+    expect([await cuts(), await list()]).toEqual([[false, false, false], []]);
+  });
+
+  test("an interrupted beginning leaves no fault, not even one that was still on its way", async () => {
+    const { machines, list, begin, cuts, stack } = await openCluster();
+    await using _ = stack;
+    await machines[0]!.write("hold", "");
+    const interruption = new AbortController();
+    const failing = failureOf(begin({}, interruption.signal));
+    await until("the rules are on their way", async () => Bun.file(join(machines[0]!.folder, "seen")).exists());
+    interruption.abort(new Error("Enough"));
+    expect((await failing).message).toBe("Enough");
+    await Bun.file(join(machines[0]!.folder, "hold")).delete();
+    expect(await list()).toEqual([]);
+    expect((await cuts()).slice(1)).toEqual([false, false]);
+  });
+
+  test("the wait ends when the nodes have healed the fault by themselves", async () => {
+    const { machines, backend, named, runtime, told, begin, list, stack } = await openCluster();
+    await using _ = stack;
+    for (const machine of machines) await machine.write("timed", "");
+    const begun = await begin({ durationMs: 1_000 });
+    for (const { folder } of machines) await Bun.file(join(folder, "timed")).delete();
+    await untilFaultEnds(backend, { ...named, begun }, runtime, signal);
+    expect(await list()).toEqual([]);
+    expect(told).toContainEqual(expect.stringMatching(/^Healed .*: 4 of 4 pings answered/));
+  });
+
+  test("an interrupted wait heals the fault", async () => {
+    const { backend, named, runtime, begin, list, stack } = await openCluster();
+    await using _ = stack;
+    const begun = await begin();
+    const interruption = new AbortController();
+    const failing = failureOf(untilFaultEnds(backend, { ...named, begun }, runtime, interruption.signal));
+    interruption.abort(new Error("Enough"));
+    expect((await failing).message).toBe("Enough");
+    expect(await list()).toEqual([]);
+  });
+});

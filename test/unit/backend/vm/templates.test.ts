@@ -1,0 +1,122 @@
+import { expect, test } from "bun:test";
+import { mkdir, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseReport } from "../../../../src/backend/vm/templates/agent.ts";
+import {
+  limitTemplates,
+  listTemplates,
+  lockTemplate,
+  markUsed,
+  readTemplate,
+  writeTemplate,
+} from "../../../../src/backend/vm/templates/template-files.ts";
+import { VmTemplates } from "../../../../src/backend/vm/templates/vm-templates.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const kind = {
+  image: "/images/debian-12.img",
+  memoryMegabytes: 768,
+  cpus: 1,
+  diskMegabytes: 4096,
+  accelerator: "tcg",
+  qemuVersion: "7.2.22",
+} as const;
+const names = ["0000000000000001", "0000000000000002", "0000000000000003"] as const;
+
+/** Three templates of 100 kB each, from the one that was used longest ago to the newest. */
+async function openTemplates() {
+  const cache = await scratchFolder();
+  const folder = join(cache.path, "cluster-e2e", "templates");
+  for (const [index, name] of names.entries()) {
+    await mkdir(join(folder, name), { recursive: true });
+    for (const file of ["memory", "state", "disk.qcow2", "console.txt"])
+      await writeFile(join(folder, name, file), new Uint8Array(file === "memory" ? 100_000 : 10));
+    await writeTemplate(join(folder, name), { kind, createdAt: "2026-01-02T03:04:05.000Z" });
+    await utimes(join(folder, name, "template.json"), 1_000 + index, 1_000 + index);
+  }
+  const cluster = join(cache.path, "one-0123456789abcdef");
+  await mkdir(cluster);
+  await writeFile(join(cluster, "cluster.json"), "{}");
+  return {
+    folder,
+    store: { folder, clock: systemClock },
+    templates: new VmTemplates({ environment: { XDG_CACHE_HOME: cache.path }, clock: systemClock }),
+    cluster,
+    at: (name: string) => ({ name, folder: join(folder, name) }),
+    left: async () => (await listTemplates(folder)).map(({ name }) => name),
+    [Symbol.asyncDispose]: async () => cache[Symbol.asyncDispose](),
+  };
+}
+
+test.each(["memory", "state", "disk.qcow2"])("a template whose %s somebody has touched is damaged", async (file) => {
+  await using opened = await openTemplates();
+  const template = opened.at(names[0]);
+  expect(await readTemplate(template)).toMatchObject({ kind });
+  await writeFile(join(template.folder, file), "x", { flag: "r+" });
+  expect(await readTemplate(template)).toBeUndefined();
+});
+
+test("a template without one of its files, or with other facts, is damaged", async () => {
+  await using opened = await openTemplates();
+  await rm(join(opened.at(names[0]).folder, "state"));
+  await writeFile(join(opened.at(names[1]).folder, "template.json"), "{}");
+  expect(await readTemplate(opened.at(names[0]))).toBeUndefined();
+  expect(await readTemplate(opened.at(names[1]))).toBeUndefined();
+});
+
+test("the limit removes the templates that were used longest ago, but none that a cluster needs", async () => {
+  await using opened = await openTemplates();
+  const { store } = opened;
+  await markUsed(opened.at(names[0]), "0123456789abcdef", opened.cluster);
+  await utimes(join(opened.at(names[0]).folder, "template.json"), 1_000, 1_000);
+  await limitTemplates(store, 1_000_000, neverAborted);
+  expect(await opened.left()).toEqual([...names]);
+  await limitTemplates(store, 250_000, neverAborted);
+  expect(await opened.left()).toEqual([names[0], names[2]]);
+  await limitTemplates(store, 0, neverAborted);
+  expect(await opened.left()).toEqual([names[0]]);
+  await rm(join(opened.cluster, "cluster.json"));
+  await limitTemplates(store, 0, neverAborted);
+  expect(await opened.left()).toEqual([]);
+});
+
+test("neither the limit nor a removal touches what another process makes, and both remove what a dead one left", async () => {
+  await using opened = await openTemplates();
+  for (const name of names) await mkdir(join(opened.folder, `.${name}-draft`));
+  {
+    await using _ = await lockTemplate(opened.store, names[1], () => {}, neverAborted);
+    expect(await opened.templates.remove(undefined, neverAborted)).toEqual([names[0], names[2]]);
+  }
+  expect((await readdir(opened.folder)).filter((name) => !name.endsWith(".lock"))).toEqual([
+    `.${names[1]}-draft`,
+    names[1],
+  ]);
+});
+
+test("a template that is used is listed with its cluster, and can't be removed by its name", async () => {
+  await using opened = await openTemplates();
+  await markUsed(opened.at(names[1]), "0123456789abcdef", opened.cluster);
+  const listed = await opened.templates.list(neverAborted);
+  expect(listed.find(({ name }) => name === names[1])).toMatchObject({
+    clusters: ["one"],
+    machine: "debian-12.img, 768 MB, 1 CPU, disk 4096 MB, tcg",
+  });
+  for (const name of [names[1], "0000000000000009"])
+    expect((await failureOf(opened.templates.remove(name, neverAborted))).id).toBe("bad-usage");
+  expect(await opened.templates.remove(names[0], neverAborted)).toEqual([names[0]]);
+});
+
+test("a template in another cache folder isn't marked, and nothing is made there", async () => {
+  await using opened = await openTemplates();
+  await markUsed(opened.at("0000000000000009"), "0123456789abcdef", opened.cluster);
+  expect(await opened.left()).toEqual([...names]);
+});
+
+test("a report is one of few words, and nothing else that a node writes is one", () => {
+  expect(parseReport("done")).toEqual({ is: "done" });
+  expect(parseReport("failed eth0 has no address.")).toEqual({ is: "failed", why: expect.anything() });
+  for (const line of ["", "done it", "Done", "x".repeat(10_000)]) expect(parseReport(line)?.is).not.toBe("ready");
+});

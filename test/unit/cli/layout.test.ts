@@ -1,0 +1,55 @@
+import { expect, test } from "bun:test";
+import { columns, pairs, table, wrap } from "../../../src/cli/layout.ts";
+
+test.each([
+  ["", 10, 0, []],
+  ["one two three", 13, 0, ["one two three"]],
+  ["one two three", 12, 0, ["one two", "three"]],
+  ["one two three", 12, 2, ["one two", "  three"]],
+  ["  one two three", 12, 2, ["  one two", "    three"]],
+  ["a\n\nbb cc", 4, 0, ["a", "", "bb", "cc"]],
+  ["a /very/long/path b", 6, 0, ["a", "/very/long/path", "b"]],
+  ["Type:\n    a command to copy", 8, 0, ["Type:", "    a command to copy"]],
+  ["日本 日本 日本", 9, 0, ["日本 日本", "日本"]],
+])("%j in %d columns", (text, width, hang, lines) => {
+  expect(wrap(text, width, hang)).toEqual(lines);
+});
+
+test("the left column is as wide as its widest entry, but for one that is much wider", () => {
+  const rows = [["a", "one two three"], ["bb", "x\n→ do this now"], ["a-name-that-is-too-wide", "y"]] as const; // prettier-ignore
+  expect(columns(rows, 24, { margin: 0, hang: 2 })).toEqual([
+    "a   one two three",
+    "bb  x",
+    "    → do this now",
+    "a-name-that-is-too-wide",
+    "    y",
+  ]);
+});
+
+test("columns are as wide as their widest cell, and no cell begins a new line", () => {
+  const cells = [["ID", "STATE"], ["nightly", "run\nning", "x"]]; // prettier-ignore
+  expect(table(cells, 80)).toBe("ID       STATE\nnightly  run ning  x");
+});
+
+const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "AGE", "TIME LEFT", "COST AT MOST"];
+
+test("a table that is too wide wraps at words", () => {
+  const rows = [head, ["nightly-of-team-storage", "incomplete", "enterprise", "1", "0", "1", "1 h 1 min", "58 min", "$0.72"]]; // prettier-ignore
+  const wide = table(rows, 120).split("\n");
+  expect(wide).toHaveLength(2);
+  const narrow = table(rows, 80).split("\n");
+  expect(Math.max(...narrow.map((line) => line.length))).toBeLessThanOrEqual(80);
+  expect(narrow.join(" ").split(/\s+/).toSorted()).toEqual(wide.join(" ").split(/\s+/).toSorted());
+});
+
+test("names that leave no room for the other columns get lines to themselves", () => {
+  const id = "x".repeat(63);
+  const lines = table([head, [id, ...head.slice(1)]], 80).split("\n");
+  expect(lines).toContain(id);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+});
+
+test("a path stays whole and doesn't narrow the other columns", () => {
+  const path = `/${"p".repeat(90)}`;
+  expect(pairs([["Cost at most", "$1"], ["SSH key", path]], 80)).toBe(`Cost at most  $1\nSSH key       ${path}`); // prettier-ignore
+});

@@ -1,0 +1,89 @@
+import { describe, expect, test } from "bun:test";
+import { type FaultRequest, faultProblems, planFault } from "../../../../src/cluster/faults/fault-request.ts";
+import type { ClusterRecord, NodeRecord, Role } from "../../../../src/model/cluster-record.ts";
+import { exampleCluster } from "../../../support/install-example.ts";
+
+const durationMs = 60_000;
+
+test.each<[FaultRequest, number]>([
+  [{ kind: "partition", between: ["all"], durationMs }, 0],
+  [{ kind: "partition", between: ["all"], and: ["agents"], oneWay: true, durationMs }, 0],
+  [{ kind: "network", nodes: ["all"], delayMs: 1, lossPercent: 100, rateKbits: 1, durationMs }, 0],
+  [{ kind: "clock", nodes: ["all"], offsetMs: -1000, durationMs }, 0],
+  [{ kind: "disk", nodes: ["all"], folder: "/", leaveBytes: 0, durationMs: 1000 }, 0],
+  [{ kind: "partition", durationMs }, 1],
+  [{ kind: "partition", between: [], nodes: ["agents"], durationMs }, 2],
+  [{ kind: "network", nodes: ["all"], durationMs }, 1],
+  [{ kind: "network", delayMs: 0, lossPercent: 0, rateKbits: 0, durationMs: 999 }, 5],
+  [{ kind: "network", nodes: ["all"], delayMs: Number.NaN, durationMs: Number.NaN }, 2],
+  [{ kind: "clock", nodes: ["all"], offsetMs: 999, durationMs }, 1],
+  [{ kind: "clock", nodes: ["all"], delayMs: 5, durationMs: 24 * 3600_000 + 1 }, 3],
+  [{ kind: "disk", nodes: ["all"], folder: "var", leaveBytes: -1, durationMs }, 2],
+  [{ kind: "disk", nodes: ["all"], folder: "/a b%c*", durationMs }, 1],
+])("%j has %d problems", (request, count) => {
+  expect(faultProblems(request)).toHaveLength(count);
+});
+
+const node = (role: Role, index: number, changes: Partial<NodeRecord> = {}): NodeRecord => ({
+  id: `${role}${index}`,
+  role,
+  index,
+  state: "running",
+  publicAddress: undefined,
+  privateAddress: `10.0.${role.length}.${index}`,
+  ssh: { host: "h", port: 22, user: "u" },
+  web: { host: "h", httpPort: 80, httpsPort: 443 },
+  ...changes,
+});
+const record: ClusterRecord = {
+  ...exampleCluster([node("master", 0), node("master", 1), node("agent", 0)], "oss"),
+  backend: "vm",
+};
+
+const sourcesOf = (request: Partial<FaultRequest>, cluster = record): Readonly<Record<string, unknown>> => {
+  const planned = planFault(cluster, { kind: "partition", durationMs, ...request });
+  return Object.fromEntries(
+    planned.map(({ node: { id }, part }) => [id, part.kind === "partition" ? part.sources : part.kind]),
+  );
+};
+
+describe("what each node does", () => {
+  test("in a partition, it drops what comes from the other side; a node on both counts on the first", () => {
+    expect(sourcesOf({ between: ["agent_0"], and: ["masters"] })).toEqual({
+      master0: ["10.0.5.0"],
+      master1: ["10.0.5.0"],
+      agent0: ["10.0.6.0", "10.0.6.1"],
+    });
+    expect(sourcesOf({ between: ["master_0"], and: ["all"] })).toEqual(sourcesOf({ between: ["master_0"] }));
+    expect(sourcesOf({ between: ["master_0"], and: ["agent_0"], oneWay: true })).toEqual({ agent0: ["10.0.6.0"] });
+  });
+
+  test("a node that does not run, an unknown one, and a side without nodes are errors", () => {
+    const ids = (request: Partial<FaultRequest>, cluster = record) => {
+      try {
+        return sourcesOf(request, cluster);
+      } catch (error) {
+        return (error as { readonly id: string }).id;
+      }
+    };
+    const stopped = { ...record, nodes: [node("master", 0), node("agent", 0, { state: "starting" })] };
+    expect(ids({ between: ["agent_0"] }, stopped)).toBe("machine-failed");
+    expect(ids({ between: ["master_0"] }, stopped)).toBe("bad-usage");
+    expect(ids({ between: ["agent_7"] })).toBe("node-not-found");
+    expect(ids({ kind: "clock", nodes: ["all"], offsetMs: 5000 }, { ...record, backend: "container" })).toBe(
+      "bad-usage",
+    );
+    expect(ids({ kind: "clock", nodes: ["masters"], offsetMs: 5000 })).toEqual({ master0: "clock", master1: "clock" });
+  });
+
+  test("pings go to a few of the others, beginning with another one on each node", () => {
+    const many = { ...record, nodes: Array.from({ length: 12 }, (_, index) => node("agent", index)) };
+    const planned = planFault(many, { kind: "network", nodes: ["all"], delayMs: 5, durationMs });
+    expect(new Set(planned.flatMap(({ record: { links } }) => links)).size).toBe(12);
+    for (const {
+      node: own,
+      record: { links },
+    } of planned)
+      expect([links.length, links.includes(own.privateAddress!)]).toEqual([5, false]);
+  });
+});
