@@ -104,9 +104,9 @@ export function assertRuns(cluster: ClusterRecord, node: NodeRecord): void {
   if (node.state !== "stopped" && node.state !== "paused") return;
   const name = nodeReference(node);
   const why = node.stateReason === undefined ? "" : ` (${outside(node.stateReason)})`;
-  const command = `node ${node.state === "stopped" ? "start" : "resume"} ${name}`;
+  const action = node.state === "stopped" ? "start" : "resume";
   throw new ClusterError("node-stopped", `${name} of cluster "${cluster.id}" is ${node.state}${why}.`, {
-    hint: `Let it run again: ${command}`,
+    hint: `Let it run again: run the node command with "${action} ${name}".`,
     facts: { cluster: cluster.id, node: name, state: node.state },
   });
 }

@@ -125,7 +125,7 @@ test("a copy is the same node after a power cut", async () => {
 }, 1_000_000);
 
 test("wait returns when the platform is ready, and a job runs on the agent", async () => {
-  expect(await vms().run(["wait", "-c", id(), "--timeout", "25m"])).toMatchObject({ status: 0, stdout: "" });
+  expect(await vms().run(["wait", "-c", id(), "--timeout", "12m"])).toMatchObject({ status: 0, stdout: "" });
   const ran = await vms().run(["run", "-c", id(), "srun", "-N1", "hostname"]);
   expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status: 0, stdout: "agent-0\n" });
 }, 1_600_000);

@@ -119,7 +119,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
     ],
     [
       () => dockerSays("connect: permission denied", "ps"),
-      "You may not use Docker on this machine: connect: permission denied. → Join the group docker, then log in again: sudo usermod -aG docker $USER",
+      "You may not use Docker on this machine: connect: permission denied. → Join the group docker, then log in again:\n    sudo usermod -aG docker $USER",
     ],
     [
       () => assertCgroups1(true, { name: "debian-12", cgroupVersion: 2, advice: "Choose another." }),

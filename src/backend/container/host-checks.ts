@@ -78,7 +78,7 @@ async function checkCgroups(facts: ContainerFacts, { cgroupVersion }: EngineFact
   if (await isAccessible(systemdTree)) return pass(`Version 1, with a systemd hierarchy: ${nodes}`);
   return fail(
     `This machine has cgroups 1 without ${systemdTree}, which the nodes' systemd needs.`,
-    `Create it: sudo mkdir ${systemdTree} && sudo mount -t cgroup -o none,name=systemd cgroup ${systemdTree}`,
+    `Create it:\n    sudo mkdir ${systemdTree} && sudo mount -t cgroup -o none,name=systemd cgroup ${systemdTree}`,
   );
 }
 
@@ -94,7 +94,7 @@ export function judgeInotify(instances: string | undefined): Outcome {
   if (limit >= usualInotifyInstances) return pass(`${limit} instances per user`);
   return warn(
     `${limit} inotify instances per user are enough for only about ${Math.floor(limit / 6)} nodes.`,
-    "Allow more: sudo sysctl fs.inotify.max_user_instances=1024",
+    "Allow more:\n    sudo sysctl fs.inotify.max_user_instances=1024",
   );
 }
 

@@ -103,7 +103,7 @@ export function acceleratorCheck(qemu: Qemu, system: NodeJS.Platform, environmen
     return warn(
       `Only tcg works, which is about ten times slower. ${others.join("; ")}.`,
       system === "linux"
-        ? "Enable the processor's virtualization, and get access to /dev/kvm: sudo usermod -aG kvm $USER"
+        ? "Enable the processor's virtualization, and get access to /dev/kvm:\n    sudo usermod -aG kvm $USER"
         : "Use a QEMU that was built with hvf, such as Homebrew's.",
     );
   };

@@ -31,7 +31,7 @@ export type FaultPart =
   /** `isShared`: the node has no disk of its own. */
   | { readonly kind: "disk"; readonly folder: string; readonly leaveBytes: number; readonly isShared: boolean };
 
-/** What the node keeps about its part of a fault, for whoever asks. */
+/** What the node keeps about its part of a fault. */
 export interface FaultRecord {
   readonly kind: FaultKind;
   readonly description: string;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Begins a fault on a node, as a unit of systemd that heals it when its time is over, whatever has become of whoever
-# began it. Runs as root behind script-start.sh; prints nothing. Everything is in memory: nothing is left after a
+# Begins a fault on a node, as a unit of systemd that heals it when its time is over, also if the program that began it
+# is gone. Runs as root behind script-start.sh; prints nothing. Everything is in memory: nothing is left after a
 # restart of the node.
 # Values: ID; FOLDER; UNIT, UNIT_FILE; DURATION; SCRIPT_TEXT, what the unit runs.
 

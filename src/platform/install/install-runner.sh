@@ -51,6 +51,8 @@ status=0
 if [ "$before" != 'exit 0' ]; then
   install "$before"
   status=$?
+  # After a power cut the outcome must not outlive what was installed. The sync of CentOS 7 knows no files.
+  [ "$status" -ne 0 ] || sync -f "$STATUS_FILE" /etc /opt /usr /var 2>/dev/null || sync
   echo "exit $status" >"$STATUS_FILE.new"
   mv -f "$STATUS_FILE.new" "$STATUS_FILE"
 fi

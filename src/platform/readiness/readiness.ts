@@ -89,14 +89,18 @@ function createRound(request: ReadinessRequest): (looks: number, signal: AbortSi
   const checker = createMastersChecker(request.clock);
   const tell = createWaitReporter(request.progress);
   const earlier = new Map<string, NodeAnswer>();
+  let known: readonly Wait[] = [];
   let isNodeSilent = false;
   return async (looks, signal) => {
     const cluster = await watch.current(isNodeSilent, signal);
     const question = { ...request, looks, lookPauseMs };
-    const answers = (await askNodes(cluster.nodes, question, signal)).map((answer) => lastKnown(answer, earlier));
+    const given = await askNodes(cluster.nodes, question, signal);
+    const answers = given.map((answer) => lastKnown(answer, earlier));
     request.onAnswers?.(answers);
     assertNotFailed(answers);
     isNodeSilent = answers.some((answer) => answer.report === undefined);
+    // A round that the deadline cut short says less than the one before.
+    if (known.length > 0 && given.some(({ isCutShort }) => isCutShort === true)) return { answers, waits: known };
     const askMasters = () => masterWaits(cluster, answers, { request, checker }, signal);
     const ofNodes = nodeWaits(answers);
     const waits = [...ofNodes];
@@ -105,6 +109,7 @@ function createRound(request: ReadinessRequest): (looks: number, signal: AbortSi
       waits.push(...(await askMasters()));
     }
     tell(waits, answers);
+    known = waits;
     return { answers, waits };
   };
 }

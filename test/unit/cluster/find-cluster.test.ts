@@ -101,7 +101,7 @@ test.each([
     expect.objectContaining({
       id: "node-stopped",
       message: `master_0 of cluster "nightly" is ${state} (it was tired).`,
-      hint: `Let it run again: node ${action} master_0`,
+      hint: `Let it run again: run the node command with "${action} master_0".`,
     }),
   );
   expect(findNodes(idle, ["masters"])).toHaveLength(1);

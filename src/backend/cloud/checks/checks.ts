@@ -109,7 +109,7 @@ async function checkClock(facts: CloudFacts, clock: Clock): Promise<Outcome> {
   if (Math.round(Math.abs(behindMs) / 1000) <= 1) return pass("Agrees with the cloud's");
   const text = clockText(behindMs);
   if (Math.abs(behindMs) < allowedSkewMs) return pass(text);
-  return fail(`${text}.`, "Correct it, preferably with time synchronization: sudo timedatectl set-ntp true");
+  return fail(`${text}.`, "Correct it, preferably with time synchronization:\n    sudo timedatectl set-ntp true");
 }
 
 /** Failures that came from the API itself, so its time is known. */

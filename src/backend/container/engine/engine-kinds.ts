@@ -46,7 +46,7 @@ const docker: EngineKind = {
   advice: {
     install:
       "Install Docker, version 20.10 or later: https://docs.docker.com/engine/install/ (Debian and Ubuntu: sudo apt-get install docker.io)",
-    forbidden: "Join the group docker, then log in again: sudo usermod -aG docker $USER",
+    forbidden: "Join the group docker, then log in again:\n    sudo usermod -aG docker $USER",
     silent:
       "Start it: sudo systemctl start docker; on macOS, start Docker Desktop or its equivalent. If another Docker is meant, set DOCKER_HOST.",
     rootless: "Use the system's Docker: unset DOCKER_HOST, or run: docker context use default",

@@ -139,6 +139,17 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     expect(error.message).toContain("master_0: its check says: critical: no leader");
   }, 20_000);
 
+  test("shows what the masters lack if the next answers would come after the deadline", async () => {
+    await using machines = await startMachines({ roles: ["master", "agent"] });
+    const script = '#!/bin/sh\necho x >>"$MACHINE/calls"\n[ "$(wc -l <"$MACHINE/calls")" -lt 3 ] || sleep 15\n';
+    for (const machine of machines.machines) await finish(machine, script);
+    await using web = startWeb({ "/nodes": () => ({ status: 200, body: [] }) }, undefined);
+    const changes = { clock: systemClock, skipHttpChecks: false, deadlineMs: systemClock.now() + 3_000 };
+    const error = await failureOf(wait(machines, exampleCluster(withWeb(machines, web), "oss"), changes).report);
+    expect(error.id).toBe("deadline-passed");
+    expect(error.message).toContain("master_0: 0 of 1 agent registered");
+  }, 20_000);
+
   test("ends at once when an installer has failed, even if another node is slow to answer", async () => {
     await using machines = await startMachines({ roles });
     await finish(machines.machines[0]!, "#!/bin/sh\nexec sleep 15\n");

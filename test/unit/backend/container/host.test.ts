@@ -104,7 +104,7 @@ test.each([
   [
     "128\n",
     "warn: 128 inotify instances per user are enough for only about 21 nodes. → " +
-      "Allow more: sudo sysctl fs.inotify.max_user_instances=1024",
+      "Allow more:\n    sudo sysctl fs.inotify.max_user_instances=1024",
   ],
   [undefined, "skip: Not checked: cannot read /proc/sys/fs/inotify/max_user_instances."],
 ])("where the kernel's limit of inotify instances is %j: %s", (instances, expected) => {

@@ -94,7 +94,7 @@ test("a region that cannot be used, or does not answer, is the check's failure",
     expect(await told("region", { failure }).catch((error: unknown) => error)).toMatchObject({ id: failure });
 });
 
-const synchronize = "Correct it, preferably with time synchronization: sudo timedatectl set-ntp true";
+const synchronize = "Correct it, preferably with time synchronization:\n    sudo timedatectl set-ntp true";
 test.each([
   [1499, "pass: Agrees with the cloud's"],
   [-1499, "pass: Agrees with the cloud's"],
