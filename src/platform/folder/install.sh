@@ -114,6 +114,10 @@ write_facts() {
   printf '#!/bin/bash\n%s' "$CHECK_TEXT" | put check-node 0755
 }
 
+# Brings everything onto the disk, so that after a power cut what says it is there is true. The sync of CentOS 7 knows no
+# files.
+keep() { sync -f "$root" /etc /usr /var 2>/dev/null || sync; }
+
 # run PROGRAM ROLE
 run() {
   cd "$root/folder" || return
@@ -130,6 +134,7 @@ install() {
   write_facts
   rm -rf "$fetched"
   run install "$role" || exit
+  keep
   : >"$root/installed"
 }
 
@@ -141,6 +146,7 @@ upgrade() {
   rm -f platform.tar.gz
   write_facts
   run upgrade "$role" || exit
+  keep
   write_version
   rm -rf "$fetched"
 }

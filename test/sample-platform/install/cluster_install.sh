@@ -245,12 +245,13 @@ services() {
   esac
 }
 
-# The target's file is written last: it marks an installed node.
+# The target's file is written last: it marks an installed node, also after a power cut.
 start() {
   local wanted
   read -r -a wanted <<<"$(services)"
   echo "${wanted[*]}" >"$root/etc/services"
   printf '[Unit]\nDescription=Cluster platform\nWants=%s\n\n[Install]\nWantedBy=multi-user.target\n' "${wanted[*]}" >"$work/cluster.target"
+  sync
   install -m 0644 "$work/cluster.target" "$target"
   systemctl daemon-reload
   systemctl --quiet enable cluster.target
