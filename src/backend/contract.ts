@@ -72,6 +72,8 @@ interface PartTexts {
   readonly admission?: string;
   /** What stopping and pausing mean. */
   readonly power?: string;
+  /** What `--lifetime` does. */
+  readonly lifetimes?: string;
   /** For `listAll` of the place. */
   readonly allPlaces?: string;
 }
@@ -80,6 +82,7 @@ type PartsNamedIn<Texts> = Named<Texts, "snapshots", { snapshots: Snapshots }, {
   Named<Texts, "templates", { templates: Templates }, { templates?: undefined }> &
   Named<Texts, "admission", { admission: Admission }, { admission?: undefined }> &
   Named<Texts, "power", { power: Power }, { power?: undefined }> &
+  Named<Texts, "lifetimes", Required<Pick<Backend<never>, "removeExpired">>, { removeExpired?: undefined }> &
   Named<
     Texts,
     "copies",
@@ -132,6 +135,8 @@ export interface Backend<Options> {
   readonly admission?: Admission;
   /** Stops, starts and pauses single machines. */
   readonly power?: Power;
+  /** Removes what clusters have left whose time is over, and says so; `find` and `list` leave them out. The next call retries what fails. */
+  readonly removeExpired?: (signal: AbortSignal) => Promise<void>;
 }
 
 /** One of several places, such as regions, that know nothing about each other's clusters. */
@@ -188,11 +193,12 @@ export interface CreationRequest<Options> {
   readonly openPorts: readonly number[];
   /** Stored with the machines, and reachable from this machine; undefined: not known yet. */
   readonly webUi: WebUi | undefined;
+  /** Milliseconds from the claim until the machines end by themselves; absent: as usual for the backend. */
+  readonly lifetimeMs?: number | undefined;
 }
 
 /** The cluster to create from a snapshot: it has the same nodes, software and data, and continues where the snapshot was made. */
-export interface CopyRequest {
-  readonly clusterId: string;
+export interface CopyRequest extends Pick<CreationRequest<never>, "clusterId" | "lifetimeMs"> {
   /** The cluster that has the snapshot. */
   readonly source: ClusterRecord;
   readonly snapshot: string;
@@ -326,10 +332,7 @@ export interface Power {
 export interface Snapshots {
   /** Oldest first. */
   list(cluster: ClusterName, signal: AbortSignal): Promise<readonly SnapshotRecord[]>;
-  /**
-   * Saves all nodes as they are at one moment, during which they pause. Leaves nothing behind if it fails. Throws
-   * `snapshot-exists`, and `machine-failed` if a node does not run.
-   */
+  /** Saves all nodes as they are at one moment, or nothing. Throws `snapshot-exists`, and `machine-failed` if a node does not run. */
   create(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void>;
   /**
    * Puts all nodes back. Checks the snapshot before it touches anything: throws `snapshot-not-found`,

@@ -1,11 +1,10 @@
-import { rm } from "node:fs/promises";
 import type { Backend } from "../backend/contract.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import { findCluster } from "./find-cluster.ts";
 import type { ClusterName, ClusterRecord } from "../model/cluster-record.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
-import { creationFiles, endCreation, isOwnFolder } from "../store/creation-folder.ts";
+import { endRemovedCreation } from "../store/creation-folder.ts";
 
 const atOnce = 4;
 
@@ -63,7 +62,5 @@ export async function removeCluster(
 ): Promise<void> {
   await closeMasterConnections(cluster.directory, environment);
   await backend.remove(cluster, signal);
-  await endCreation(cluster.directory, "removed");
-  // The key opens nothing any more.
-  if (await isOwnFolder(cluster.directory)) await rm(creationFiles(cluster.directory).privateKey, { force: true });
+  await endRemovedCreation(cluster.directory);
 }

@@ -6,11 +6,12 @@ import { outside } from "../outside-text.ts";
 import { assertOwnFolder } from "../store/creation-folder.ts";
 
 /**
- * Finds the cluster with this id. Throws `cluster-not-found`, which names the other places that have one or could not be queried, and
- * `machine-not-set-up` if the cluster's folder on this machine is a link to another place.
+ * Finds the cluster with this id. If there is none, removes what is left of clusters whose time is over, and throws `cluster-not-found`, which names
+ * the other places that have one or could not be queried. Throws `machine-not-set-up` if the cluster's folder on this machine is a link to another
+ * place.
  */
 export async function findCluster(
-  backend: Pick<Backend<never>, "find" | "place">,
+  backend: Pick<Backend<never>, "find" | "place" | "removeExpired">,
   clusterId: string,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
@@ -20,6 +21,7 @@ export async function findCluster(
     return cluster;
   }
   const { place } = backend;
+  await backend.removeExpired?.(signal);
   const others = (await place?.findElsewhere(clusterId, signal)) ?? { places: [], unreachable: [] };
   const here = place === undefined ? "" : ` in ${place.kind} ${place.name}`;
   throw new ClusterError("cluster-not-found", `There is no cluster "${clusterId}"${here}.`, {

@@ -77,11 +77,12 @@ interface Listing {
 export function listText(views: readonly ClusterView[], { isOfAllPlaces, hasLifetime, columns }: Listing): string {
   if (views.length === 0) return "";
   const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS"];
-  const timeHead = hasLifetime ? ["TIME LEFT", "COST AT MOST"] : ["AGE"];
+  const hasEnds = views.some(({ secondsLeft }) => secondsLeft !== undefined);
+  const timeHead = hasLifetime ? ["TIME LEFT", "COST AT MOST"] : ["AGE", ...(hasEnds ? ["TIME LEFT"] : [])];
   const regionOf = (view: ClusterView): readonly string[] => (isOfAllPlaces ? [view.region ?? "–"] : []);
   const rows = [
     [...(isOfAllPlaces ? ["REGION"] : []), ...head, ...timeHead],
-    ...views.map((view) => [...regionOf(view), ...row(view), ...timeCells(view, hasLifetime)]),
+    ...views.map((view) => [...regionOf(view), ...row(view), ...timeCells(view, timeHead)]),
   ];
   return table(rows, columns);
 }
@@ -97,10 +98,11 @@ function row(view: ClusterView): string[] {
   ];
 }
 
-function timeCells(view: ClusterView, hasLifetime: boolean): string[] {
-  if (!hasLifetime) return [view.ageSeconds === undefined ? "–" : durationText(view.ageSeconds)];
-  return [
-    view.secondsLeft === undefined ? "–" : durationText(view.secondsLeft),
-    view.maximumCostDollars === undefined ? "–" : `$${view.maximumCostDollars.toFixed(2)}`,
-  ];
+function timeCells(view: ClusterView, head: readonly string[]): readonly string[] {
+  const cells: Readonly<Record<string, string | undefined>> = {
+    AGE: view.ageSeconds === undefined ? undefined : durationText(view.ageSeconds),
+    "TIME LEFT": view.secondsLeft === undefined ? undefined : durationText(view.secondsLeft),
+    "COST AT MOST": view.maximumCostDollars === undefined ? undefined : `$${view.maximumCostDollars.toFixed(2)}`,
+  };
+  return head.map((title) => cells[title] ?? "–");
 }

@@ -10,7 +10,7 @@ export const listCommand = (kind: BackendKind) =>
   defineCommand({
     name: "list",
     summary: "List all clusters",
-    description: `Show every cluster with its state, its machines and ${kind.hasLifetime ? "the time it has left" : "its age"}. The state describes the machines only: run \`wait\` to find out whether the platform is ready.`,
+    description: `Show every cluster with its state, its machines and ${kind.hasLifetime ? "the time it has left" : "its age, or the time it has left if it has a lifetime"}. The state describes the machines only: run \`wait\` to find out whether the platform is ready.`,
     positionals: {},
     options: {
       ...placeOptions(kind),
@@ -27,7 +27,11 @@ export const listCommand = (kind: BackendKind) =>
       const { clusterView, listText } = await import("./cluster-view.ts");
       const backend = await kind.open(input, context, context.signal);
       const isOfAllPlaces = input.allPlaces;
-      const clusters = await findClusters(backend, isOfAllPlaces, context);
+      const [clusters] = await Promise.all([
+        findClusters(backend, isOfAllPlaces, context),
+        // Completion asks for ids, and nobody waits for it.
+        input.quiet ? undefined : backend.removeExpired?.(context.signal),
+      ]);
       const views = clusters.map((cluster) => clusterView(cluster, context.clock.now()));
       if (clusters.length === 0) context.progress.note(`No clusters${isOfAllPlaces ? "" : placeText(backend)}.`);
       context.output.result({

@@ -62,6 +62,7 @@ export const readLogsOptions = (given: LogsOptions): LogsOptions => readArgument
  */
 const libraryNames: ReadonlyMap<string, string> = new Map([
   ["extraConfig", "`clusterConfig`"],
+  ["lifetime", "`lifetimeMs`"],
   ["licenseKey", "license_key_contents in `clusterConfig`"],
   ["noTestEnv", "--no-test-env"],
   ["securityMode", "security in `clusterConfig`"],

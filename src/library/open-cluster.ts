@@ -53,6 +53,11 @@ interface CreationOptions {
   readonly keepOnFailure?: boolean;
   /** Milliseconds that the creation may take (`deadline-passed`); default: one hour. */
   readonly timeoutMs?: number;
+  /**
+   * Milliseconds from the creation until the nodes end by themselves, even if this process is gone; for containers and virtual machines. What is
+   * left of them is removed by whatever looks for clusters next. Default: the cluster exists until it is destroyed.
+   */
+  readonly lifetimeMs?: number;
   /** When aborted, removes what was created and then throws the signal's reason. */
   readonly cancelSignal?: AbortSignal;
 }
@@ -123,6 +128,7 @@ export async function createForLibrary<Options>(
     },
     ownKey: request.sshKey,
     keepOnFailure: request.keepOnFailure ?? false,
+    lifetimeMs: request.lifetimeMs,
     deadlineMs,
     onAbandon: () => ({ [Symbol.dispose]: () => {} }),
   };
@@ -189,6 +195,7 @@ const creationShape: Shape<CreationOptions> = {
   sshKey: optional(text),
   keepOnFailure: optional(flag),
   timeoutMs: optional(milliseconds),
+  lifetimeMs: optional(milliseconds),
   cancelSignal: optional(signalCheck),
 };
 

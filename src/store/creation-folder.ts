@@ -1,4 +1,4 @@
-import { readdir, realpath } from "node:fs/promises";
+import { readdir, realpath, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { ClusterError } from "../errors.ts";
 import { parseClusterId, parseCreationId } from "../model/parse-values.ts";
@@ -113,6 +113,12 @@ export async function beginCreation(directory: string, clusterId: string, creati
 export async function endCreation(directory: string, state: Exclude<CreationState, "unfinished">): Promise<void> {
   const creation = await readCreation(directory);
   if (creation !== undefined) await writeCreation(directory, { ...creation, state });
+}
+
+/** Records that nothing of the creation is left, and removes its key, which opens nothing any more. */
+export async function endRemovedCreation(directory: string): Promise<void> {
+  await endCreation(directory, "removed");
+  if (await isOwnFolder(directory)) await rm(creationFiles(directory).privateKey, { force: true });
 }
 
 /** The creations of this cluster id, or of these, that nobody works on and that may have left something behind. */

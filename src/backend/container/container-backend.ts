@@ -7,6 +7,7 @@ import { abandonedCreations, isCreationHere } from "../../store/creation-folder.
 import type { Runtime } from "../../system/runtime.ts";
 import type { Backend, CreationRequest, OtherPlaces } from "../contract.ts";
 import { foreignResourceText } from "../shared/foreign-resource.ts";
+import { isOver, removeExpired } from "../shared/lifetimes.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
 import { ipDetect } from "../shared/node-scripts.ts";
 import { clusterConsoleOutput } from "./console-output.ts";
@@ -44,6 +45,10 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
       runtime.progress.detail(1, foreignResourceText(foreignResource));
     return toClusters(inventory, root);
   };
+  const readPresent = async (selection: Selection, signal: AbortSignal): Promise<readonly ClusterRecord[]> =>
+    (await readClusters(selection, signal)).filter((cluster) => !isOver(cluster, runtime.clock));
+  const remove = async (cluster: ClusterName, signal: AbortSignal): Promise<void> =>
+    removeCluster(engine, cluster, runtime, signal);
   return {
     name: "container" as const,
     // Engines know nothing about each other's containers, just as regions don't know each other's machines.
@@ -55,12 +60,10 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
     },
     nodes: { ipDetect, ipDetectPublic: undefined, nodesKeepTime: false, cgroups1Advice: hostCgroupsAdvice },
     plan: async (request, signal) => planCreation(engine, { root, request }, runtime, signal),
-    find: async (clusterId, signal) => {
-      const clusters = await readClusters({ clusterId }, signal);
-      return pickCluster(clusters);
-    },
-    list: async (signal) => readClusters("all", signal),
-    remove: async (cluster, signal) => removeCluster(engine, cluster, runtime, signal),
+    find: async (clusterId, signal) => pickCluster(await readPresent({ clusterId }, signal)),
+    list: async (signal) => readPresent("all", signal),
+    remove,
+    removeExpired: async (signal) => removeExpired(await readClusters("all", signal), remove, runtime, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(engine, cluster, signal),
     snapshots: new ContainerSnapshots(engine, root, runtime),
     power: containerPower(engine, root, runtime),
@@ -108,7 +111,10 @@ async function planCreation(
     readInventory(engine, { clusterId }, root, signal),
     abandonedCreations(root, clusterId),
   ]);
-  assertIdIsFree(engine, inventory, { clusterId, leaving: abandoned.map(({ creation }) => creation.creationId) });
+  // What nobody uses any more is removed before the claim.
+  const expired = inventory.networks.filter((network) => isOver(network, runtime.clock));
+  const leaving = [...abandoned.map(({ creation }) => creation), ...expired].map(({ creationId }) => creationId);
+  assertIdIsFree(engine, inventory, { clusterId, leaving });
   const hasLeftovers = inventory.networks.length > 0;
   return new ContainerCreation({ engine, root, request, resolved, hasLeftovers }, runtime);
 }

@@ -13,6 +13,7 @@ import type {
   NodeName,
 } from "../contract.ts";
 import { hostKeyPerNode } from "../shared/first-boot.ts";
+import { endAfter } from "../shared/lifetimes.ts";
 import { machineFailed } from "../shared/machine-errors.ts";
 import { consoleOutput } from "./console-output.ts";
 import { defaultDistribution } from "./distributions.ts";
@@ -50,13 +51,13 @@ export class ContainerCreation implements Creation {
   /** All nodes that the engine has ever shown, by their ids. */
   readonly #seen = new Map<string, NodeRecord>();
   /** `name`: set once something was requested. `first`, `launch`: set once the id is ours. */
-  readonly #made: { name?: CreationName; launch?: LaunchPlan; first?: CreatedNode } = {};
+  readonly #made: { name?: CreationName; launch?: LaunchPlan; first?: CreatedNode; expiresAt?: Date | undefined } = {};
 
   constructor(plan: ContainerPlan, runtime: Runtime) {
     this.#plan = plan;
     this.#runtime = runtime;
     this.nodeCount = nodeCount(plan.request.counts);
-    this.summary = describePlan(plan.request, plan.resolved);
+    this.summary = describePlan(plan.request, plan.resolved, runtime.clock);
   }
 
   async claim({ creationId }: CreationFolder, signal: AbortSignal): Promise<void> {
@@ -66,6 +67,8 @@ export class ContainerCreation implements Creation {
     this.#noteDefaultDistribution();
     const { progress } = this.#runtime;
     await obtainNodeImage(engine, resolved.image, { progress, logFile: join(root, "node-image.log") }, signal);
+    const expiresAt = endAfter(request.lifetimeMs, this.#runtime.clock);
+    this.#made.expiresAt = expiresAt;
     const labels = {
       clusterId,
       creationId,
@@ -74,6 +77,7 @@ export class ContainerCreation implements Creation {
       ...(webUi !== undefined && { webUi }),
       distribution: resolved.distribution,
       reach: resolved.reach,
+      ...(expiresAt !== undefined && { expiresAt: expiresAt.toISOString() }),
       createdBy: version,
     };
     using step = this.#runtime.progress.start("Reserve the cluster id");
@@ -113,7 +117,7 @@ export class ContainerCreation implements Creation {
     using step = this.#runtime.progress.start("Start containers");
     const { clock } = this.#runtime;
     const identityOf = async (node: NodeName): Promise<Uint8Array> =>
-      identityArchive({ hostKey: this.#hostKeys.of(node), publicKey }, clock.now());
+      identityArchive({ hostKey: this.#hostKeys.of(node), publicKey, deadline: this.#made.expiresAt }, clock.now());
     try {
       const onStart = (id: string): void => void this.#started.push(id);
       await launchNodes(this.#plan.engine, { plan, first, identityOf, onStart }, signal);
@@ -152,7 +156,8 @@ export class ContainerCreation implements Creation {
     const { request, resolved, root } = this.#plan;
     const { clusterId, counts, variant, webUi } = request;
     const creationId = this.#creationId;
-    const network = { clusterId, creationId, counts, variant, webUi, distribution: resolved.distribution };
+    const { expiresAt } = this.#made;
+    const network = { clusterId, creationId, counts, variant, webUi, distribution: resolved.distribution, expiresAt };
     const containers = readNodes(described, [network]).read;
     const [cluster] = toClusters({ containers, networks: [network], abandoned: new Set() }, root);
     if (cluster === undefined) throw new TypeError("The network of this creation was not read as a cluster");

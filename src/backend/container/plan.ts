@@ -1,6 +1,8 @@
 import { nodesText } from "../../system/amounts.ts";
+import type { Clock } from "../../system/runtime.ts";
 import { nodeCount } from "../../model/cluster-record.ts";
 import type { CreationRequest, CreationSummary } from "../contract.ts";
+import { endFacts, endLine } from "../shared/lifetimes.ts";
 import { assertCgroups1 } from "../shared/machine-errors.ts";
 import { chooseDistribution, hostCgroupsAdvice } from "./distributions.ts";
 import { findReach, readEngineFacts } from "./engine/choose-engine.ts";
@@ -52,8 +54,9 @@ export async function resolveCreation(
 
 /** Describes what a creation would create, for people and as data. */
 export function describePlan(
-  { clusterId, counts, options }: CreationRequest<ContainerOptions>,
+  { clusterId, counts, options, lifetimeMs }: CreationRequest<ContainerOptions>,
   { kind, facts, distribution, image, reach }: ResolvedCreation,
+  clock: Clock,
 ): CreationSummary {
   const source = image.containerfile === undefined ? "will be pulled" : "will be built, which takes minutes";
   return {
@@ -72,7 +75,7 @@ export function describePlan(
           : "ports of 127.0.0.1, since the engine runs in a virtual machine",
       ],
       ["Volumes", options.volumes.length === 0 ? "none" : options.volumes.join(", ")],
-      ["Ends", "when you run the destroy command"],
+      endLine(lifetimeMs, clock),
     ],
     facts: {
       cluster: clusterId,
@@ -84,6 +87,7 @@ export function describePlan(
       volumes: options.volumes,
       ...(options.memory !== undefined && { memory: options.memory }),
       ...(options.cpus !== undefined && { cpus: options.cpus }),
+      ...endFacts(lifetimeMs, clock),
     },
   };
 }

@@ -5,9 +5,8 @@ import { shellText } from "../../ssh/shell-text.ts";
 import { outsideLines, plainLines } from "../../system/printable.ts";
 import type { NodeName, NodeShell } from "../contract.ts";
 import addHosts from "./add-hosts.sh" with { type: "text" };
-import deadlineFile from "./deadline.sh" with { type: "text" };
+import { deadlineSetup, deadlineUnit } from "./deadline.ts";
 import firstBootFile from "./first-boot.sh" with { type: "text" };
-import setDeadline from "./set-deadline.sh" with { type: "text" };
 
 /** cloud-init also waits for the network and for packages, which often takes minutes on slow machines. */
 export const usualFirstBootLimitMs = 10 * 60_000;
@@ -70,8 +69,6 @@ export interface FirstBoot {
   readonly script?: string;
 }
 
-const deadlineUnit = "cluster-e2e-deadline.service";
-
 /**
  * Returns user data for cloud-init 0.7.9 (CentOS 7) and later: the login key, the first host key, passwordless sudo and the deadline. It is JSON
  * behind cloud-init's first line, because every JSON text is also YAML and leaves nothing open to misinterpretation.
@@ -123,16 +120,6 @@ export function hostsSetup(hosts: NonNullable<FirstBoot["hosts"]>): string {
 
 /** As `loginctl enable-linger` does, which needs the user to exist. */
 const lingerSetup = (user: string): string => `mkdir -p /var/lib/systemd/linger && : >/var/lib/systemd/linger/${user}`;
-
-/** The deadline is an absolute second, so that a reboot doesn't prolong the machine's life. */
-function deadlineSetup(deadline: Date): string {
-  return shellText(setDeadline, {
-    SCRIPT: "/usr/local/sbin/cluster-e2e-deadline",
-    SCRIPT_TEXT: shellText(deadlineFile),
-    UNIT: deadlineUnit,
-    SECOND: Math.floor(deadline.getTime() / 1000),
-  });
-}
 
 /** The host keys that the machines of one creation have when they boot. Containers keep them; other machines get another one at their first login. */
 export interface FirstHostKeys {

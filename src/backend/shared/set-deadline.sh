@@ -1,23 +1,23 @@
 #!/bin/sh
-# Sets up the service that ends a machine at its deadline. cloud-init runs it as root, before SSH, at every boot;
-# prints nothing. It needs nothing newer than systemd 219. DefaultDependencies=no keeps the first attempt at power-off
-# from ending the loop itself.
-# Values: SCRIPT, the path of deadline.sh, and SCRIPT_TEXT; UNIT, the unit's name; SECOND, the deadline.
+# Sets up the service that ends a machine at its deadline, or removes it. It runs as root: cloud-init starts it before
+# SSH, at every boot; copies of machines, once. Prints nothing. It needs nothing newer than systemd 219.
+# Values: SCRIPT, the path of deadline.sh, and SCRIPT_TEXT; UNIT, the unit's name, and UNIT_TEXT, nothing if the
+# machine has no deadline.
 
 set -eu
+umask 022
+file=/etc/systemd/system/$UNIT
+if [ -z "$UNIT_TEXT" ]; then
+  [ ! -e "$file" ] || systemctl disable "$UNIT"
+  rm -f "$file" "$SCRIPT"
+  systemctl daemon-reload
+  systemctl stop "$UNIT" 2>/dev/null || :
+  exit 0
+fi
 mkdir -p "$(dirname "$SCRIPT")"
-printf '#!/bin/sh\n%s' "$SCRIPT_TEXT" >"$SCRIPT"
-cat >"/etc/systemd/system/$UNIT" <<END
-[Unit]
-Description=End of this test machine
-DefaultDependencies=no
-[Service]
-ExecStart=/bin/sh $SCRIPT $SECOND
-Restart=always
-[Install]
-WantedBy=sysinit.target
-END
+printf %s "$SCRIPT_TEXT" >"$SCRIPT"
+printf %s "$UNIT_TEXT" >"$file"
 chmod 0755 "$SCRIPT"
 systemctl daemon-reload
 systemctl enable "$UNIT"
-systemctl --no-block start "$UNIT"
+systemctl --no-block restart "$UNIT"

@@ -17,7 +17,9 @@ import {
 import * as read from "../../model/reader.ts";
 import { abandonedCreations, creationOfDirectory, isOwnFolder } from "../../store/creation-folder.ts";
 import { plainLine } from "../../system/printable.ts";
+import type { Clock } from "../../system/runtime.ts";
 import { isAccessible, writePrivateFile } from "../../system/files/private-file.ts";
+import { isOver } from "../shared/lifetimes.ts";
 import { clusterExists } from "../shared/machine-errors.ts";
 import type { ForeignResource } from "../shared/foreign-resource.ts";
 import { machinesFolder } from "./machines/machine-process.ts";
@@ -38,6 +40,8 @@ export interface ClusterFacts {
   readonly webUi?: WebUi | undefined;
   /** ISO 8601. */
   readonly createdAt: string | undefined;
+  /** When the machines end by themselves, ISO 8601. */
+  readonly expiresAt?: string | undefined;
   readonly createdBy: string;
   /** The boot of this computer in which the machines were started. */
   readonly bootId?: string | undefined;
@@ -135,12 +139,18 @@ export async function assertIdIsFree(root: string, clusterId: string, leaving: r
   if (isTaken) throw clusterExists(clusterId, { removal: removalCommand(clusterId) });
 }
 
-/** Throws `cluster-exists`, unless only a create that was killed on this machine has left the id: that is removed before the claim. */
-export async function assertIdCanBeClaimed(root: string, clusterId: string): Promise<void> {
-  const abandoned = await abandonedCreations(root, clusterId);
-  const leaving = abandoned.map(({ creation }) => creation.creationId);
+/** Throws `cluster-exists`, unless a create that was killed on this machine has the id, or a cluster whose time is over: those are removed before the claim. */
+export async function assertIdCanBeClaimed(root: string, clusterId: string, clock: Clock): Promise<void> {
+  const [abandoned, clusters] = await Promise.all([abandonedCreations(root, clusterId), readClusters(root)]);
+  const expired = clusters.map(({ facts }) => facts).filter((facts) => isOver(endOf(facts), clock));
+  const leaving = [...abandoned.map(({ creation }) => creation), ...expired].map(({ creationId }) => creationId);
   await assertIdIsFree(root, clusterId, leaving);
 }
+
+/** The moment of the facts. */
+export const endOf = ({ expiresAt }: Pick<ClusterFacts, "expiresAt">) => ({
+  expiresAt: expiresAt === undefined ? undefined : new Date(expiresAt),
+});
 
 /** If the folder is a link to another place, its contents aren't ours to remove. */
 async function hasMachines(directory: string): Promise<boolean> {
@@ -184,6 +194,8 @@ const parseNodes = read.list(
   }),
 );
 
+const parseIsoMoment = read.refined(parseMoment, (moment) => moment.toISOString());
+
 const readFacts = read.object({
   schemaVersion: read.oneOf(schemaVersion),
   clusterId: parseClusterId,
@@ -192,7 +204,8 @@ const readFacts = read.object({
   distribution: parseDistribution,
   counts: parseCountsObject,
   webUi: read.optional(parseWebUi),
-  createdAt: read.optional(read.refined(parseMoment, (moment) => moment.toISOString())),
+  createdAt: read.optional(parseIsoMoment),
+  expiresAt: read.optional(parseIsoMoment),
   createdBy: line,
   bootId: read.optional(line),
   machines: read.optional(parseMachineSettings),

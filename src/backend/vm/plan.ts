@@ -2,8 +2,9 @@ import { nodesText } from "../../system/amounts.ts";
 import { platform, totalmem } from "node:os";
 import { ClusterError } from "../../errors.ts";
 import { nodeCount } from "../../model/cluster-record.ts";
-import type { Environment } from "../../system/runtime.ts";
+import type { Clock, Environment } from "../../system/runtime.ts";
 import type { CreationRequest, CreationSummary } from "../contract.ts";
+import { endFacts, endLine } from "../shared/lifetimes.ts";
 import { assertCgroups1, cgroups1Advice } from "../shared/machine-errors.ts";
 import { type MachineImage, findImage } from "./images/image-store.ts";
 import { cgroupVersionOf, cgroups1Distributions } from "./images/images.ts";
@@ -102,8 +103,9 @@ function assertMemory(megabytes: number, totalBytes: number): void {
 
 /** Describes what a creation would create, for people and as data. */
 export function describePlan(
-  { clusterId, counts, options }: CreationRequest<VmOptions>,
+  { clusterId, counts, options, lifetimeMs }: CreationRequest<VmOptions>,
   { accelerator, choice, image, ...resolved }: ResolvedCreation,
+  clock: Clock,
 ): CreationSummary {
   const { memoryMegabytes, cpus, diskMegabytes } = options;
   const isPresent = image.path !== undefined;
@@ -117,7 +119,7 @@ export function describePlan(
       ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs, a disk of up to ${diskMegabytes} MB`],
       ["Network", "a private network between the machines; outside traffic goes through this machine"],
       ["Reached at", "ports of 127.0.0.1"],
-      ["Ends", "when you run the destroy command"],
+      endLine(lifetimeMs, clock),
     ],
     facts: {
       cluster: clusterId,
@@ -127,6 +129,7 @@ export function describePlan(
       memoryMegabytes,
       cpus,
       diskMegabytes,
+      ...endFacts(lifetimeMs, clock),
     },
   };
 }

@@ -4,7 +4,7 @@ import { isAbandonedCreation } from "../../store/creation-folder.ts";
 import { readBootId } from "../../system/processes/process-identity.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { type MachinesRuntime, lockMachines } from "../shared/lock-machines.ts";
-import { type NodeFacts, type StoredCluster, readCluster, removeClusterFacts } from "./cluster-facts.ts";
+import { type NodeFacts, type StoredCluster, endOf, readCluster, removeClusterFacts } from "./cluster-facts.ts";
 import {
   type Failure,
   type MachineLife,
@@ -76,7 +76,7 @@ export function toCluster(
     state: localClusterState(nodes, facts.counts),
     requested: facts.counts,
     createdAt: facts.createdAt === undefined ? undefined : new Date(facts.createdAt),
-    expiresAt: undefined,
+    ...endOf(facts),
     ...(facts.webUi !== undefined && { webUi: facts.webUi }),
     nodes,
     directory,

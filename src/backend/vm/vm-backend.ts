@@ -1,11 +1,12 @@
 import { join } from "node:path";
-import type { ClusterRecord } from "../../model/cluster-record.ts";
+import type { ClusterName } from "../../model/cluster-record.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type { Backend } from "../contract.ts";
 import { foreignResourceText } from "../shared/foreign-resource.ts";
+import { isOver, removeExpired } from "../shared/lifetimes.ts";
 import { cgroups1Advice } from "../shared/machine-errors.ts";
-import { assertIdCanBeClaimed, foreignFolders, readClusters } from "./cluster-facts.ts";
+import { type StoredCluster, assertIdCanBeClaimed, endOf, foreignFolders, readClusters } from "./cluster-facts.ts";
 import { clusterConsoleOutput } from "./console-output.ts";
 import { cgroups1Distributions, chooseDistribution } from "./images/images.ts";
 import { ipDetect } from "./ip-detect.ts";
@@ -21,9 +22,13 @@ import { vmPower } from "./vm-power.ts";
 
 /** Opens clusters of QEMU virtual machines on this machine. Everything known about them is in their folders. */
 export function createVmBackend(runtime: Runtime) {
-  const { environment } = runtime;
+  const { clock, environment } = runtime;
   const qemu = openQemu(runtime, hostArchitecture());
   const root = join(stateFolder(environment), "vm");
+  const readPresent = async (): Promise<readonly StoredCluster[]> =>
+    (await readClusters(root)).filter(({ facts }) => !isOver(endOf(facts), clock));
+  const remove = async ({ directory }: ClusterName, signal: AbortSignal): Promise<void> =>
+    removeCreation(directory, runtime, signal);
   return {
     name: "vm" as const,
     nodes: {
@@ -35,24 +40,24 @@ export function createVmBackend(runtime: Runtime) {
     plan: async (asked, signal) => {
       const request = { ...asked, distribution: chooseDistribution(asked.distribution, asked.needsCgroups1) };
       const resolved = await resolveCreation(qemu, request, environment, signal);
-      await assertIdCanBeClaimed(root, request.clusterId);
+      await assertIdCanBeClaimed(root, request.clusterId, clock);
       return new VmCreation({ qemu, root, request, resolved }, runtime);
     },
     find: async (clusterId, _signal) => {
-      const stored = (await readClusters(root)).find(({ facts }) => facts.clusterId === clusterId);
+      const stored = (await readPresent()).find(({ facts }) => facts.clusterId === clusterId);
       return stored === undefined ? undefined : observeCluster(stored);
     },
-    list: async (_signal) => listClusters(root, runtime),
-    remove: async ({ directory }, signal) => removeCreation(directory, runtime, signal),
+    list: async (_signal) => {
+      for (const each of await foreignFolders(root)) runtime.progress.detail(1, foreignResourceText(each));
+      const clusters = await Promise.all((await readPresent()).map(observeCluster));
+      return clusters.toSorted((a, b) => a.id.localeCompare(b.id));
+    },
+    remove,
+    removeExpired: async (signal) =>
+      removeExpired(await Promise.all((await readClusters(root)).map(observeCluster)), remove, runtime, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(cluster, signal),
     snapshots: new VmSnapshots({ qemu, root }, runtime),
     templates: new VmTemplates(runtime),
     power: vmPower(qemu, runtime),
   } satisfies Backend<VmOptions>;
-}
-
-async function listClusters(root: string, { progress }: Runtime): Promise<readonly ClusterRecord[]> {
-  for (const foreignResource of await foreignFolders(root)) progress.detail(1, foreignResourceText(foreignResource));
-  const clusters = await Promise.all((await readClusters(root)).map(observeCluster));
-  return clusters.toSorted((a, b) => a.id.localeCompare(b.id));
 }

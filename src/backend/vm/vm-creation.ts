@@ -20,7 +20,7 @@ import type {
 } from "../contract.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../shared/first-boot.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
-import { type NodeFacts, assertIdIsFree, writeClusterFacts } from "./cluster-facts.ts";
+import { type NodeFacts, assertIdIsFree, endOf, writeClusterFacts } from "./cluster-facts.ts";
 import { type ImageFacts, assertDiskIsLargeEnough, obtainImage, readImageFacts } from "./images/image-store.ts";
 import { privateAddress } from "./ip-detect.ts";
 import { type LaunchPlan, hostname, launchMachines, lookAtMachines, readOwnCluster } from "./machines/launch.ts";
@@ -76,7 +76,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     super(plan, runtime);
     this.#plan = plan;
     this.nodeCount = nodeCount(plan.request.counts);
-    this.summary = describePlan(plan.request, plan.resolved);
+    this.summary = describePlan(plan.request, plan.resolved, runtime.clock);
   }
 
   get pace(): CreationPace {
@@ -165,7 +165,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
       isSandboxed,
       firmware: resolved.firmware,
       image,
-      boot: { user: sshUser, publicKey, deadline: undefined, hosts, lingers: true },
+      boot: { user: sshUser, publicKey, deadline: endOf(facts).expiresAt, hosts, lingers: true },
       firstHostKeys: this.hostKeys,
       sockets: { folder: sockets, count: facts.nodes.length },
       clock: this.runtime.clock,
@@ -209,7 +209,8 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
   async finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {
     const { facts } = this.claimed;
     const name = nodeReference(node);
-    const machine = { name, hasDeadline: false, limitMs: this.#isSlow ? slowLimitMs : usualFirstBootLimitMs };
+    const hasDeadline = facts.expiresAt !== undefined;
+    const machine = { name, hasDeadline, limitMs: this.#isSlow ? slowLimitMs : usualFirstBootLimitMs };
     const complaints = await awaitFirstBoot(shell, machine, signal);
     if (complaints !== undefined) {
       this.runtime.progress.detail(1, `${name}: cloud-init reported:\n${outside(complaints)}`);

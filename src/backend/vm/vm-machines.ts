@@ -6,6 +6,7 @@ import type { Runtime } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
 import type { CreationPace, CreationRemains, FirstHostKey, NodeName } from "../contract.ts";
 import { hostKeyPerNode } from "../shared/first-boot.ts";
+import { endAfter } from "../shared/lifetimes.ts";
 import {
   type NodeFacts,
   type StoredCluster,
@@ -28,7 +29,7 @@ export interface ClaimedMachines {
 interface MachinesPlan {
   /** The folder of this machine's creations. */
   readonly root: string;
-  readonly request: { readonly clusterId: string };
+  readonly request: { readonly clusterId: string; readonly lifetimeMs?: number | undefined };
 }
 
 /** The part of a creation that is the same whether its machines boot from an image or continue from a snapshot. See Creation. */
@@ -48,10 +49,13 @@ export abstract class VmMachines<Claimed extends ClaimedMachines> {
   /** The order of the nodes stays, because a machine's addresses depend on its place. */
   protected async newFacts(creationId: string, nodes: readonly Omit<NodeFacts, "id" | "ports">[]) {
     const ports = await findFreePorts(nodes.length * 3);
+    const { clock } = this.runtime;
     return {
       clusterId: this.#plan.request.clusterId,
       creationId,
-      createdAt: new Date(this.runtime.clock.now()).toISOString(),
+      createdAt: new Date(clock.now()).toISOString(),
+      // Always there, so that a copy doesn't inherit it.
+      expiresAt: endAfter(this.#plan.request.lifetimeMs, clock)?.toISOString(),
       createdBy: version,
       bootId: await readBootId(),
       nodes: nodes.map((node, place) => ({

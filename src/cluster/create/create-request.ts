@@ -15,6 +15,8 @@ export interface CreateRequest<Options> {
   /** Path of the user's own private key; undefined: a key is made for this cluster. */
   readonly ownKey: string | undefined;
   readonly keepOnFailure: boolean;
+  /** Milliseconds from the creation until the machines end by themselves; absent: as usual for the backend. */
+  readonly lifetimeMs?: number | undefined;
   /** Clock time at which the creation gives up. */
   readonly deadlineMs: number;
   /** Registers a description of what may be left behind if the program has to end at once. Disposed of with the creation. */

@@ -36,14 +36,18 @@ export async function summarizeCreation<Options>(
 
 /** Determines the machines that a creation needs. */
 export async function planMachines<Options>(
-  { clusterId, machines }: CreateRequest<Options>,
+  { clusterId, machines, lifetimeMs }: CreateRequest<Options>,
   { backend, install }: CreationPlace<Options>,
   signal: AbortSignal,
 ): Promise<Creation> {
-  if ("from" in machines) return planCopy(backend, { clusterId, from: machines.from }, signal);
+  if (lifetimeMs !== undefined && backend.removeExpired === undefined)
+    throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) end at a time of their own.`, {
+      hint: "Leave out `lifetime`.",
+    });
+  if ("from" in machines) return planCopy(backend, { clusterId, from: machines.from, lifetimeMs }, signal);
   const { platform, ...others } = machines;
   const known = install ?? (platform && { ...installedLater, layout: folderLayout(platform) });
-  return backend.plan({ clusterId, ...others, ...(known ? needsOf(known) : unknownNeeds) }, signal);
+  return backend.plan({ clusterId, lifetimeMs, ...others, ...(known ? needsOf(known) : unknownNeeds) }, signal);
 }
 
 type MachineNeeds = Pick<
@@ -81,7 +85,7 @@ const unknownNeeds: MachineNeeds = {
 
 async function planCopy(
   backend: Backend<never>,
-  { clusterId, from }: SnapshotCopy & Pick<CreateRequest<never>, "clusterId">,
+  { clusterId, from, lifetimeMs }: SnapshotCopy & Pick<CreateRequest<never>, "clusterId" | "lifetimeMs">,
   signal: AbortSignal,
 ): Promise<Creation> {
   const { snapshots } = backend;
@@ -91,5 +95,5 @@ async function planCopy(
     });
   }
   const source = await findCluster(backend, from.clusterId, signal);
-  return snapshots.planCopy({ clusterId, source, snapshot: from.name }, signal);
+  return snapshots.planCopy({ clusterId, source, snapshot: from.name, lifetimeMs }, signal);
 }

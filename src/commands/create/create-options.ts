@@ -6,7 +6,16 @@ import {
   option,
   whileOptionsAreRead,
 } from "../../cli/options/option.ts";
-import { choice, count, outputFormat, path as pathType, text, value, verbose } from "../../cli/options/value-types.ts";
+import {
+  choice,
+  count,
+  duration,
+  outputFormat,
+  path as pathType,
+  text,
+  value,
+  verbose,
+} from "../../cli/options/value-types.ts";
 import { type AskedCounts, masterCounts, mostNodes } from "../../cluster/node-counts.ts";
 import { quoted } from "../../errors.ts";
 import { variants } from "../../model/cluster-record.ts";
@@ -87,6 +96,15 @@ function copyOptions(kind: BackendKind) {
   return (help === undefined ? {} : { from: from(kind, help) }) as { readonly from: ReturnType<typeof from> };
 }
 
+const lifetime = (help: string) =>
+  option(duration, { flag: "--lifetime", placeholder: "<duration>", summary: help, defaultText: "no limit" });
+
+/** Typed like `copyOptions`. */
+function lifetimeOptions(kind: BackendKind) {
+  const { lifetimes: help } = kind.parts;
+  return (help === undefined ? {} : { lifetime: lifetime(help) }) as { readonly lifetime: ReturnType<typeof lifetime> };
+}
+
 /** Every option of `create`, including the backend's own. */
 export const createOptions = (kind: BackendKind) => ({
   variant: option(choice(variants), {
@@ -100,6 +118,7 @@ export const createOptions = (kind: BackendKind) => ({
   ...creationOptions(kind),
   ...platformOptions,
   ...copyOptions(kind),
+  ...lifetimeOptions(kind),
   artifactSha256,
   sshKey: option(value(ownKey, "file"), {
     flag: "--ssh-key",

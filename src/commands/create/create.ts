@@ -187,6 +187,7 @@ async function createRequest(
     installation: input.from === undefined ? installationRequest(input) : undefined,
     ownKey: input.sshKey,
     keepOnFailure: input.keepOnFailure,
+    lifetimeMs: input.lifetime,
     onAbandon: (describe) => context.onAbandon(describe),
   };
 }

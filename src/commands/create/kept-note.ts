@@ -15,8 +15,9 @@ export function keptNote(kind: BackendKind, { id, expiresAt, place }: Kept, { cl
   const command = (name: string): string =>
     `    ${programName(kind)} ${name} --cluster-id ${id}${placeWords(kind, place)}`;
   const end = expiresAt === undefined ? "by itself, two hours after its creation" : endText(expiresAt, clock.now());
-  const removal = kind.hasLifetime ? [`It ends ${end}.`] : ["Remove it:", command("destroy")];
-  return [`Cluster "${id}" is kept. Save its logs:`, command("logs"), ...removal].join("\n");
+  const ends = kind.hasLifetime || expiresAt !== undefined ? [`It ends ${end}.`] : [];
+  const removal = kind.hasLifetime ? [] : ["Remove it:", command("destroy")];
+  return [`Cluster "${id}" is kept. Save its logs:`, command("logs"), ...ends, ...removal].join("\n");
 }
 
 /** The options that name the place, unless it is the default one. */

@@ -95,11 +95,11 @@ test("where the key is, its path is shown, and ssh can be configured", async () 
   expect(stdout).toStartWith("Host master_0\n  HostName 192.0.2.1\n");
 });
 
-test("only programs whose clusters end by themselves speak of the time left", () => {
+test("programs of clusters that always end by themselves speak of the time left, the others of a lifetime that a user chose", () => {
   const [cloud, container] = [cloudKind, containerKind].map((kind) => {
     const commands = programFor(kind).commands.filter(({ name }) => name === "inspect" || name === "list");
-    return commands.map(({ description }) => /time .*left/.test(description));
+    return commands.map(({ description }) => /time (?:it has )?left/.exec(description)?.[0]);
   });
-  expect(cloud).toEqual([true, true]);
-  expect(container).toEqual([false, false]);
+  expect(cloud).toEqual(["time left", "time it has left"]);
+  expect(container).toEqual([undefined, "time it has left"]);
 });

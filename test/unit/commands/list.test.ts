@@ -43,9 +43,28 @@ test("a page has room for a row of a cluster in the cloud", async () => {
 });
 
 test("clusters without a lifetime have no columns for it", async () => {
-  const { stdout } = await list("", { list: async () => [cluster] }, containerKind);
+  const { stdout } = await list("", { list: async () => [{ ...cluster, expiresAt: undefined }] }, containerKind);
   expect(rowsOf(stdout)[0]).toEqual(["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "AGE"]);
   expect(rowsOf(stdout)[1]).toHaveLength(7);
+});
+
+test("a chosen lifetime has a column once a cluster has one", async () => {
+  const { stdout } = await list("", { list: async () => [cluster, timeless] }, containerKind);
+  expect(rowsOf(stdout)[0]?.slice(-2)).toEqual(["AGE", "TIME LEFT"]);
+  expect(
+    rowsOf(stdout)
+      .slice(1)
+      .map((row) => row.at(-1)),
+  ).toEqual(["1 h 30 min", "–"]);
+});
+
+test("the remains of clusters whose time is over are removed, but not for a list of ids, which completion asks for", async () => {
+  const calls: string[] = [];
+  const removeExpired = async (): Promise<void> => void calls.push("removed");
+  await list(" --quiet", { list: async () => [], removeExpired }, containerKind);
+  expect(calls).toEqual([]);
+  await list("", { list: async () => [], removeExpired }, containerKind);
+  expect(calls).toEqual(["removed"]);
 });
 
 test("--quiet prints the ids alone", async () => {

@@ -3,6 +3,7 @@ import { parseWebUi } from "../../../model/parse-values.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { type TarFile, tarStream } from "../../../system/files/tar.ts";
 import type { NodeName } from "../../contract.ts";
+import { deadlineFiles } from "../../shared/deadline.ts";
 import { clusterExists } from "../../shared/machine-errors.ts";
 import { isNameTaken } from "../engine/engine-errors.ts";
 import type { Reach } from "../engine/engine-kind.ts";
@@ -119,6 +120,8 @@ export interface Identity {
   readonly hostKey: { readonly privateKey: string; readonly publicKey: string };
   /** An `authorized_keys` line. */
   readonly publicKey: string;
+  /** When the node powers itself off; undefined: never. */
+  readonly deadline?: Date | undefined;
 }
 
 /** In a privileged container, systemd-sysctl would change the host's kernel settings at boot. Root's service manager would delay each login. */
@@ -129,7 +132,7 @@ const neverInContainers = "[Unit]\nConditionVirtualization=!container\n";
  * Returns an archive to unpack at the node's root. It disables units that a node does without, and cloud-init, if the
  * image has it, because cloud-init would create other host keys.
  */
-export async function identityArchive({ hostKey, publicKey }: Identity, nowMs: number): Promise<Uint8Array> {
+export async function identityArchive({ hostKey, publicKey, deadline }: Identity, nowMs: number): Promise<Uint8Array> {
   const files = [
     { name: "etc/ssh/ssh_host_ed25519_key", mode: 0o600, text: hostKey.privateKey },
     { name: "etc/ssh/ssh_host_ed25519_key.pub", mode: 0o644, text: `${hostKey.publicKey}\n` },
@@ -140,6 +143,10 @@ export async function identityArchive({ hostKey, publicKey }: Identity, nowMs: n
       { name: `etc/systemd/system/${unit}.d/`, mode: 0o755, text: "" },
       { name: `etc/systemd/system/${unit}.d/cluster-e2e.conf`, mode: 0o644, text: neverInContainers },
     ]),
+    ...(deadline === undefined ? [] : deadlineFiles(deadline)).map(({ path, ...file }) => ({
+      name: path.slice(1),
+      ...file,
+    })),
   ];
   const entries = files.map(({ name, mode, text }): TarFile => {
     const bytes = Buffer.from(text);

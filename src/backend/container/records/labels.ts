@@ -21,6 +21,8 @@ export const labelNames = {
   /** Such as `http`, `https:8443/ui` or `none`, if the creation knew it. */
   webUi: "cluster-e2e.web-ui",
   distribution: "cluster-e2e.distribution",
+  /** RFC 3339; absent: the cluster has no lifetime. */
+  expiresAt: "cluster-e2e.expires-at",
   /** `direct` or `published`. */
   reach: "cluster-e2e.reach",
   createdBy: "cluster-e2e.created-by",

@@ -17,6 +17,7 @@ export interface NetworkFacts {
   readonly variant: Variant | undefined;
   readonly distribution: string | undefined;
   readonly webUi?: WebUi | undefined;
+  readonly expiresAt?: Date | undefined;
 }
 
 export interface ClusterNetwork extends NetworkFacts {
@@ -120,7 +121,7 @@ function readNetwork(description: DescribedNetwork): ClusterNetwork | string {
   const texts = readLabels(description.labels);
   const known = readTexts(
     { kind: "label", names: labelNames, texts },
-    { required: ["clusterId", "creationId"], optional: ["counts", "variant", "distribution", "webUi"] },
+    { required: ["clusterId", "creationId"], optional: ["counts", "variant", "distribution", "webUi", "expiresAt"] },
   );
   if (typeof known === "string") return known;
   const id = parseId(description.id);

@@ -44,7 +44,7 @@ export function toClusters({ containers, networks, abandoned }: Inventory, root:
 }
 
 function toCluster(
-  { clusterId, creationId, variant, distribution, counts, webUi }: NetworkFacts,
+  { clusterId, creationId, variant, distribution, counts, webUi, expiresAt }: NetworkFacts,
   containers: readonly NodeContainer[],
   { root, isAbandoned }: { readonly root: string; readonly isAbandoned: boolean },
 ): ClusterRecord {
@@ -59,7 +59,7 @@ function toCluster(
     state: localClusterState(nodes, counts),
     ...(counts !== undefined && { requested: counts }),
     createdAt: earliest(containers),
-    expiresAt: undefined,
+    expiresAt,
     ...(webUi !== undefined && { webUi }),
     nodes,
     directory: creationDirectory(root, clusterId, creationId),

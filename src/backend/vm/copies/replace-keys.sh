@@ -5,11 +5,11 @@
 # would have left it. Stdin: lines with the time or "-", and in base64 randomness, the line of the new login key, and
 # the two host keys with their public halves.
 # Arguments: the folder of the host keys; a shell line that makes sshd read them again; the login user's
-# authorized_keys; a pattern for those of others; the old key.
+# authorized_keys; a pattern for those of others; the old key; a script that sets the machine's own deadline.
 
 set -e
 umask 077
-folder=$1 reload=$2 authorized=$3 others=$4 old=$5
+folder=$1 reload=$2 authorized=$3 others=$4 old=$5 deadline=$6
 read -r now
 read -r entropy
 read -r login
@@ -17,6 +17,7 @@ read -r first
 read -r first_public
 read -r own
 read -r own_public
+sh -c "$deadline"
 [ "$now" = - ] || date "--set=@$now" >/dev/null
 decode() { printf %s "$1" | base64 -d; }
 decode "$entropy" >/dev/urandom

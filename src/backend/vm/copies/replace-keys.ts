@@ -39,6 +39,8 @@ export interface KeyReplacement {
   readonly location: KeyLocation;
   /** Whether to set the node's clock, which stands where it was when the machine was saved. */
   readonly setsClock: boolean;
+  /** A script; empty: no machine has a deadline. */
+  readonly setDeadline: string;
   /** Clock time after which no further try begins. */
   readonly deadlineMs: number;
 }
@@ -59,7 +61,7 @@ export async function replaceKeys(
     await using connection = await openConnection({ ...target, clock, progress }, inner);
     const { location } = replacement;
     const { folder, reload, authorizedKeys, otherAuthorizedKeys } = location;
-    const words = [folder, reload, authorizedKeys, otherAuthorizedKeys, oldKey];
+    const words = [folder, reload, authorizedKeys, otherAuthorizedKeys, oldKey, replacement.setDeadline];
     const { status, stderr } = await connection.run(
       {
         argv: ["sh", "-c", shellText(replaceKeysFile), "e2e-replace-keys", ...words],

@@ -155,6 +155,7 @@ interface MachineCopy {
   readonly place: number;
   /** All nodes of the new cluster. */
   readonly hosts: readonly NodeFacts[];
+  readonly deadline: Date | undefined;
   readonly publicKey: string;
   readonly firstHostKey: KeyPair;
 }
@@ -163,7 +164,7 @@ interface MachineCopy {
 export async function copyMachine(origin: Origin, copy: MachineCopy): Promise<void> {
   const from = machineFiles(origin.directory, origin.node);
   const saved = savedFiles(origin.node);
-  const { node, place, publicKey, firstHostKey } = copy;
+  const { node, place, publicKey, firstHostKey, deadline } = copy;
   const to = machineFiles(copy.directory, node);
   await mkdir(to.folder, { recursive: true, mode: 0o700 });
   try {
@@ -175,7 +176,7 @@ export async function copyMachine(origin: Origin, copy: MachineCopy): Promise<vo
       instanceId: (await readInstanceId(from.seed)) ?? origin.node.id,
       hostname: hostname(node),
       place,
-      boot: { user: sshUser, publicKey, hostKey: firstHostKey, deadline: undefined, hosts, lingers: true },
+      boot: { user: sshUser, publicKey, hostKey: firstHostKey, deadline, hosts, lingers: true },
     });
   } catch (error) {
     throw copyFailure(error, node, "copied");

@@ -2,10 +2,12 @@ import { nodesText } from "../../../system/amounts.ts";
 import { ClusterError } from "../../../errors.ts";
 import { type ClusterRecord, nodeCount, nodeReference } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
-import type { Runtime } from "../../../system/runtime.ts";
+import type { Clock, Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest, Creation, CreationFolder, CreationSummary } from "../../contract.ts";
+import { deadlineSetup } from "../../shared/deadline.ts";
+import { endFacts, endLine } from "../../shared/lifetimes.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
-import type { NodeFacts, StoredCluster } from "../cluster-facts.ts";
+import { type NodeFacts, type StoredCluster, endOf } from "../cluster-facts.ts";
 import { lookAtMachines, readOwnCluster } from "../machines/launch.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { continueMachines } from "../snapshots/restore-machines.ts";
@@ -40,7 +42,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     super(plan, runtime);
     this.#plan = plan;
     this.nodeCount = plan.resolved.source.facts.nodes.length;
-    this.summary = describeCopy(plan.request, plan.resolved);
+    this.summary = describeCopy(plan.request, plan.resolved, runtime.clock);
   }
 
   async claim({ creationId, directory }: CreationFolder, signal: AbortSignal): Promise<void> {
@@ -77,7 +79,8 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     const copy = async (node: NodeFacts, place: number): Promise<void> => {
       const origin = { directory: source.directory, node, snapshot: snapshot.folder };
       const firstHostKey = this.hostKeys.of(node);
-      await copyMachine(origin, { directory, node, place, hosts, publicKey, firstHostKey });
+      const deadline = endOf(facts).expiresAt;
+      await copyMachine(origin, { directory, node, place, hosts, publicKey, firstHostKey, deadline });
     };
     await mapConcurrently(facts.nodes, copiesAtOnce, copy, signal);
   }
@@ -86,6 +89,8 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     const { source, privateKey, hostKeys } = this.#plan.resolved;
     const deadlineMs = this.runtime.clock.now() + this.pace.loginLimitMs;
     const cluster = await lookAtMachines(this.claimed.directory, this.#plan.qemu.architecture);
+    const { expiresAt } = cluster;
+    const hasDeadline = expiresAt !== undefined || source.facts.expiresAt !== undefined;
     const replace = async (node: ClusterRecord["nodes"][number]): Promise<void> => {
       const place = source.facts.nodes.findIndex((each) => nodeReference(each) === nodeReference(node));
       const hostKey = hostKeys[place];
@@ -98,6 +103,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
           firstHostKey: this.hostKeys.of(node),
           location: systemKeyLocation,
           setsClock: true,
+          setDeadline: hasDeadline ? deadlineSetup(expiresAt) : "",
           deadlineMs,
         },
         this.runtime,
@@ -136,8 +142,9 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
 
 /** Describes what a copy would create, for people and as data. */
 function describeCopy(
-  { clusterId, source: { id }, snapshot }: CopyRequest,
+  { clusterId, source: { id }, snapshot, lifetimeMs }: CopyRequest,
   { source, saved }: Pick<ResolvedCopy, "source" | "saved">,
+  clock: Clock,
 ): CreationSummary {
   const { counts, distribution, variant } = source.facts;
   const { accelerator, memoryMegabytes, cpus } = saved.machines;
@@ -151,7 +158,7 @@ function describeCopy(
       ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs`],
       ["Network", "a private network of its own; outside traffic goes through this machine"],
       ["Reached at", "ports of 127.0.0.1"],
-      ["Ends", "when you run the destroy command"],
+      endLine(lifetimeMs, clock),
     ],
     facts: {
       cluster: clusterId,
@@ -160,6 +167,7 @@ function describeCopy(
       counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
       memoryMegabytes,
       cpus,
+      ...endFacts(lifetimeMs, clock),
     },
   };
 }

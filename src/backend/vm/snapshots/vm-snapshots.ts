@@ -130,7 +130,7 @@ export class VmSnapshots implements Snapshots {
 
   async planCopy(request: CopyRequest, signal: AbortSignal): Promise<VmCopy> {
     const [qemu, root, runtime] = [this.#qemu, this.#root, this.#runtime];
-    await assertIdCanBeClaimed(root, request.clusterId);
+    await assertIdCanBeClaimed(root, request.clusterId, runtime.clock);
     const resolved = await resolveCopy(qemu, request, { root, runtime }, signal);
     return new VmCopy({ qemu, root, request, resolved }, runtime);
   }

@@ -3,7 +3,7 @@
 # root. Whatever a first boot sets, it sets; whatever the template's first boot has named otherwise, it renames.
 # Values: NOW, the time in seconds; ENTROPY, random bytes in base64; NAME, MACHINE_ID, BOOT_ID and INSTANCE, the
 # node's names; OLD_INSTANCE, the template's; OLD_TEXTS, a pattern for the texts of files to rename, and RENAMING, the
-# sed script that does; ADD_HOSTS, a script; LOGIN, LOGIN_KEY, HOST_KEY and HOST_KEY_PUBLIC, who may log in, with which
+# sed script that does; ADD_HOSTS and SET_DEADLINE, scripts; LOGIN, LOGIN_KEY, HOST_KEY and HOST_KEY_PUBLIC, who may log in, with which
 # key, to which key; FOLDER, the agent's.
 
 set -eu
@@ -29,6 +29,7 @@ grep -rlIE "$OLD_TEXTS" /etc/netplan /etc/network /etc/systemd/network /etc/udev
   /run/systemd/network /run/udev/rules.d /run/cloud-init /run/network /var/lib/cloud/data /var/log/cloud-init.log \
   /var/log/cloud-init-output.log 2>/dev/null | xargs sed -i -E "$RENAMING"
 sh -c "$ADD_HOSTS"
+sh -c "$SET_DEADLINE"
 for log in auth.log daemon.log kern.log messages secure syslog; do
   [ ! -f "/var/log/$log" ] || : >"/var/log/$log"
 done

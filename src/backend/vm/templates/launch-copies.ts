@@ -6,6 +6,7 @@ import { nodeReference } from "../../../model/cluster-record.ts";
 import { quote, shellText } from "../../../ssh/shell-text.ts";
 import { timeLimit } from "../../../system/time-limit.ts";
 import { waits } from "../../../system/waits.ts";
+import { deadlineSetup } from "../../shared/deadline.ts";
 import { hostsSetup, withoutComment } from "../../shared/first-boot.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { createDisk } from "../images/image-store.ts";
@@ -109,6 +110,7 @@ function identityScript(
     OLD_TEXTS: renames.map(([from]) => from).join("|"),
     RENAMING: renames.map(([from, to]) => `s/${from}/${to}/g`).join(";"),
     ADD_HOSTS: hostsSetup(boot.hosts ?? []),
+    SET_DEADLINE: boot.deadline === undefined ? "" : deadlineSetup(boot.deadline),
     LOGIN: boot.user,
     LOGIN_KEY: withoutComment(boot.publicKey ?? ""),
     HOST_KEY: hostKey.privateKey.trim(),

@@ -2,11 +2,12 @@ import { expect, test } from "bun:test";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import type { ContainerOptions } from "../../../../src/backend/container/options.ts";
 import { type ResolvedCreation, describePlan } from "../../../../src/backend/container/plan.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
 import type { CreationRequest } from "../../../../src/backend/contract.ts";
 
 /** Describes a cluster of four nodes. */
-function planned(options: ContainerOptions, resolved: object = {}) {
-  const request = { clusterId: "own", counts: { master: 1, agent: 2, public_agent: 1 }, options };
+function planned(options: ContainerOptions, resolved: object = {}, lifetimeMs?: number) {
+  const request = { clusterId: "own", counts: { master: 1, agent: 2, public_agent: 1 }, options, lifetimeMs };
   const usual = {
     kind: engineKinds.podman,
     facts: { version: "5.4.0", cgroupVersion: "2" },
@@ -17,6 +18,7 @@ function planned(options: ContainerOptions, resolved: object = {}) {
   const { lines, facts } = describePlan(
     request as CreationRequest<ContainerOptions>,
     { ...usual, ...resolved } as unknown as ResolvedCreation,
+    { ...systemClock, now: () => Date.parse("2026-01-01T12:00:00.400Z") },
   );
   return { lines: Object.fromEntries(lines), facts };
 }
@@ -44,6 +46,12 @@ test("a plan without options is described with the engine's defaults", () => {
     reach: "direct",
     volumes: [],
   });
+});
+
+test("a plan with a lifetime says when the cluster ends, in whole seconds", () => {
+  const { lines, facts } = planned({ volumes: [] }, {}, 5_400_000);
+  expect(lines["Ends"]).toBe("13:30 UTC (in 1 h 29 min), or when you run the destroy command");
+  expect(facts).toMatchObject({ expiresAt: "2026-01-01T13:30:00.000Z" });
 });
 
 test("a plan with options shows all of them", () => {

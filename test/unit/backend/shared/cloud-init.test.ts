@@ -47,7 +47,7 @@ test("is ASCII, and far under the 16 KiB that EC2 takes", () => {
 test("sets the deadline up in bootcmd, as an absolute second", () => {
   const [command] = parsed(userData(boot)).bootcmd ?? [];
   expect(command?.slice(0, 2)).toEqual(["sh", "-c"]);
-  expect(command?.[2]).toContain(`\nSECOND=${Date.parse("2026-01-02T03:04:05Z") / 1000}\n`);
+  expect(command?.[2]).toContain(`cluster-e2e-deadline ${Date.parse("2026-01-02T03:04:05Z") / 1000}\n`);
 });
 
 test("the deadline's script is one that sh accepts", async () => {

@@ -13,7 +13,7 @@ const request = {
 
 const planned = (image: object, accelerator = "kvm") => {
   const resolved = { qemuVersion: "7.2", accelerator, choice: { trials: [] }, image: { name: "debian-12", ...image } };
-  return describePlan(request, resolved as unknown as ResolvedCreation);
+  return describePlan(request, resolved as unknown as ResolvedCreation, systemClock);
 };
 
 test.each([

@@ -57,6 +57,7 @@ checks(
         otherAuthorizedKeys: `${scratch.path}/home/*/authorized_keys ${scratch.path}/nobody/authorized_keys`,
       },
       setsClock: false,
+      setDeadline: "",
       deadlineMs: Date.now() + 10_000,
     };
     await replaceKeys(replacement, runtime, neverAborted);
@@ -110,6 +111,7 @@ checks(
         firstHostKey: generateKeyPair("first"),
         location: { folder: nowhere, reload: "true", authorizedKeys: `${nowhere}/x`, otherAuthorizedKeys: nowhere },
         setsClock: false,
+        setDeadline: "",
         deadlineMs: Date.now() + 10_000,
       },
       runtime,

@@ -31,7 +31,15 @@ async function openCopy() {
     copy: async () =>
       copyMachine(
         { directory: directory!, node, snapshot: snapshot! },
-        { directory: copied!, node, place: 0, hosts: [node], publicKey: "ssh-ed25519 AAAA", firstHostKey },
+        {
+          directory: copied!,
+          node,
+          place: 0,
+          hosts: [node],
+          publicKey: "ssh-ed25519 AAAA",
+          firstHostKey,
+          deadline: new Date(1_700_000_000_000),
+        },
       ),
     read: async (name: string): Promise<string> => readFile(join(to.folder, name), "utf8"),
     [Symbol.asyncDispose]: folder[Symbol.asyncDispose],
@@ -48,7 +56,8 @@ test("a machine without firmware of its own is copied with its disk and a seed t
     "local-hostname": "public-agent-2",
   });
   const userData = await opened.read("seed/user-data");
-  for (const part of ["ssh-ed25519 AAAA", "first host key", "linger"]) expect(userData).toContain(part);
+  for (const part of ["ssh-ed25519 AAAA", "first host key", "linger", "cluster-e2e-deadline 1700000000"])
+    expect(userData).toContain(part);
   expect((await stat(opened.to.folder)).mode & 0o777).toBe(0o700);
 });
 

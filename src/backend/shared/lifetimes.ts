@@ -1,0 +1,60 @@
+import { ClusterError, messageOf } from "../../errors.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { closeMasterConnections } from "../../ssh/session/master-connection.ts";
+import { endRemovedCreation, isCreationUnderWay } from "../../store/creation-folder.ts";
+import { endText } from "../../system/amounts.ts";
+import { mapConcurrently } from "../../system/concurrency.ts";
+import type { Clock, Runtime } from "../../system/runtime.ts";
+import type { Backend } from "../contract.ts";
+
+/** Clusters on this computer, whose machines have its clock. */
+
+const atOnce = 4;
+
+/** When a cluster ends whose lifetime begins now, in whole seconds; undefined: it has no lifetime. */
+export const endAfter = (lifetimeMs: number | undefined, clock: Clock): Date | undefined =>
+  lifetimeMs === undefined ? undefined : new Date(Math.floor((clock.now() + lifetimeMs) / 1000) * 1000);
+
+/** For the description of a plan. */
+export const endLine = (lifetimeMs: number | undefined, clock: Clock): readonly [label: string, value: string] => {
+  const end = endAfter(lifetimeMs, clock);
+  const destroyed = "when you run the destroy command";
+  return ["Ends", end === undefined ? destroyed : `${endText(end, clock.now())}, or ${destroyed}`];
+};
+
+/** The same as data. */
+export const endFacts = (lifetimeMs: number | undefined, clock: Clock): { readonly expiresAt?: string } => {
+  const end = endAfter(lifetimeMs, clock);
+  return end === undefined ? {} : { expiresAt: end.toISOString() };
+};
+
+/** Whether the cluster's time is over. */
+export const isOver = ({ expiresAt }: { readonly expiresAt?: Date | undefined }, clock: Clock): boolean =>
+  expiresAt !== undefined && expiresAt.getTime() <= clock.now();
+
+/** See `Backend`. */
+export async function removeExpired(
+  clusters: readonly ClusterRecord[],
+  remove: Backend<never>["remove"],
+  { clock, environment, progress }: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
+  const expired = clusters.filter((cluster) => isOver(cluster, clock));
+  const attempt = async (cluster: ClusterRecord): Promise<void> => {
+    const { id, directory, expiresAt } = cluster;
+    // Its creation fails because of the end, and removes everything.
+    if (expiresAt === undefined || (await isCreationUnderWay(directory))) return;
+    const remains = `what is left of cluster "${id}", which ended ${endText(expiresAt, clock.now())}`;
+    try {
+      await closeMasterConnections(directory, environment);
+      await remove(cluster, signal);
+      await endRemovedCreation(directory);
+      progress.note(`Removed ${remains}.`);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof ClusterError)) throw error;
+      progress.warn(`Cannot remove ${remains}: ${messageOf(error)}`);
+    }
+  };
+  await mapConcurrently(expired, atOnce, attempt, signal);
+}
