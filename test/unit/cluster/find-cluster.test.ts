@@ -1,6 +1,14 @@
 import { expect, test } from "bun:test";
-import { findNode, findNodes, nodeReferenceProblem, nodeSelectorProblem } from "../../../src/cluster/find-cluster.ts";
+import {
+  findCluster,
+  findNode,
+  findNodes,
+  nodeReferenceProblem,
+  nodeSelectorProblem,
+} from "../../../src/cluster/find-cluster.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
 
 const node = (index: number, changes: Partial<NodeRecord> = {}): NodeRecord => ({
   id: `m${index}`,
@@ -31,6 +39,13 @@ const cluster: ClusterRecord = {
   ],
   directory: "/state/nightly-c1",
 };
+
+test("where a cluster isn't found, it may have ended, so what such clusters have left is removed", async () => {
+  const calls: string[] = [];
+  const backend = { find: async () => undefined, removeExpired: async () => void calls.push("removed") };
+  expect(await failureOf(findCluster(backend, "nightly", neverAborted))).toMatchObject({ id: "cluster-not-found" });
+  expect(calls).toEqual(["removed"]);
+});
 
 test.each(["master_0", "m0", "10.0.0.0"])("a node is found as %s", (name) => {
   expect(findNode(cluster, name).index).toBe(0);

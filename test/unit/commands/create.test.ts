@@ -30,8 +30,11 @@ test("SELinux may be enforced where the distribution has it", async () => {
   expect(failure.message).not.toContain("--enable-selinux-enforcing");
 });
 
-const summarizeCopy = async ({ clusterId, source, snapshot }: CopyRequest) => ({
-  summary: { lines: [["Cluster", clusterId]], facts: { cluster: clusterId, from: `${source.id}:${snapshot}` } },
+const summarizeCopy = async ({ clusterId, source, snapshot, lifetimeMs }: CopyRequest) => ({
+  summary: {
+    lines: [["Cluster", clusterId]],
+    facts: { cluster: clusterId, from: `${source.id}:${snapshot}`, lifetimeMs },
+  },
 });
 
 /** Runs `create --from` with the cluster `default`, of which a copy can only be planned. */
@@ -43,6 +46,7 @@ async function copy(words: string, snapshots: object = { planCopy: summarizeCopy
     backend: {
       name: "vm",
       find: async (id: string) => ({ ...exampleCluster([], "oss"), id }),
+      removeExpired: async () => {},
       snapshots,
     } as unknown as Backend<unknown>,
     nowMs: 0,
@@ -54,6 +58,14 @@ test("the plan of a copy names both clusters, and needs no password", async () =
   const { stdout, data } = await copy("--dry-run --wait");
   expect(stdout.split(/ {2,}/)).toEqual(["Cluster", "second"]);
   expect(data).toEqual({ plan: { cluster: "second", from: "default:installed" } });
+});
+
+test("a copy may have a lifetime of its own; in the cloud there is no such option", async () => {
+  expect((await copy("--dry-run --lifetime 1h30m")).data).toMatchObject({ plan: { lifetimeMs: 5_400_000 } });
+  expect((await failureOf(copy("--lifetime soon"))).message).toContain("--lifetime: ");
+  const words = "create --variant oss --lifetime 1h /nowhere/a.sh";
+  const failure = await failureOf(runCommandLine(words, { kind: cloudKind, backend: {}, nowMs: 0 }));
+  expect(failure.message).toContain("--lifetime");
 });
 
 const gone = new ClusterError("snapshot-not-found", "It is gone.");

@@ -47,7 +47,8 @@ const request: CreationRequest<ContainerOptions> = {
 async function openMachine() {
   const world = await ContainerWorld.open();
   const { progress, steps, told } = recordingProgress();
-  const clock = { now: () => Date.now(), sleep: async () => {} };
+  const passed = { ms: 0 };
+  const clock = { now: () => Date.now() + passed.ms, sleep: async () => {} };
   const backend = await openContainerBackend(
     { engine: "docker" },
     { environment: world.environment, clock, progress },
@@ -65,7 +66,9 @@ async function openMachine() {
     root,
     directory,
     rights: join(root, ".rights"),
-    plan: async () => backend.plan(request, neverAborted),
+    /** Milliseconds to add to the clock. */
+    passed,
+    plan: async (lifetimeMs?: number) => backend.plan({ ...request, lifetimeMs }, neverAborted),
     [Symbol.asyncDispose]: async () => world[Symbol.asyncDispose](),
   };
 }
@@ -123,6 +126,41 @@ checks(`a creation makes what it describes, is found, and removes everything (${
   expect(existsSync(rights)).toBeFalse();
   expect(await creation.remove(neverAborted)).toBeUndefined();
   expect([statuses(machine), world.engine.networks]).toEqual([[], []]);
+});
+
+checks("a cluster whose time is over is no longer found, and what is left of it is removed", async () => {
+  await using machine = await openMachine();
+  const { backend, directory, passed, told, world } = machine;
+  const { privateKey } = creationFiles(directory);
+  await beginCreation(directory, request.clusterId, creationId);
+  await writeFile(privateKey, "");
+  const creation = await machine.plan(60_000);
+  await creation.claim({ creationId, directory }, neverAborted);
+  await creation.launch(publicKey, neverAborted);
+  const { expiresAt } = await creation.look(neverAborted);
+  expect(expiresAt?.getTime()).toBeWithin(Date.now(), Date.now() + 60_001);
+  expect((await backend.find("own", neverAborted))?.expiresAt).toEqual(expiresAt);
+  await backend.removeExpired(neverAborted);
+  expect(statuses(machine)).toEqual(["running", "running"]);
+
+  passed.ms = 60_000;
+  expect(await backend.find("own", neverAborted)).toBeUndefined();
+  expect(await backend.list(neverAborted)).toEqual([]);
+  await machine.plan();
+  // Its own program removes it.
+  await backend.removeExpired(neverAborted);
+  expect(statuses(machine)).toEqual(["running", "running"]);
+
+  await endCreation(directory, "finished");
+  {
+    await using _ = world.strike({ call: "rm", when: "before", answer: "device or resource busy" });
+    await backend.removeExpired(neverAborted);
+  }
+  expect(told.at(-1)).toMatch(/^Cannot remove what is left of cluster "own", which ended .*device or resource busy/);
+  expect(existsSync(privateKey)).toBeTrue();
+  await backend.removeExpired(neverAborted);
+  expect(told.at(-1)).toMatch(/^Removed what is left of cluster "own", which ended .* ago\)\.$/);
+  expect([statuses(machine), world.engine.networks, existsSync(privateKey)]).toEqual([[], [], false]);
 });
 
 checks("a node that ends fails the creation with the last lines of its console", async () => {

@@ -157,7 +157,8 @@ test.each([
 
 test("a node's keys come with the modes that sshd wants, folders before what is in them", async () => {
   const hostKey = { privateKey: "PRIVATE\n", publicKey: "ssh-ed25519 AAAA host" };
-  const archive = await identityArchive({ hostKey, publicKey: "ssh-ed25519 BBBB me\n" }, 0);
+  const deadline = new Date(1_700_000_000_000);
+  const archive = await identityArchive({ hostKey, publicKey: "ssh-ed25519 BBBB me\n", deadline }, 0);
   const listing = Bun.spawn(["tar", "-tvf", "-"], { stdin: Buffer.from(archive), stdout: "pipe" });
   const lines = (await new Response(listing.stdout).text()).trim().split("\n");
   expect(lines.map((line) => [line.slice(0, 10), line.split(" ").at(-1)])).toEqual([
@@ -170,5 +171,12 @@ test("a node's keys come with the modes that sshd wants, folders before what is 
     ["-rw-r--r--", "etc/systemd/system/systemd-sysctl.service.d/cluster-e2e.conf"],
     ["drwxr-xr-x", "etc/systemd/system/user@0.service.d/"],
     ["-rw-r--r--", "etc/systemd/system/user@0.service.d/cluster-e2e.conf"],
+    ["-rwxr-xr-x", "usr/local/sbin/cluster-e2e-deadline"],
+    ["-rw-r--r--", "etc/systemd/system/cluster-e2e-deadline.service"],
+    ["drwxr-xr-x", "etc/systemd/system/sysinit.target.d/"],
+    ["-rw-r--r--", "etc/systemd/system/sysinit.target.d/cluster-e2e.conf"],
   ]);
+  expect(Buffer.from(archive).toString()).toContain(
+    "ExecStart=/bin/sh /usr/local/sbin/cluster-e2e-deadline 1700000000",
+  );
 });

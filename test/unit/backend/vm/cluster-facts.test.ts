@@ -20,6 +20,7 @@ const facts = {
   counts: { master: 1, agent: 0, public_agent: 0 },
   webUi: "http",
   createdAt: "2026-01-01T00:00:00.000Z",
+  expiresAt: "2026-01-01T04:00:00.000Z",
   createdBy: "0.0.0+abc",
   bootId: "6f3a",
   nodes: [node],
@@ -27,7 +28,7 @@ const facts = {
 
 test("cluster.json is read back, also one that lacks what it may lack", () => {
   expect(parseClusterFacts(facts, directory)).toEqual(facts as never);
-  const { webUi: _, createdAt: __, bootId: ___, ...least } = facts;
+  const { webUi: _, createdAt: __, bootId: ___, expiresAt: ____, ...least } = facts;
   expect(parseClusterFacts(least, directory)).toMatchObject(least);
 });
 

@@ -45,7 +45,7 @@ async function openBench() {
   await behave();
   const qemu = openQemu(runtime, architectureOf("x64"));
   const creations: VmCreation[] = [];
-  const claim = async (id: string, mostMegabytes = 10_240): Promise<VmCreation> => {
+  const claim = async (id: string, mostMegabytes = 10_240, lifetimeMs?: number): Promise<VmCreation> => {
     const directory = at("vm", `${id}-0123456789abcde${creations.length}`);
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const request = {
@@ -59,6 +59,7 @@ async function openBench() {
       imagePreparation: undefined,
       openPorts: [],
       webUi: undefined,
+      lifetimeMs,
     } as const;
     const resolved = {
       qemuVersion: "7.2",
@@ -114,6 +115,21 @@ test("the first creation boots one machine, and all nodes are copies; the next o
   expect((await readdir(bench.at("cache", "cluster-e2e", "templates"))).filter((name) => name.startsWith("."))).toEqual(
     [],
   );
+});
+
+test("copies of a cluster with a lifetime get its deadline, now and for every later boot", async () => {
+  await using bench = await openBench();
+  const creation = await bench.claim("one", 10_240, 3_600_000);
+  await creation.launch(key, neverAborted);
+  const { expiresAt, nodes, directory } = await creation.look();
+  const second = expiresAt!.getTime() / 1000;
+  expect(second).toBeWithin(Date.now() / 1000 + 3_500, Date.now() / 1000 + 3_600);
+  const scripts = await bench.scripts();
+  expect(scripts.filter((script) => script.includes(`cluster-e2e-deadline ${second}`)).length).toBe(2);
+  for (const { role, index } of nodes) {
+    const seed = join(directory, "machines", `${role}_${index}`, "seed", "user-data");
+    expect(await readFile(seed, "utf8")).toContain(`cluster-e2e-deadline ${second}`);
+  }
 });
 
 test("each copy gets names, keys and random numbers of its own, and no script is sent twice", async () => {

@@ -89,6 +89,16 @@ test("reads a cluster back from labels, its nodes in order, at their own address
   });
 });
 
+test("the end of a cluster with a lifetime is on its network; a malformed one makes the network somebody else's", () => {
+  const endOf = (expiresAt: string) => {
+    const known = { ...network(first), labels: { ...shared(first), [labelNames.expiresAt]: expiresAt } };
+    const reading = readContainers({ containers: [container({})], networks: [known] });
+    return toClusters({ ...reading, abandoned: new Set() }, "/state").map((cluster) => cluster.expiresAt);
+  };
+  expect(endOf("2026-01-01T04:00:00.000Z")).toEqual([new Date("2026-01-01T04:00:00Z")]);
+  expect(endOf("soon")).toEqual([]);
+});
+
 test("a web UI on a port of its own is known by its label, and reached there", () => {
   const readIt = (one: object) => {
     const known = { ...network(first), labels: { ...shared(first), [labelNames.webUi]: "http:8080/ui" } };
