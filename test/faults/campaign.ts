@@ -14,6 +14,7 @@ import { lastingApiFaults } from "./table/lasting-api-faults.ts";
 import { libraryFaults } from "./table/library-faults.ts";
 import { machineFaults } from "./table/machine-faults.ts";
 import { nodeFaults } from "./table/node-faults.ts";
+import { lifetimeFaults } from "./table/lifetime-faults.ts";
 import { onceFaults } from "./table/once-faults.ts";
 import { passingApiFaults } from "./table/passing-api-faults.ts";
 import { podmanFaults } from "./table/podman-faults.ts";
@@ -52,9 +53,9 @@ export const campaign: readonly CampaignFault[] = [
     ...computerFaults,
     ...onceFaults.cloud,
   ]),
-  ...inWorld("container", ContainerWorld.open, [...engineFaults, ...onceFaults.container]),
+  ...inWorld("container", ContainerWorld.open, [...engineFaults, ...onceFaults.container, ...lifetimeFaults.container]),
   ...inWorld("podman", ContainerWorld.openPodman, podmanFaults),
-  ...inWorld("vm", VmWorld.open, [...qemuFaults, ...onceFaults.vm]),
+  ...inWorld("vm", VmWorld.open, [...qemuFaults, ...onceFaults.vm, ...lifetimeFaults.vm]),
 ];
 
 function inWorld<Bench extends World>(
