@@ -62,7 +62,7 @@ export class CloudBackend implements ClusterBackend<CloudOptions> {
   }
 }
 
-/** Clusters of containers on this machine. They exist until they are destroyed. */
+/** Clusters of containers on this machine. They exist until they are destroyed, or for a lifetime. */
 export class ContainerBackend implements ClusterBackend<ContainerOptions> {
   readonly distribution: string;
   readonly #settings: BackendSettings<ContainerOptions>;
@@ -86,7 +86,7 @@ export class ContainerBackend implements ClusterBackend<ContainerOptions> {
   }
 }
 
-/** Clusters of QEMU virtual machines on this machine. They exist until they are destroyed. */
+/** Clusters of QEMU virtual machines on this machine. They exist until they are destroyed, or for a lifetime. */
 export class VmBackend implements ClusterBackend<VmOptions> {
   readonly distribution: string;
   readonly #settings: BackendSettings<VmOptions>;
