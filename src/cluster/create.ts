@@ -29,7 +29,7 @@ import { type Task, type TaskGroup, withTasks } from "../system/concurrency.ts";
 import { orAborted, timeLimit, whileWaitingFor } from "../system/time-limit.ts";
 import { ruleOf, waits } from "../system/waits.ts";
 import { openConnections } from "./connections.ts";
-import { type CreateRequest, creationTooSlow } from "./create/create-request.ts";
+import { type CreateRequest, creationLimit } from "./create/create-request.ts";
 import { firstLogin } from "./create/first-login.ts";
 import { lockFolder, removeLeftovers } from "./create/lock-folder.ts";
 import { type CreationPlace, planMachines } from "./create/plan-machines.ts";
@@ -72,7 +72,7 @@ export async function createOpenCluster<Options>(
   // Node 20 has no AsyncDisposableStack.
   const returned = { value: false };
   await using _closing = { [Symbol.asyncDispose]: async () => (returned.value ? undefined : close()) };
-  using limit = timeLimit(deadlineMs - runtime.clock.now(), creationTooSlow(clusterId));
+  using limit = creationLimit(request, runtime.clock);
   const inTime = AbortSignal.any([signal, limit.signal]);
   const begun: { creation?: Creation; use?: Promise<void> } = {};
   const where = { connections, directory: request.logsFolder ?? directory };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { docker, nodeImage, startTestContainers } from "./support/test-containers.ts";
 
 const platform = join(import.meta.dir, "support", "meter");
-const lifetimeMs = 60_000;
+const lifetimeMs = 75_000;
 
 test("nodes end when the lifetime is over, even after a restart, and paused ones with the next command", async () => {
   await using containers = await startTestContainers();

@@ -4,6 +4,8 @@ import { clusterIdProblem, parseSnapshotName } from "../../model/parse-values.ts
 import type { AddedConfiguration, CompleteConfiguration, InstallPlan } from "../../platform/install/install-plan.ts";
 import type { PlatformFacts } from "../../platform/folder/platform-file.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import type { Clock } from "../../system/runtime.ts";
+import { timeLimit } from "../../system/time-limit.ts";
 import type { SnapshotName } from "../snapshots.ts";
 
 /** What the user asked for, on the command line or through the library. */
@@ -77,3 +79,23 @@ export function creationTooSlow(clusterId: string): ClusterError {
     facts: { cluster: clusterId },
   });
 }
+
+/** Returns the limit of a creation: its deadline, or the end of a shorter lifetime, at which its nodes would end one by one. */
+export function creationLimit(
+  {
+    clusterId,
+    deadlineMs,
+    lifetimeMs = Infinity,
+  }: Pick<CreateRequest<never>, "clusterId" | "deadlineMs" | "lifetimeMs">,
+  clock: Clock,
+): ReturnType<typeof timeLimit> {
+  const limitMs = deadlineMs - clock.now();
+  if (limitMs <= lifetimeMs) return timeLimit(limitMs, creationTooSlow(clusterId));
+  return timeLimit(lifetimeMs, lifetimeTooShort(clusterId));
+}
+
+export const lifetimeTooShort = (clusterId: string): ClusterError =>
+  new ClusterError("deadline-passed", `Creating cluster "${clusterId}" took longer than its lifetime.`, {
+    hint: "Allow more time with `lifetime`.",
+    facts: { cluster: clusterId },
+  });

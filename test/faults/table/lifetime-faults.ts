@@ -8,7 +8,8 @@ import type { ProgramWorld } from "../worlds/program-world.ts";
 import type { VmWorld } from "../worlds/vm-world.ts";
 import { struck } from "./cloud-injections.ts";
 
-const lifetimeMs = 3_000;
+/** A creation must have come far enough by then. */
+const lifetimeMs = 15_000;
 const withLifetime = ({ createWords: [command = "", ...words] }: ProgramWorld): readonly string[] => [
   command,
   "--lifetime",
@@ -28,7 +29,7 @@ const killed = <Bench extends ProgramWorld>(
 ): Fault<Bench> => ({
   name: "a create with a lifetime is killed, and its time passes",
   place: "computer",
-  seconds: 15,
+  seconds: 26,
   strike: async (world) => {
     await answer(world, [configures, ...usualAnswers]);
     return struck(() => answer(world, usualAnswers));
@@ -46,7 +47,7 @@ const killed = <Bench extends ProgramWorld>(
 const unremovable: Fault<ContainerWorld> = {
   name: "the engine cannot remove what a lifetime has left",
   place: "engine",
-  seconds: 20,
+  seconds: 32,
   strike: async (world) =>
     world.strike({ call: "rm", when: "before", answer: "the network is in use: device or resource busy" }),
   act: async (world) => {
