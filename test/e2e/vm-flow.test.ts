@@ -109,6 +109,21 @@ test("nodes are copies of one template, and have nothing in common that tells ma
   ).toBe("");
 }, 120_000);
 
+const short = (): string => vms().id("short");
+
+test("a cluster may have a lifetime, which it begins beside the other one", async () => {
+  const [artifact = "", ...others] = createWords()
+    .map((word) => (word === id() ? short() : word))
+    .toReversed();
+  const words = [...others.toReversed(), "--agents", "0", "--lifetime", "6m", artifact];
+  const created = await vms().run(words);
+  expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
+    status: 0,
+    stdout: `${short()}\n`,
+  });
+  expect(created.stderr).toMatch(/The cluster ends \d\d:\d\d UTC \(in \d+ min\)/);
+}, 500_000);
+
 // A translated machine boots for a minute.
 test("a copy is the same node after a power cut", async () => {
   const onAgent = async (script: string) => onNode("--node", "agent_0", "sudo", "sh", "-c", script);
@@ -177,6 +192,21 @@ test("sync sends a checkout", async () => {
   expect((await vms().run(["run", "-c", id(), "ls"])).stdout).toContain("test_it.py");
 }, 120_000);
 
+test("at the end of its lifetime the other cluster ends by itself, and the next list removes the rest", async () => {
+  for (const limitMs = Date.now() + 600_000; Date.now() < limitMs; await Bun.sleep(1_000))
+    if (!(await vms().machines(short())).has("master_0")) break;
+  expect((await vms().machines(short())).size).toBe(0);
+  expect(await vms().files(short())).toContainEqual(expect.stringMatching(/disk\.qcow2$/));
+  // A node's clock may be a little ahead of this machine's.
+  const listAgain = async () => vms().run(["list"]);
+  let listed = await listAgain();
+  for (const limitMs = Date.now() + 60_000; Date.now() < limitMs && listed.stdout.includes(short());)
+    listed = await listAgain();
+  expect(listed.stderr).toContain(`Removed what is left of cluster "${short()}", which ended`);
+  expect(listed.stdout).not.toContain(short());
+  expect((await vms().files(short())).filter((name) => /machines|disk|cluster\.json|id_/.test(name))).toEqual([]);
+}, 700_000);
+
 test("inspect and web show addresses that work from here, and ssh-config logs in", async () => {
   const cluster = await vms().inspect(id());
   expect((await stat(cluster.sshKey.path)).mode & 0o777).toBe(0o600);
@@ -213,7 +243,7 @@ test("a snapshot brings back what ran, on a machine that was killed too: nothing
 test("a new cluster continues from the snapshot, beside the source and with keys of its own", async () => {
   const copy = vms().id("copy");
   const onCopy = (...words: readonly string[]) => vms().run(["run", "-c", copy, "--no-test-env", ...words]);
-  const from = ["create", "--from", `${id()}:installed`, "-c", copy];
+  const from = ["create", "--from", `${id()}:installed`, "--lifetime", "2h", "-c", copy];
   const refused = await vms().run([...from, "--masters", "3", state.artifact!]);
   expect({ status: refused.status, stderr: refused.stderr }).toEqual({
     status: 2,
@@ -229,6 +259,8 @@ test("a new cluster continues from the snapshot, beside the source and with keys
     stdout: `${copy}\n`,
   });
   expect(await Bun.file(summary).text()).toContain("### Cluster ready");
+  expect(await onCopy("systemctl is-active cluster-e2e-deadline")).toMatchObject({ stdout: "active\n" });
+  expect((await onNode("systemctl is-active cluster-e2e-deadline")).stdout).not.toBe("active\n");
   const srun = ["srun", "-N1", "hostname"];
   expect(await vms().run(["run", "-c", copy, ...srun])).toMatchObject({ stdout: "agent-0\n" });
   expect(await vms().run(["run", "-c", id(), ...srun])).toMatchObject({ stdout: "agent-0\n" });
