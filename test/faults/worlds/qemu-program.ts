@@ -52,8 +52,10 @@ async function daemonize(): Promise<void> {
   const serving = words.filter((word) => word !== "-daemonize");
   const argv = [import.meta.path, folder, program, ...serving];
   const machine = spawn(process.execPath, argv, { detached: true, stdio: "ignore" });
-  machine.once("exit", () => process.exit(1)).unref();
-  while (!existsSync(wordAfter("-pidfile"))) await Bun.sleep(10);
+  machine.unref();
+  while (!existsSync(wordAfter("-pidfile")) && machine.exitCode === null && machine.signalCode === null)
+    await Bun.sleep(10);
+  if (!existsSync(wordAfter("-pidfile"))) process.exitCode = 1;
 }
 
 async function serve(): Promise<void> {
