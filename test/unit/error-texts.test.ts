@@ -16,8 +16,7 @@ import {
 } from "../../src/backend/shared/machine-errors.ts";
 import { assertDiskIsLargeEnough } from "../../src/backend/vm/images/image-store.ts";
 import { keyMissing } from "../../src/cluster/connections.ts";
-import { type CreateRequest, creationTooSlow, lifetimeTooShort } from "../../src/cluster/create/create-request.ts";
-import { planMachines } from "../../src/cluster/create/plan-machines.ts";
+import { creationTooSlow } from "../../src/cluster/create/create-request.ts";
 import { usedHereOnly } from "../../src/cluster/export-cluster.ts";
 import { findNode } from "../../src/cluster/find-cluster.ts";
 import { listSnapshots } from "../../src/cluster/snapshots.ts";
@@ -63,15 +62,6 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
       "Clusters of this kind (cloud) have no snapshots. → ",
     ],
     [
-      async () =>
-        planMachines(
-          { clusterId: "base", lifetimeMs: 1 } as CreateRequest<never>,
-          { backend: { name: "cloud" } as Backend<never>, install: undefined },
-          neverAborted,
-        ),
-      "Clusters of this kind (cloud) end at a time of their own. → Leave out `lifetime`.",
-    ],
-    [
       () => assertDiskIsLargeEnough({ path: "/i.qcow2", sizeBytes: 3 * 1024 ** 3 } as never, 2048),
       "The image /i.qcow2 is a disk of 3072 MB, but `diskSize` is smaller. → Pass `diskSize 3g` or more.",
     ],
@@ -104,10 +94,6 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
     [
       () => creationTooSlow("base"),
       'Creating cluster "base" exceeded its time limit. → Allow more time with `timeout`, or see the log for what was slow.',
-    ],
-    [
-      () => lifetimeTooShort("base"),
-      'Creating cluster "base" took longer than its lifetime. → Allow more time with `lifetime`.',
     ],
     [
       () => waitTooSlow("base"),

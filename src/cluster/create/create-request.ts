@@ -94,7 +94,7 @@ export function creationLimit(
   return timeLimit(lifetimeMs, lifetimeTooShort(clusterId));
 }
 
-export const lifetimeTooShort = (clusterId: string): ClusterError =>
+const lifetimeTooShort = (clusterId: string): ClusterError =>
   new ClusterError("deadline-passed", `Creating cluster "${clusterId}" took longer than its lifetime.`, {
     hint: "Allow more time with `lifetime`.",
     facts: { cluster: clusterId },
