@@ -35,7 +35,7 @@ export interface BackendKind<
   parse(given: Partial<SchemaValues<Schema>>): Promise<Checked<Options>>;
   /** The pattern of the machines' ids, for `--node`. */
   readonly machineId: RegExp;
-  /** Whether clusters end by themselves, and cost money until then. The others are ended by a command. */
+  /** Whether clusters end by themselves, and cost money until then. The others are ended by a command, or after a time that users choose. */
   readonly hasLifetime: boolean;
   /** What the opened backend has beyond what all have, and nothing else; each with its text in the help. */
   readonly parts: Texts;
@@ -72,8 +72,6 @@ interface PartTexts {
   readonly admission?: string;
   /** What stopping and pausing mean. */
   readonly power?: string;
-  /** What `--lifetime` does. */
-  readonly lifetimes?: string;
   /** For `listAll` of the place. */
   readonly allPlaces?: string;
 }
@@ -82,7 +80,6 @@ type PartsNamedIn<Texts> = Named<Texts, "snapshots", { snapshots: Snapshots }, {
   Named<Texts, "templates", { templates: Templates }, { templates?: undefined }> &
   Named<Texts, "admission", { admission: Admission }, { admission?: undefined }> &
   Named<Texts, "power", { power: Power }, { power?: undefined }> &
-  Named<Texts, "lifetimes", Required<Pick<Backend<never>, "removeExpired">>, { removeExpired?: undefined }> &
   Named<
     Texts,
     "copies",

@@ -15,8 +15,6 @@ export const containerKind = defineBackend({
       "`create` saves the file systems of all nodes at one moment. `restore` restarts the nodes from there, with the same addresses: their services boot, and nothing is installed. Folders of this machine that nodes mount are not included.",
     power:
       "A stopped node shuts down and keeps its file system; after a restart of this computer, all nodes are stopped. A paused node keeps its processes, which stand still.",
-    lifetimes:
-      "Time from the creation until the nodes end by themselves, even if this program is gone; the next command that looks for clusters removes the rest",
   },
   selinuxProblem,
   open: async ({ engine }, runtime, signal) => {

@@ -53,8 +53,10 @@ export function createVmBackend(runtime: Runtime) {
       return clusters.toSorted((a, b) => a.id.localeCompare(b.id));
     },
     remove,
-    removeExpired: async (signal) =>
-      removeExpired(await Promise.all((await readClusters(root)).map(observeCluster)), remove, runtime, signal),
+    removeExpired: async (signal) => {
+      const expired = (await readClusters(root)).filter(({ facts }) => isOver(endOf(facts), clock));
+      await removeExpired(await Promise.all(expired.map(observeCluster)), remove, runtime, signal);
+    },
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(cluster, signal),
     snapshots: new VmSnapshots({ qemu, root }, runtime),
     templates: new VmTemplates(runtime),

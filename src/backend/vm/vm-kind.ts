@@ -19,8 +19,6 @@ export const vmKind = defineBackend({
       "Create the cluster from a snapshot instead of an artifact: it continues where the snapshot was made, with the same nodes and platform",
     power:
       "A stopped machine shuts down and keeps its disk; after a restart of this computer, all machines are stopped. A paused machine keeps its memory, and its clock is corrected when it continues.",
-    lifetimes:
-      "Time from the creation until the nodes end by themselves, even if this program is gone; the next command that looks for clusters removes the rest",
   },
   selinuxProblem,
   open: async (_, runtime) => {

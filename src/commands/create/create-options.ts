@@ -96,14 +96,16 @@ function copyOptions(kind: BackendKind) {
   return (help === undefined ? {} : { from: from(kind, help) }) as { readonly from: ReturnType<typeof from> };
 }
 
-const lifetime = (help: string) =>
-  option(duration, { flag: "--lifetime", placeholder: "<duration>", summary: help, defaultText: "no limit" });
+const lifetime = option(duration, {
+  flag: "--lifetime",
+  placeholder: "<duration>",
+  summary: "Time until the nodes end by themselves, even if this program is gone; a later command removes the rest",
+  defaultText: "no limit",
+});
 
 /** Typed like `copyOptions`. */
-function lifetimeOptions(kind: BackendKind) {
-  const { lifetimes: help } = kind.parts;
-  return (help === undefined ? {} : { lifetime: lifetime(help) }) as { readonly lifetime: ReturnType<typeof lifetime> };
-}
+const lifetimeOptions = ({ hasLifetime }: BackendKind) =>
+  (hasLifetime ? {} : { lifetime }) as { readonly lifetime: typeof lifetime };
 
 /** Every option of `create`, including the backend's own. */
 export const createOptions = (kind: BackendKind) => ({

@@ -57,6 +57,7 @@ const requests: readonly (readonly [given: unknown, names: readonly string[]])[]
   [{ variant: "oss", timeoutMs: "60s" }, ["timeoutMs"]],
   [{ variant: "oss", timeoutMs: Number.NaN }, ["timeoutMs"]],
   [{ variant: "oss", timeoutMs: 2 ** 31 }, ["timeoutMs"]],
+  [{ variant: "oss", lifetimeMs: "4h" }, ["lifetimeMs"]],
   [{ variant: "oss", keepOnFailure: "no" }, ["keepOnFailure"]],
   [{ variant: "oss", cancelSignal: {} }, ["cancelSignal"]],
   [{ variant: "oss", sshKey: "/nowhere/key" }, ["/nowhere/key"]],
@@ -202,6 +203,13 @@ test("the constructors refuse options that don't exist, are missing, or have the
     [VmBackend, { disk: "20g" }, '"disk"'],
   ];
   for (const [Backend, given, name] of wrong) expect(construct(Backend, given), Bun.inspect(given)).toThrow(name);
+});
+
+test("a cluster in the cloud takes no lifetime: it ends at a time of its own, and nothing is created", async () => {
+  await using fixture = await openFixture();
+  const failure = await failureOf(Cluster.create(fixture.backend, { variant: "oss", lifetimeMs: 60_000 }));
+  expect(failure).toMatchObject({ id: "bad-usage", hint: "Leave out `lifetimeMs`." });
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 
 test("errors and reports name options as the library does", async () => {

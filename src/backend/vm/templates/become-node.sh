@@ -1,10 +1,10 @@
 #!/bin/sh
 # Makes a copy of a template a machine of its own, before anybody can log in to it. The template's agent runs it as
 # root. Whatever a first boot sets, it sets; whatever the template's first boot has named otherwise, it renames.
-# Values: NOW, the time in seconds; ENTROPY, random bytes in base64; NAME, MACHINE_ID, BOOT_ID and INSTANCE, the
-# node's names; OLD_INSTANCE, the template's; OLD_TEXTS, a pattern for the texts of files to rename, and RENAMING, the
-# sed script that does; ADD_HOSTS and SET_DEADLINE, scripts; LOGIN, LOGIN_KEY, HOST_KEY and HOST_KEY_PUBLIC, who may log in, with which
-# key, to which key; FOLDER, the agent's.
+# Values: NOW, the time in seconds; ENTROPY, random bytes in base64; NAME, MACHINE_ID, BOOT_ID and INSTANCE, the node's
+# names; OLD_INSTANCE, the template's; OLD_TEXTS, a pattern for the texts of files to rename, and RENAMING, the sed
+# script that does; ADD_HOSTS and SET_DEADLINE, scripts; LOGIN, LOGIN_KEY, HOST_KEY and HOST_KEY_PUBLIC, who may log
+# in, with which key, to which key; FOLDER, the agent's.
 
 set -eu
 umask 077
