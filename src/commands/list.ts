@@ -10,7 +10,7 @@ export const listCommand = (kind: BackendKind) =>
   defineCommand({
     name: "list",
     summary: "List all clusters",
-    description: `Show every cluster with its state, its machines and ${kind.hasLifetime ? "the time it has left" : "its age, or the time it has left if it has a lifetime"}. The state describes the machines only: run \`wait\` to find out whether the platform is ready.`,
+    description: `Show every cluster with its state, its machines and ${kind.hasLifetime ? "the time it has left" : "its age, and the time it has left if it has a lifetime"}. The state describes the machines only: run \`wait\` to find out whether the platform is ready.`,
     positionals: {},
     options: {
       ...placeOptions(kind),
