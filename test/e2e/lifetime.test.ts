@@ -14,9 +14,9 @@ test("nodes end when the lifetime is over, even after a restart, and paused ones
   const words = ["--lifetime", `${lifetimeMs / 1000}s`, "--node-image", nodeImage, "--agents", "2", "-c", id];
   const created = await containers.run(["create", ...words, platform]);
   expect({ status: created.status }, created.stderr).toEqual({ status: 0 });
-  expect(created.stderr).toMatch(/The cluster ends \d\d:\d\d UTC \(in \d+ s\)/);
+  expect(created.stderr).toMatch(/The cluster ends \d\d:\d\d UTC \(in \d+ (?:s|min)\)/);
   const inspected = await containers.run(["inspect", "-c", id]);
-  expect(inspected.stdout).toMatch(/^Ends +\d\d:\d\d UTC \(in \d+ s\)/m);
+  expect(inspected.stdout).toMatch(/^Ends +\d\d:\d\d UTC \(in \d+ (?:s|min)\)/m);
   const listed = await containers.run(["list"]);
   expect(listed.stdout).toContain("TIME LEFT");
   for (const action of ["restart agent_0", "pause agent_1"])
