@@ -1,9 +1,9 @@
-import { nodesText } from "../../../system/amounts.ts";
 import { ClusterError } from "../../../errors.ts";
-import { type ClusterRecord, nodeCount, nodeReference } from "../../../model/cluster-record.ts";
+import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest, Creation, CreationFolder, CreationSummary } from "../../contract.ts";
+import { describeCopy } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import type { NodeFacts, StoredCluster } from "../cluster-facts.ts";
 import { lookAtMachines, readOwnCluster } from "../machines/launch.ts";
@@ -40,7 +40,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     super(plan, runtime);
     this.#plan = plan;
     this.nodeCount = plan.resolved.source.facts.nodes.length;
-    this.summary = describeCopy(plan.request, plan.resolved);
+    this.summary = describe(plan.request, plan.resolved);
   }
 
   async claim({ creationId, directory }: CreationFolder, signal: AbortSignal): Promise<void> {
@@ -135,31 +135,17 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
 }
 
 /** Describes what a copy would create, for people and as data. */
-function describeCopy(
-  { clusterId, source: { id }, snapshot }: CopyRequest,
-  { source, saved }: Pick<ResolvedCopy, "source" | "saved">,
-): CreationSummary {
-  const { counts, distribution, variant } = source.facts;
+function describe(request: CopyRequest, { source, saved }: Pick<ResolvedCopy, "source" | "saved">): CreationSummary {
   const { accelerator, memoryMegabytes, cpus } = saved.machines;
-  return {
+  return describeCopy(request, {
+    createdAt: saved.createdAt,
+    counts: source.facts.counts,
+    engine: `QEMU ${saved.qemuVersion}, ${accelerator}`,
     lines: [
-      ["Cluster", clusterId],
-      ["Continues", `snapshot "${snapshot}" of cluster "${id}", made at ${saved.createdAt}`],
-      ["Engine", `QEMU ${saved.qemuVersion}, ${accelerator}`],
-      ["Software", `${variant}, ${distribution}`],
-      ["Machines", `${nodeCount(counts)}: ${nodesText(counts)}`],
       ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs`],
       ["Network", "a private network of its own; outside traffic goes through this machine"],
       ["Reached at", "ports of 127.0.0.1"],
-      ["Ends", "when you run the destroy command"],
     ],
-    facts: {
-      cluster: clusterId,
-      from: { cluster: id, snapshot, createdAt: saved.createdAt },
-      engine: { name: "qemu", version: saved.qemuVersion, accelerator },
-      counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
-      memoryMegabytes,
-      cpus,
-    },
-  };
+    facts: { engine: { name: "qemu", version: saved.qemuVersion, accelerator }, memoryMegabytes, cpus },
+  });
 }

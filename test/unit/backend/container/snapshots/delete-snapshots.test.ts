@@ -2,10 +2,7 @@ import { outside } from "../../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
-import {
-  deleteAllSnapshots,
-  removeImages,
-} from "../../../../../src/backend/container/snapshots/container-snapshots.ts";
+import { deleteAllSnapshots, removeImages } from "../../../../../src/backend/container/snapshots/remove-snapshots.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scriptedClock } from "../../../../support/scripted-clock.ts";
 
