@@ -37,26 +37,11 @@ interface CopiedNode extends SavedNode {
 
 type SavedNodes = readonly [CopiedNode, ...CopiedNode[]];
 
-/** Creates nothing. Throws `cluster-exists`, `snapshot-not-found` and `snapshot-unusable`. */
-export async function planCopy(
-  { engine, root, request }: Pick<CopyPlan, "engine" | "root" | "request">,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<ContainerCopy> {
-  const engineFacts = await readEngineFacts(engine, signal);
-  const [nodes, reach, { hasLeftovers }] = await Promise.all([
-    findNodes(engine, request, signal),
-    findReach(engine, engineFacts, platform(), signal),
-    assertIdCanBeClaimed(engine, { root, clusterId: request.clusterId }, signal),
-  ]);
-  return new ContainerCopy({ engine, root, request, nodes, engineFacts, reach, hasLeftovers }, runtime);
-}
-
 /**
  * A cluster whose nodes boot from another one's snapshot. The engine gives them other addresses than the source's. The addresses that the platform
  * knows are on a network of their own, see `join-network.sh`, so both clusters can run. See Creation.
  */
-class ContainerCopy extends ContainerMachines implements Creation {
+export class ContainerCopy extends ContainerMachines implements Creation {
   readonly summary: CreationSummary;
   readonly nodeCount: number;
   readonly #plan: CopyPlan;
@@ -68,6 +53,21 @@ class ContainerCopy extends ContainerMachines implements Creation {
     this.#plan = plan;
     this.nodeCount = nodeCount(this.facts.counts);
     this.summary = describe(plan);
+  }
+
+  /** Creates nothing. Throws `cluster-exists`, `snapshot-not-found` and `snapshot-unusable`. */
+  static async plan(
+    { engine, root, request }: Pick<CopyPlan, "engine" | "root" | "request">,
+    runtime: Runtime,
+    signal: AbortSignal,
+  ): Promise<ContainerCopy> {
+    const engineFacts = await readEngineFacts(engine, signal);
+    const [nodes, reach, { hasLeftovers }] = await Promise.all([
+      findNodes(engine, request, signal),
+      findReach(engine, engineFacts, platform(), signal),
+      assertIdCanBeClaimed(engine, { root, clusterId: request.clusterId }, signal),
+    ]);
+    return new ContainerCopy({ engine, root, request, nodes, engineFacts, reach, hasLeftovers }, runtime);
   }
 
   protected get facts(): ClusterFacts {

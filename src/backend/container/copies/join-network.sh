@@ -9,7 +9,7 @@ name=e2e0
 bare=${ADDRESS%/*}
 # A node that boots again has the hardware address that the others remember.
 # shellcheck disable=SC2046 # one word for each number
-hardware=$(printf '02:e2:%02x:%02x:%02x:%02x' $(echo "$bare" | tr . ' '))
+hardware=02:e2$(printf ':%02x' $(echo "$bare" | tr . ' '))
 ip link delete "$name" 2>/dev/null || :
 ip link add "$name" address "$hardware" type vxlan id 1 group 239.255.93.1 dev eth0 dstport 14789 ttl 1
 ip addr add "$ADDRESS" broadcast + dev "$name"

@@ -10,7 +10,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { NodeContainer } from "../records/read-containers.ts";
 import { readInventory } from "../records/records.ts";
 import { removeContainers } from "../remove-creation.ts";
-import { planCopy } from "../copies/container-copy.ts";
+import { ContainerCopy } from "../copies/container-copy.ts";
 import { deleteSnapshots, removeImages } from "./remove-snapshots.ts";
 import { type SavedSnapshot, createdAt, findSavedNodes, findSnapshot, readSnapshots } from "./read-snapshots.ts";
 import { nodeRights, restoreNodes, saveNodes } from "./saved-nodes.ts";
@@ -121,7 +121,7 @@ export class ContainerSnapshots implements Snapshots {
   }
 
   async planCopy(request: CopyRequest, signal: AbortSignal): Promise<Creation> {
-    return planCopy({ engine: this.#engine, root: this.#root, request }, this.#runtime, signal);
+    return ContainerCopy.plan({ engine: this.#engine, root: this.#root, request }, this.#runtime, signal);
   }
 
   async #undo(cluster: ClusterName, name: string): Promise<void> {
