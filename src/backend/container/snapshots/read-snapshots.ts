@@ -11,7 +11,6 @@ import {
   type LabelValues,
   type NodeSettings,
   draftImage,
-  labelNames,
   parseNodeSettings,
   readLabels,
   snapshotImage,
@@ -70,7 +69,8 @@ export async function readSnapshots(
   selection: Selection,
   signal: AbortSignal,
 ): Promise<readonly SavedSnapshot[]> {
-  const filters = [`--filter=label=${labelNames.snapshot}`, filterWord(selection)];
+  // Podman would also list what matches only one of two filters of labels.
+  const filters = [filterWord(selection)];
   const [images, volumes] = await Promise.all([
     describeEach(engine, { words: ["images", "--quiet", "--no-trunc", ...filters], kind: "image" }, signal),
     describeEach(engine, { words: ["volume", "ls", "--quiet", ...filters], kind: "volume" }, signal),

@@ -1,4 +1,5 @@
 import { messageOf } from "../../../errors.ts";
+import * as read from "../../../model/reader.ts";
 import { numbered } from "../../../system/amounts.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { poll } from "../../../system/retry.ts";
@@ -6,8 +7,8 @@ import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import { means } from "../engine/engine-errors.ts";
 import type { Engine } from "../engine/engine.ts";
-import { type CreationName, labelNames } from "../records/labels.ts";
-import { describe, readContainers } from "../records/read-containers.ts";
+import { type CreationName, readLabels } from "../records/labels.ts";
+import { describe, describeEach, filterWord, labelsOf, readContainers } from "../records/read-containers.ts";
 import { type SavedSnapshot, readSnapshots } from "./read-snapshots.ts";
 
 const removalsAtOnce = 6;
@@ -69,6 +70,8 @@ async function hasCopies(engine: Engine, creationId: string, signal: AbortSignal
   return networks.some(({ copiedFrom = [] }) => copiedFrom.includes(creationId));
 }
 
+const imageId = read.matching(/^(?:sha256:)?[0-9a-f]{64}$/);
+
 /**
  * Removes images without a name that no container uses any more. Resolves with the ids of those that are still in use.
  * An image on which another one is built goes after that one.
@@ -78,16 +81,13 @@ export async function removeImages(
   creationId: string,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const filters = ["--filter=dangling=true", `--filter=label=${labelNames.snapshot}`];
-  const words = [
-    "images",
-    "--quiet",
-    "--no-trunc",
-    ...filters,
-    `--filter=label=${labelNames.creationId}=${creationId}`,
-  ];
+  const words = ["images", "--quiet", "--no-trunc", "--filter=dangling=true", filterWord({ creationId })];
   for (let before = Infinity; ;) {
-    const ids = (await engine.ask({ words }, signal)).split("\n").filter((id) => /^(?:sha256:)?[0-9a-f]{64}$/.test(id));
+    const ids = (await describeEach(engine, { words, kind: "image" }, signal)).flatMap((image) => {
+      const labels = readLabels(labelsOf(image));
+      const isOwn = labels.snapshot !== undefined && labels.creationId === creationId;
+      return isOwn ? (read.field("Id", imageId)(image) ?? []) : [];
+    });
     if (ids.length === 0 || ids.length >= before) return ids;
     before = ids.length;
     const accepts = (stderr: string): boolean => means(stderr, "gone") || means(stderr, "inUse");
