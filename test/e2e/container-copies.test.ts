@@ -25,7 +25,8 @@ async function things(...names: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(
     kinds.flatMap((words) => filters.map(async (filter) => docker([...words, "--quiet", filter]))),
   );
-  return found.flatMap((text) => text.split("\n")).filter((line) => line !== "");
+  const lines = found.flatMap((text) => text.split("\n"));
+  return lines.filter((line) => line !== "").toSorted();
 }
 
 beforeAll(async () => {
