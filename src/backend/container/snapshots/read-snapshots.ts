@@ -1,4 +1,10 @@
-import { type ClusterName, type Counts, nodeCount, nodeReference } from "../../../model/cluster-record.ts";
+import {
+  type ClusterName,
+  type Counts,
+  byRoleAndIndex,
+  nodeCount,
+  nodeReference,
+} from "../../../model/cluster-record.ts";
 import { parseCounts, parseIpv4, parseMoment, parseSnapshotName } from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
 import type { NodeName } from "../../contract.ts";
@@ -136,7 +142,7 @@ function completeNodes({ images, volumes }: Pick<SavedSnapshot, "images" | "volu
   const counts = images[0]?.counts;
   if (counts === undefined || images.length !== nodeCount(counts)) return undefined;
   const volumeOf = new Map(volumes.map((each) => [nodeReference(each), each.volume]));
-  const nodes = images.map((image): SavedNode | undefined => {
+  const nodes = images.toSorted(byRoleAndIndex).map((image): SavedNode | undefined => {
     const { image: name, address, settings, volumeKilobytes } = image;
     const volume = volumeOf.get(nodeReference(image));
     if (name === undefined || address === undefined || settings === undefined) return undefined;
