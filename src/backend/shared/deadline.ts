@@ -5,16 +5,22 @@ import setDeadline from "./set-deadline.sh" with { type: "text" };
 /** The unit of systemd that ends a machine at its deadline. */
 export const deadlineUnit = "cluster-e2e-deadline.service";
 
-/** The files of a machine's deadline, for machines that get files before they boot, by absolute path. */
-export const deadlineFiles = (deadline: Date) => [
-  { path: scriptPath, mode: 0o755, text: scriptText },
-  { path: `/etc/systemd/system/${deadlineUnit}`, mode: 0o644, text: unitText(deadline) },
-  // Archives here have no links, with which systemd marks units as enabled.
-  { path: "/etc/systemd/system/sysinit.target.d/", mode: 0o755, text: "" },
+/**
+ * Returns the files of a machine's deadline, for machines that get files before they boot. Archives have no links, with which systemd marks units as
+ * enabled. Undefined: nothing starts the unit that the machine has as a copy.
+ */
+export const deadlineFiles = (deadline: Date | undefined) => [
+  ...(deadline === undefined
+    ? []
+    : [
+        { name: scriptPath.slice(1), mode: 0o755, text: scriptText },
+        { name: `etc/systemd/system/${deadlineUnit}`, mode: 0o644, text: unitText(deadline) },
+      ]),
+  { name: "etc/systemd/system/sysinit.target.d/", mode: 0o755, text: "" },
   {
-    path: "/etc/systemd/system/sysinit.target.d/cluster-e2e.conf",
+    name: "etc/systemd/system/sysinit.target.d/cluster-e2e.conf",
     mode: 0o644,
-    text: `[Unit]\nWants=${deadlineUnit}\n`,
+    text: deadline === undefined ? "[Unit]\n" : `[Unit]\nWants=${deadlineUnit}\n`,
   },
 ];
 

@@ -10,8 +10,9 @@ import {
 } from "../../../model/cluster-record.ts";
 import { abandonedCreations, creationDirectory } from "../../../store/creation-folder.ts";
 import { stateFolder } from "../../../store/state-folder.ts";
-import type { Environment } from "../../../system/runtime.ts";
+import type { Clock, Environment } from "../../../system/runtime.ts";
 import type { ForeignResource } from "../../shared/foreign-resource.ts";
+import { isOver } from "../../shared/lifetimes.ts";
 import { clusterExists } from "../../shared/machine-errors.ts";
 import { type Engine, removalCommand } from "../engine/engine.ts";
 import { networkName } from "./labels.ts";
@@ -78,7 +79,7 @@ function toNode(
     role: container.role,
     index: container.index,
     state,
-    privateAddress: container.address,
+    privateAddress: container.platformAddress ?? container.address,
     ...wayTo(container, webUi),
     ...((state === "ended" || state === "stopped") && { stateReason: isForsaken ? forsakenText : endText(container) }),
   };
@@ -157,6 +158,26 @@ export async function readInventory(
   const clusterIds = new Set(reading.networks.map(({ clusterId }) => clusterId));
   const abandoned = await Promise.all([...clusterIds].map(async (clusterId) => abandonedCreations(root, clusterId)));
   return { ...reading, abandoned: new Set(abandoned.flat().map(({ creation }) => creation.creationId)) };
+}
+
+/**
+ * Throws `cluster-exists` if the id is taken, except by the remains of a creation that was killed on this machine. Resolves with whether there are such
+ * remains.
+ */
+export async function assertIdCanBeClaimed(
+  engine: Engine,
+  { root, clusterId, clock }: { readonly root: string; readonly clusterId: string; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<{ readonly hasLeftovers: boolean }> {
+  const [inventory, abandoned] = await Promise.all([
+    readInventory(engine, { clusterId }, root, signal),
+    abandonedCreations(root, clusterId),
+  ]);
+  // What nobody uses any more is removed before the claim.
+  const expired = inventory.networks.filter((network) => isOver(network, clock));
+  const leaving = [...abandoned.map(({ creation }) => creation), ...expired].map(({ creationId }) => creationId);
+  assertIdIsFree(engine, inventory, { clusterId, leaving });
+  return { hasLeftovers: inventory.networks.length > 0 };
 }
 
 /**

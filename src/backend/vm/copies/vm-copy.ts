@@ -1,11 +1,10 @@
-import { nodesText } from "../../../system/amounts.ts";
 import { ClusterError } from "../../../errors.ts";
-import { type ClusterRecord, nodeCount, nodeReference } from "../../../model/cluster-record.ts";
+import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest, Creation, CreationFolder, CreationSummary } from "../../contract.ts";
 import { deadlineSetup } from "../../shared/deadline.ts";
-import { endFacts, endLine } from "../../shared/lifetimes.ts";
+import { describeCopy } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import { type NodeFacts, type StoredCluster, endOf } from "../cluster-facts.ts";
 import { lookAtMachines, readOwnCluster } from "../machines/launch.ts";
@@ -42,7 +41,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     super(plan, runtime);
     this.#plan = plan;
     this.nodeCount = plan.resolved.source.facts.nodes.length;
-    this.summary = describeCopy(plan.request, plan.resolved, runtime.clock);
+    this.summary = describe(plan.request, plan.resolved, runtime.clock);
   }
 
   async claim({ creationId, directory }: CreationFolder, signal: AbortSignal): Promise<void> {
@@ -141,33 +140,25 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
 }
 
 /** Describes what a copy would create, for people and as data. */
-function describeCopy(
-  { clusterId, source: { id }, snapshot, lifetimeMs }: CopyRequest,
+function describe(
+  request: CopyRequest,
   { source, saved }: Pick<ResolvedCopy, "source" | "saved">,
   clock: Clock,
 ): CreationSummary {
-  const { counts, distribution, variant } = source.facts;
   const { accelerator, memoryMegabytes, cpus } = saved.machines;
-  return {
-    lines: [
-      ["Cluster", clusterId],
-      ["Continues", `snapshot "${snapshot}" of cluster "${id}", made at ${saved.createdAt}`],
-      ["Engine", `QEMU ${saved.qemuVersion}, ${accelerator}`],
-      ["Software", `${variant}, ${distribution}`],
-      ["Machines", `${nodeCount(counts)}: ${nodesText(counts)}`],
-      ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs`],
-      ["Network", "a private network of its own; outside traffic goes through this machine"],
-      ["Reached at", "ports of 127.0.0.1"],
-      endLine(lifetimeMs, clock),
-    ],
-    facts: {
-      cluster: clusterId,
-      from: { cluster: id, snapshot, createdAt: saved.createdAt },
-      engine: { name: "qemu", version: saved.qemuVersion, accelerator },
-      counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
-      memoryMegabytes,
-      cpus,
-      ...endFacts(lifetimeMs, clock),
+  return describeCopy(
+    request,
+    {
+      createdAt: saved.createdAt,
+      counts: source.facts.counts,
+      engine: `QEMU ${saved.qemuVersion}, ${accelerator}`,
+      lines: [
+        ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs`],
+        ["Network", "a private network of its own; outside traffic goes through this machine"],
+        ["Reached at", "ports of 127.0.0.1"],
+      ],
+      facts: { engine: { name: "qemu", version: saved.qemuVersion, accelerator }, memoryMegabytes, cpus },
     },
-  };
+    clock,
+  );
 }

@@ -8,6 +8,7 @@ import {
   distributions,
 } from "../../../../src/backend/container/distributions.ts";
 import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "../../../../src/backend/container/options.ts";
+import { deadlineFiles } from "../../../../src/backend/shared/deadline.ts";
 import { identityArchive } from "../../../../src/backend/container/launch/launch.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { findRights, possibleRights, systemFlags } from "../../../../src/backend/container/launch/system-flags.ts";
@@ -158,7 +159,10 @@ test.each([
 test("a node's keys come with the modes that sshd wants, folders before what is in them", async () => {
   const hostKey = { privateKey: "PRIVATE\n", publicKey: "ssh-ed25519 AAAA host" };
   const deadline = new Date(1_700_000_000_000);
-  const archive = await identityArchive({ hostKey, publicKey: "ssh-ed25519 BBBB me\n", deadline }, 0);
+  const archive = await identityArchive(
+    { hostKey, publicKey: "ssh-ed25519 BBBB me\n", files: deadlineFiles(deadline) },
+    0,
+  );
   const listing = Bun.spawn(["tar", "-tvf", "-"], { stdin: Buffer.from(archive), stdout: "pipe" });
   const lines = (await new Response(listing.stdout).text()).trim().split("\n");
   expect(lines.map((line) => [line.slice(0, 10), line.split(" ").at(-1)])).toEqual([
