@@ -15,6 +15,7 @@ import type {
 import type { BackendOption, OptionSchema, PlaceValues, SchemaValues } from "../model/option-schema.ts";
 import type { Checked } from "../system/checked.ts";
 import type { Runtime } from "../system/runtime.ts";
+import type { Snapshots } from "./snapshots.ts";
 
 /**
  * A backend before it is opened: the declaration from which its program, the commands and the library derive what they have. It loads nothing heavy,
@@ -67,6 +68,8 @@ interface PartTexts {
   readonly snapshots?: string;
   /** For `planCopy` of the snapshots. */
   readonly copies?: string;
+  /** For `save` and `planFileCopy` of the snapshots: what of a cluster is in a file. */
+  readonly files?: string;
   /** What templates are. */
   readonly templates?: string;
   readonly admission?: string;
@@ -85,6 +88,12 @@ type PartsNamedIn<Texts> = Named<Texts, "snapshots", { snapshots: Snapshots }, {
     "copies",
     { snapshots: Required<Pick<Snapshots, "planCopy">> },
     { snapshots?: { planCopy?: undefined } }
+  > &
+  Named<
+    Texts,
+    "files",
+    { snapshots: Required<Pick<Snapshots, "save" | "planFileCopy">> },
+    { snapshots?: { save?: undefined; planFileCopy?: undefined } }
   > &
   Named<Texts, "allPlaces", { place: Required<Pick<BackendPlace, "listAll">> }, { place?: { listAll?: undefined } }>;
 
@@ -188,14 +197,6 @@ export interface CreationRequest<Options> {
   readonly openPorts: readonly number[];
   /** Stored with the machines, and reachable from this machine; undefined: not known yet. */
   readonly webUi: WebUi | undefined;
-}
-
-/** The cluster to create from a snapshot: it has the same nodes, software and data, and continues where the snapshot was made. */
-export interface CopyRequest {
-  readonly clusterId: string;
-  /** The cluster that has the snapshot. */
-  readonly source: ClusterRecord;
-  readonly snapshot: string;
 }
 
 export interface ImagePreparation {
@@ -320,37 +321,6 @@ export interface Power {
   resume(cluster: ClusterRecord, nodes: readonly NodeRecord[], signal: AbortSignal): Promise<void>;
   /** Whether the clock of a paused node stands still. */
   readonly stopsClocks: boolean;
-}
-
-/** Saves clusters under names and brings them back. Only some backends can. */
-export interface Snapshots {
-  /** Oldest first. */
-  list(cluster: ClusterName, signal: AbortSignal): Promise<readonly SnapshotRecord[]>;
-  /**
-   * Saves all nodes as they are at one moment, during which they pause. Leaves nothing behind if it fails. Throws
-   * `snapshot-exists`, and `machine-failed` if a node does not run.
-   */
-  create(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void>;
-  /**
-   * Puts all nodes back. Checks the snapshot before it touches anything: throws `snapshot-not-found`,
-   * `snapshot-unusable`. If it is cut short, another restore repairs the cluster.
-   */
-  restore(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void>;
-  /** Also deletes an incomplete snapshot. Throws `snapshot-not-found`. */
-  delete(cluster: ClusterName, name: string, signal: AbortSignal): Promise<void>;
-  /** Whether restored nodes continue where they were. Otherwise they boot from their disks. */
-  readonly holdsMemory: boolean;
-  /** Plans a cluster that is made from a snapshot. Throws what `plan` does, and `snapshot-not-found`, `snapshot-unusable` and the like. */
-  readonly planCopy?: (request: CopyRequest, signal: AbortSignal) => Promise<Creation>;
-}
-
-export interface SnapshotRecord {
-  readonly name: string;
-  readonly createdAt: Date | undefined;
-  /** The disk space that only this snapshot uses. */
-  readonly sizeBytes: number;
-  /** False for what an interrupted `create` or `delete` left. */
-  readonly isComplete: boolean;
 }
 
 /** Booted machines that are kept on this computer. */

@@ -1,4 +1,5 @@
-import type { Backend, SnapshotRecord, Snapshots } from "../backend/contract.ts";
+import type { Backend } from "../backend/contract.ts";
+import type { SnapshotFile, SnapshotRecord, Snapshots } from "../backend/snapshots.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
@@ -21,6 +22,20 @@ export async function createSnapshot(
   const snapshots = snapshotsOf(backend);
   await snapshots.create(await findCluster(backend, clusterId, signal), name, signal);
 }
+
+/** Writes a snapshot to a file. Throws `snapshot-not-found`, `snapshot-unusable`, `bad-usage`, `capacity-lacking`; then there is no file. */
+export async function saveSnapshot(
+  backend: Backend<unknown>,
+  { clusterId, name, file }: SnapshotName & { readonly file: SnapshotFile },
+  signal: AbortSignal,
+): Promise<void> {
+  const snapshots = snapshotsOf(backend);
+  if (snapshots.save === undefined) throw noFiles(backend.name);
+  await snapshots.save(await findCluster(backend, clusterId, signal), name, file, signal);
+}
+
+export const noFiles = (kind: string): ClusterError =>
+  new ClusterError("bad-usage", `Clusters of this kind (${kind}) are not saved as files.`);
 
 export async function listSnapshots(
   backend: Backend<unknown>,

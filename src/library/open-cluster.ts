@@ -6,13 +6,13 @@ import { createCluster } from "../cluster/create.ts";
 import {
   type CreateRequest,
   type NewMachines,
+  type SnapshotCopy,
   creationTooSlow,
   parseSnapshotReference,
 } from "../cluster/create/create-request.ts";
 import { chooseCounts } from "../cluster/create/choose-counts.ts";
 import { findCluster } from "../cluster/find-cluster.ts";
 import { masterCounts, mostNodes, nodeCountProblem } from "../cluster/node-counts.ts";
-import type { SnapshotName } from "../cluster/snapshots.ts";
 import { ClusterError } from "../errors.ts";
 import { type ClusterRecord, type Counts, type Variant, nodeCount, variants } from "../model/cluster-record.ts";
 import { clusterIdProblem } from "../model/parse-values.ts";
@@ -75,7 +75,10 @@ export interface NewClusterRequest extends CreationOptions {
 
 /** The cluster to create from a snapshot. Its nodes, their sizes and the platform on them are those of the snapshot. */
 export interface CopyClusterRequest extends CreationOptions {
-  /** The id of the cluster that has the snapshot, and the snapshot's name: `default:installed`. */
+  /**
+   * The id of the cluster that has the snapshot, and the snapshot's name: `default:installed`. Or the path of a file that `Cluster.saveSnapshot` wrote;
+   * a path has a `/` or no colon.
+   */
   readonly from: string;
 }
 
@@ -178,8 +181,8 @@ const countsOf = ({ masters = 1, agents = 1, publicAgents = 1 }: NewClusterReque
   public_agent: publicAgents,
 });
 
-function referenceIn(from: string): SnapshotName {
-  const reference = parseSnapshotReference(from);
+function referenceIn(from: string): SnapshotCopy["from"] {
+  const reference = parseSnapshotReference(from, resolve());
   if ("problem" in reference) throw new ClusterError("bad-usage", `from: ${reference.problem}.`);
   return reference;
 }

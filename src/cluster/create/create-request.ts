@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import type { ClusterRecord, Counts, Variant } from "../../model/cluster-record.ts";
 import { clusterIdProblem, parseSnapshotName } from "../../model/parse-values.ts";
@@ -37,9 +38,16 @@ export interface NewMachines<Options> {
   readonly platform?: PlatformFacts;
 }
 
-/** Machines that continue from another cluster's snapshot. */
+/** Machines that continue from another cluster's snapshot, which is on this computer or in a file. */
 export interface SnapshotCopy {
-  readonly from: SnapshotName;
+  readonly from: SnapshotName | ClusterFileName;
+}
+
+/** A file that `snapshot save` wrote. */
+interface ClusterFileName {
+  readonly path: string;
+  /** As messages show it. */
+  readonly shown: string;
 }
 
 /** An installation as the user requested it. */
@@ -60,8 +68,15 @@ interface ReachableNodes {
   readonly connections: ConnectionPool;
 }
 
-/** Reads `CLUSTER:NAME`; returns what is wrong with it as one sentence if it is something else. */
-export function parseSnapshotReference(given: string): SnapshotName | { readonly problem: string } {
+/**
+ * Reads `CLUSTER:NAME`, which has one colon and no slash. Everything else is a path. Returns what is wrong with it as one sentence if it is neither.
+ */
+export function parseSnapshotReference(
+  given: string,
+  cwd: string,
+): SnapshotCopy["from"] | { readonly problem: string } {
+  if (given === "") return { problem: "it is empty" };
+  if (given.includes("/") || !given.includes(":")) return { path: resolve(cwd, given), shown: given };
   const [clusterId = "", ...rest] = given.split(":");
   const name = parseSnapshotName(rest.join(":"));
   if (name !== undefined && clusterIdProblem(clusterId) === undefined) return { clusterId, name };

@@ -7,6 +7,7 @@ import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { layoutNeeds, layouts } from "../../platform/layouts/find-layout.ts";
 import { folderLayout } from "../../platform/layouts/folder.ts";
 import type { Layout } from "../../platform/layouts/layout.ts";
+import { noFiles } from "../snapshots.ts";
 import { findCluster } from "../find-cluster.ts";
 import type { CreateRequest, SnapshotCopy } from "./create-request.ts";
 
@@ -85,6 +86,10 @@ async function planCopy(
   signal: AbortSignal,
 ): Promise<Creation> {
   const { snapshots } = backend;
+  if ("path" in from) {
+    if (snapshots?.planFileCopy === undefined) throw noFiles(backend.name);
+    return snapshots.planFileCopy({ clusterId, file: from }, signal);
+  }
   if (snapshots?.planCopy === undefined) {
     throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) cannot be created from a snapshot.`, {
       hint: "Restore the snapshot in its own cluster.",

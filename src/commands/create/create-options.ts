@@ -76,7 +76,7 @@ const replaced: readonly string[] = ["artifact", "artifactSha256", "variant", "m
 const from = (kind: BackendKind, help: string) =>
   option(value(snapshotReference), {
     flag: "--from",
-    placeholder: "<cluster_id:snapshot>",
+    placeholder: kind.parts.files === undefined ? "<cluster_id:snapshot>" : "<cluster_id:snapshot|file>",
     summary: help,
     replaces: [...replaced, ...Object.keys(creationOptions(kind)), ...Object.keys(platformOptions)],
   });
@@ -141,9 +141,9 @@ function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<
   }, "file");
 }
 
-async function snapshotReference(given: string) {
+async function snapshotReference(given: string, { cwd }: { readonly cwd: string }) {
   const { parseSnapshotReference } = await import("../../cluster/create/create-request.ts");
-  const reference = parseSnapshotReference(given);
+  const reference = parseSnapshotReference(given, cwd);
   if ("problem" in reference) throw new BadValue(reference.problem);
   return reference;
 }

@@ -150,7 +150,9 @@ async function finish(
   const happened =
     from === undefined
       ? "The installation has started"
-      : `The nodes continue from snapshot "${from.name}" of cluster "${from.clusterId}"`;
+      : "path" in from
+        ? `The nodes are those of ${from.shown}`
+        : `The nodes continue from snapshot "${from.name}" of cluster "${from.clusterId}"`;
   const { describeCreated, finishCreated } = await import("./report-created.ts");
   describeCreated(cluster, happened, context);
   const wait = async () => {

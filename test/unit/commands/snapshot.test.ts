@@ -1,4 +1,4 @@
-import type { SnapshotRecord, Snapshots } from "../../../src/backend/contract.ts";
+import type { SnapshotRecord, Snapshots } from "../../../src/backend/snapshots.ts";
 import { expect, test } from "bun:test";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { failureOf } from "../../support/failure-of.ts";

@@ -7,7 +7,7 @@ import { makePrivateFolder } from "../../../system/files/private-file.ts";
 import { poll } from "../../../system/retry.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
-import type { SnapshotRecord, Snapshots } from "../../contract.ts";
+import type { SnapshotRecord, Snapshots } from "../../snapshots.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import { assertIncomplete, notWhole, snapshotNotFound } from "../../shared/machine-errors.ts";
 import { readEngineFacts } from "../engine/choose-engine.ts";

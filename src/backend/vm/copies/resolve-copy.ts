@@ -10,44 +10,37 @@ import * as read from "../../../model/reader.ts";
 import { errorCode, freeSpaceProblem } from "../../../system/files/private-file.ts";
 import { readOwnJson, readOwnText } from "../../../system/files/read-text.ts";
 import type { Runtime } from "../../../system/runtime.ts";
-import type { CopyRequest } from "../../contract.ts";
-import type { MachineSettings, NodeFacts, StoredCluster } from "../cluster-facts.ts";
+import type { CopyRequest } from "../../snapshots.ts";
+import { lockMachines } from "../../shared/lock-machines.ts";
+import type { MachineSettings, NodeFacts } from "../cluster-facts.ts";
 import { hostname, readOwnCluster } from "../machines/launch.ts";
 import { writeSeed } from "../machines/machine-arguments.ts";
 import { machineFiles } from "../machines/machine-process.ts";
 import { trialLimitsMs, tryAccelerators } from "../qemu/accelerator.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { sshUser } from "../records.ts";
+import type { CopyOrigin, OpenOrigin } from "./copy-origin.ts";
 import {
   type SnapshotFacts,
   type StoredSnapshot,
   checkSnapshot,
   findSnapshot,
   copyFailure,
+  factsText,
+  readSnapshotFacts,
   savedFiles,
 } from "../snapshots/snapshot-files.ts";
 
-/** What a copy continues from. */
-export interface ResolvedCopy {
-  readonly source: StoredCluster;
-  readonly snapshot: StoredSnapshot;
-  readonly saved: SnapshotFacts;
-  /** The key that opens the saved machines. */
-  readonly privateKey: string;
-  /** The host keys that the saved machines present, in the order of the source's nodes. */
-  readonly hostKeys: readonly Buffer[];
-}
-
 /**
- * Checks everything that a copy relies on, and creates nothing. Throws `snapshot-not-found` and `snapshot-unusable`, `capacity-lacking` if this
- * computer lacks memory or space for more machines, and `key-missing` if it has no keys for those that were saved.
+ * Checks everything that a copy of a snapshot relies on, and creates nothing. Throws `snapshot-not-found` and `snapshot-unusable`, `capacity-lacking`
+ * if this computer lacks memory or space for more machines, and `key-missing` if it has no keys for those that were saved.
  */
 export async function resolveCopy(
   qemu: Qemu,
   { source: cluster, snapshot: name }: CopyRequest,
   { root, runtime }: { readonly root: string; readonly runtime: Runtime },
   signal: AbortSignal,
-): Promise<ResolvedCopy> {
+): Promise<CopyOrigin> {
   const source = await readOwnCluster(cluster.directory);
   const snapshot = await findSnapshot(cluster, name);
   const { nodes } = source.facts;
@@ -57,7 +50,45 @@ export async function resolveCopy(
   checking.done();
   assertMemory(cluster, saved.machines, totalmem());
   await assertSpace(root, saved);
-  return { source, snapshot, saved, ...(await readKeys(cluster, nodes)) };
+  const keys = await readKeys(cluster, nodes);
+  const { createdAt, qemuVersion, machines } = saved;
+  return {
+    facts: source.facts,
+    nodes,
+    machines,
+    whyBoot: undefined,
+    qemuVersion,
+    title: `snapshot "${name}" of cluster "${cluster.id}", made at ${createdAt}`,
+    summary: { cluster: cluster.id, snapshot: name, createdAt },
+    open: async (_, inner) => {
+      // Nobody may delete the snapshot meanwhile.
+      const lock = await lockMachines(cluster.directory, runtime, inner);
+      const { folder } = snapshot;
+      const opened = { ...keys, directory: source.directory, folder, [Symbol.asyncDispose]: lock[Symbol.asyncDispose] };
+      try {
+        await assertUnchanged(cluster, snapshot, saved);
+        return opened;
+      } catch (error) {
+        await opened[Symbol.asyncDispose]();
+        throw error;
+      }
+    },
+  };
+}
+
+/** The plan checked these files, perhaps minutes ago. */
+async function assertUnchanged(
+  { id }: CopyRequest["source"],
+  { name, folder }: StoredSnapshot,
+  saved: SnapshotFacts,
+): Promise<void> {
+  const facts = await readSnapshotFacts(folder);
+  if (facts !== undefined && factsText(facts) === factsText(saved)) return;
+  throw new ClusterError(
+    "snapshot-not-found",
+    `The snapshot "${name}" of cluster "${id}" was deleted or made again meanwhile.`,
+    { hint: "Try again.", facts: { cluster: id, snapshot: name } },
+  );
 }
 
 /** Memory that was saved under one accelerator can't continue under another. */
@@ -115,10 +146,10 @@ export async function assertSpace(root: string, { files }: Pick<SnapshotFacts, "
   throw new ClusterError("capacity-lacking", problem, { hint: "Make room, or delete a snapshot." });
 }
 
-async function readKeys(
-  { id, directory }: CopyRequest["source"],
+export async function readKeys(
+  { id, directory }: Pick<CopyRequest["source"], "id" | "directory">,
   nodes: readonly NodeFacts[],
-): Promise<Pick<ResolvedCopy, "privateKey" | "hostKeys">> {
+): Promise<Pick<OpenOrigin, "privateKey" | "hostKeys">> {
   const files = creationFiles(directory);
   const missing = (what: string, cause?: unknown): ClusterError =>
     new ClusterError("key-missing", `${what} of cluster "${id}" is not on this machine.`, {
@@ -190,5 +221,5 @@ async function copyIfPresent(from: string, to: string): Promise<void> {
 }
 
 /** With another instance id, cloud-init would set the machine up again when it boots, and give it the first host key. */
-const readInstanceId = async (seed: string): Promise<string | undefined> =>
+export const readInstanceId = async (seed: string): Promise<string | undefined> =>
   readOwnJson(join(seed, "meta-data"), read.field("instance-id", read.matching(/^[\w-]{1,64}$/)));
