@@ -26,6 +26,7 @@ export type { Fault } from "./cluster/faults/faults.ts";
 export type { FaultRequest } from "./cluster/faults/fault-request.ts";
 export type { Cancellation, EnterpriseWaitOptions, LogsOptions, WaitOptions } from "./library/call-options.ts";
 export type { ExportOptions } from "./library/hand-over.ts";
+export type { SaveOptions } from "./library/save-snapshot.ts";
 export type { Installation } from "./library/install-from-path.ts";
 export type { ClusterCommand, ClusterCommandResult, NodeCommand, NodeCommandResult } from "./library/cluster-node.ts";
 export type { ClusterRequest, CopyClusterRequest, NewClusterRequest } from "./library/open-cluster.ts";

@@ -48,8 +48,15 @@ export interface CopyRequest {
 /** The cluster to create from a file. */
 export interface FileCopyRequest {
   readonly clusterId: string;
-  /** Its path, and what messages call it. */
-  readonly file: { readonly path: string; readonly shown: string };
+  readonly file: ClusterFileReference;
+}
+
+/** A file that `save` wrote. */
+export interface ClusterFileReference {
+  /** `shown`: the path as messages show it. */
+  readonly location: { readonly path: string; readonly shown: string } | { readonly url: string };
+  /** The expected checksum in lower-case hexadecimal. A URL has one. */
+  readonly sha256?: string | undefined;
 }
 
 /** A file to write a snapshot to. */

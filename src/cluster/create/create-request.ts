@@ -1,10 +1,12 @@
 import { resolve } from "node:path";
+import type { ClusterFileReference } from "../../backend/snapshots.ts";
 import { ClusterError } from "../../errors.ts";
 import type { ClusterRecord, Counts, Variant } from "../../model/cluster-record.ts";
 import { clusterIdProblem, parseSnapshotName } from "../../model/parse-values.ts";
 import type { AddedConfiguration, CompleteConfiguration, InstallPlan } from "../../platform/install/install-plan.ts";
 import type { PlatformFacts } from "../../platform/folder/platform-file.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import { parseUrl } from "../../system/mask-url.ts";
 import type { SnapshotName } from "../snapshots.ts";
 
 /** What the user asked for, on the command line or through the library. */
@@ -40,14 +42,7 @@ export interface NewMachines<Options> {
 
 /** Machines that continue from another cluster's snapshot, which is on this computer or in a file. */
 export interface SnapshotCopy {
-  readonly from: SnapshotName | ClusterFileName;
-}
-
-/** A file that `snapshot save` wrote. */
-interface ClusterFileName {
-  readonly path: string;
-  /** As messages show it. */
-  readonly shown: string;
+  readonly from: SnapshotName | ClusterFileReference;
 }
 
 /** An installation as the user requested it. */
@@ -69,14 +64,17 @@ interface ReachableNodes {
 }
 
 /**
- * Reads `CLUSTER:NAME`, which has one colon and no slash. Everything else is a path. Returns what is wrong with it as one sentence if it is neither.
+ * Reads `CLUSTER:NAME`, a URL, or the path of a file, which has a slash or no colon. Returns what is wrong with it as one sentence if it is something
+ * else.
  */
 export function parseSnapshotReference(
   given: string,
   cwd: string,
 ): SnapshotCopy["from"] | { readonly problem: string } {
   if (given === "") return { problem: "it is empty" };
-  if (given.includes("/") || !given.includes(":")) return { path: resolve(cwd, given), shown: given };
+  if (/^https?:\/\//i.test(given))
+    return parseUrl(given) === undefined ? { problem: "it is not a valid URL" } : { location: { url: given } };
+  if (given.includes("/") || !given.includes(":")) return { location: { path: resolve(cwd, given), shown: given } };
   const [clusterId = "", ...rest] = given.split(":");
   const name = parseSnapshotName(rest.join(":"));
   if (name !== undefined && clusterIdProblem(clusterId) === undefined) return { clusterId, name };

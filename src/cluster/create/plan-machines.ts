@@ -86,7 +86,7 @@ async function planCopy(
   signal: AbortSignal,
 ): Promise<Creation> {
   const { snapshots } = backend;
-  if ("path" in from) {
+  if ("location" in from) {
     if (snapshots?.planFileCopy === undefined) throw noFiles(backend.name);
     return snapshots.planFileCopy({ clusterId, file: from }, signal);
   }

@@ -8,10 +8,13 @@ import {
 } from "../../cli/options/option.ts";
 import { choice, count, outputFormat, path as pathType, text, value, verbose } from "../../cli/options/value-types.ts";
 import { type AskedCounts, masterCounts, mostNodes } from "../../cluster/node-counts.ts";
+import type { SnapshotCopy } from "../../cluster/create/create-request.ts";
 import { quoted } from "../../errors.ts";
 import { variants } from "../../model/cluster-record.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import { securityModes } from "../../platform/configuration/configuration.ts";
+import type { Problems } from "../../cli/options/problems.ts";
+import { urlSecrets } from "../../system/mask-url.ts";
 import type { Checked } from "../../system/checked.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import { creationOptions, placeOptions } from "../backend-options.ts";
@@ -73,10 +76,21 @@ const platformOptions = {
 
 const replaced: readonly string[] = ["artifact", "artifactSha256", "variant", "masters", "agents", "publicAgents"];
 
+const snapshotOrFile: ValueType<SnapshotCopy["from"]> = {
+  parse: snapshotReference,
+  completes: "file",
+  secretsIn: (given) => ("location" in given && "url" in given.location ? urlSecrets(given.location.url) : []),
+};
+
+const sha256 = option(value(parseSha256), {
+  flag: "--sha256",
+  summary: "Expected SHA-256 checksum of the file in --from; required for a URL",
+});
+
 const from = (kind: BackendKind, help: string) =>
-  option(value(snapshotReference), {
+  option(snapshotOrFile, {
     flag: "--from",
-    placeholder: kind.parts.files === undefined ? "<cluster_id:snapshot>" : "<cluster_id:snapshot|file>",
+    placeholder: kind.parts.files === undefined ? "<cluster_id:snapshot>" : "<cluster_id:snapshot|file|url>",
     summary: help,
     replaces: [...replaced, ...Object.keys(creationOptions(kind)), ...Object.keys(platformOptions)],
   });
@@ -84,7 +98,15 @@ const from = (kind: BackendKind, help: string) =>
 /** The type has the option for every program, so that its value is `undefined` where it isn't declared. */
 function copyOptions(kind: BackendKind) {
   const { copies: help } = kind.parts;
-  return (help === undefined ? {} : { from: from(kind, help) }) as { readonly from: ReturnType<typeof from> };
+  const declared = { from: from(kind, help ?? ""), sha256 };
+  return (help === undefined ? {} : declared) as typeof declared;
+}
+
+/** Checks the options of a file. */
+export function checkFile({ from: given, sha256: sum }: Partial<CreateInput>, problems: Problems): void {
+  const isFile = given !== undefined && "location" in given;
+  if (sum !== undefined && !isFile) problems.add("--sha256: only allowed with a file in --from");
+  if (isFile && "url" in given.location && sum === undefined) problems.add("--from: a URL requires --sha256");
 }
 
 /** Every option of `create`, including the backend's own. */
@@ -141,7 +163,7 @@ function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<
   }, "file");
 }
 
-async function snapshotReference(given: string, { cwd }: { readonly cwd: string }) {
+async function snapshotReference(given: string, { cwd }: { readonly cwd: string }): Promise<SnapshotCopy["from"]> {
   const { parseSnapshotReference } = await import("../../cluster/create/create-request.ts");
   const reference = parseSnapshotReference(given, cwd);
   if ("problem" in reference) throw new BadValue(reference.problem);

@@ -28,6 +28,7 @@ import { hasSandbox } from "../qemu/sandbox.ts";
 import { exactVersion, release, snapshotsFolder } from "../snapshots/snapshot-files.ts";
 import { newNodes } from "../vm-machines.ts";
 import { type VmFileFacts, describeCpu, keysPart, layerPart, nodeParts, readVmFacts } from "./file-facts.ts";
+import { obtainFile } from "./obtain-file.ts";
 import { type Layer, type LayerStore, findImage, settleDisk, storeLayer } from "./layers.ts";
 
 /** A file whose manifest has been checked, and how its cluster can run on this computer. */
@@ -51,7 +52,7 @@ export async function resolveFile(
   signal: AbortSignal,
 ): Promise<CopyOrigin> {
   using checking = runtime.progress.start("Check the file");
-  const file = await openClusterFile(named, "vm");
+  const file = await openClusterFile(await obtainFile(named, runtime, signal), "vm");
   const facts = readVmFacts(file);
   const { architecture, counts, machines } = facts;
   if (architecture !== qemu.architecture.name)

@@ -5,9 +5,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type StoredCluster, readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import { allProcessFiles, endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
+import type { SnapshotFile } from "../../../../src/backend/snapshots.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { createCluster } from "../../../../src/cluster/create.ts";
 import { summarizeCreation } from "../../../../src/cluster/create/plan-machines.ts";
+import { encryptionFor } from "../../../../src/cluster/export-cluster.ts";
 import { saveSnapshot } from "../../../../src/cluster/snapshots.ts";
 import { type Runtime, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -34,16 +36,16 @@ function runtime(computer: string, notes: string[] = [], path = process.env["PAT
 }
 
 const backend = (computer: string) => createVmBackend(runtime(computer));
-const save = async (path: string, withoutBase = false, replaces = false) =>
+const save = async (path: string, how: Partial<SnapshotFile> = {}) =>
   saveSnapshot(
     backend("first"),
-    { clusterId: "counting", name: "counted", file: { path, withoutBase, replaces } },
+    { clusterId: "counting", name: "counted", file: { path, withoutBase: false, replaces: false, ...how } },
     neverAborted,
   );
 
 const request = (limitMs: number, path = file()) => ({
   clusterId: "copy",
-  machines: { from: { path, shown: path } },
+  machines: { from: { location: { path, shown: path } } },
   installation: undefined,
   ownKey: undefined,
   keepOnFailure: false,
@@ -177,7 +179,7 @@ checks(
   "a file without its image needs a computer that has it",
   async () => {
     const path = join(folder(), "light.zst");
-    await save(path, true);
+    await save(path, { withoutBase: true });
     expect((await stat(path)).size).toBeLessThan((await stat(file())).size);
     await createAndLook(runtime("second"), "second", async () => {}, path);
     const place = { backend: backend("fourth"), install: undefined };
@@ -200,9 +202,39 @@ checks("a file that exists is replaced only if that is asked for, and anything e
   await writeFile(path, "precious");
   expect(await failureOf(save(path))).toMatchObject({ id: "bad-usage" });
   expect(await readFile(path, "utf8")).toBe("precious");
-  await save(path, false, true);
+  await save(path, { replaces: true });
   expect((await stat(path)).size).toBeGreaterThan(1000);
-  expect(await failureOf(save(folder(), false, true))).toMatchObject({ id: "bad-usage" });
+  expect(await failureOf(save(folder(), { replaces: true }))).toMatchObject({ id: "bad-usage" });
   expect(await failureOf(save(join(folder(), "missing", "file.zst")))).toMatchObject({ id: "bad-usage" });
-  expect(await failureOf(save("/dev/full", false, true))).toMatchObject({ id: "bad-usage" });
+  expect(await failureOf(save("/dev/full", { replaces: true }))).toMatchObject({ id: "bad-usage" });
 });
+
+test.skipIf(lack !== undefined || Bun.which("age-keygen") === null)(
+  "a file for a recipient can only be used once the recipient has decrypted it",
+  async () => {
+    const [key, path, plain] = ["key", "cluster.age", "decrypted.zst"].map((name) => join(folder(), name)) as [
+      string,
+      string,
+      string,
+    ];
+    await Bun.$`age-keygen -o ${key}`.quiet();
+    const recipient = (await Bun.$`age-keygen -y ${key}`.text()).trim();
+    await save(path, { encrypt: encryptionFor([recipient], process.env) });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    const place = { backend: backend("fourth"), install: undefined };
+    expect(await failureOf(summarizeCreation(request(60_000, path), place, neverAborted))).toMatchObject({
+      id: "snapshot-unusable",
+      message: expect.stringContaining("is encrypted with age"),
+    });
+    await Bun.$`age --decrypt -i ${key} --output ${plain} ${path}`.quiet();
+    const { facts } = await summarizeCreation(request(60_000, plain), place, neverAborted);
+    expect(facts).toMatchObject({ cluster: "copy" });
+    const refused = save(join(folder(), "refused.age"), { encrypt: encryptionFor(["nobody"], process.env) });
+    expect(await failureOf(refused)).toMatchObject({
+      id: "bad-usage",
+      message: expect.stringContaining("age cannot encrypt"),
+    });
+    expect((await readdir(folder())).filter((name) => name.startsWith("refused"))).toEqual([]);
+  },
+  30_000,
+);

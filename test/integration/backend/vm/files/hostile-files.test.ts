@@ -2,6 +2,7 @@
 import { appendFile, mkdir, readFile, readdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { ClusterFileReference } from "../../../../../src/backend/snapshots.ts";
 import { nodeParts } from "../../../../../src/backend/vm/files/file-facts.ts";
 import { resolveFile } from "../../../../../src/backend/vm/files/load-file.ts";
 import { hostArchitecture } from "../../../../../src/backend/vm/qemu/architecture.ts";
@@ -76,10 +77,14 @@ async function makeGood(): Promise<Good> {
 
 /** Opens the file as a creation does. Resolves with what was unpacked. */
 async function load(path: string): Promise<readonly string[]> {
+  return loadFrom({ location: { path, shown: "FILE" } });
+}
+
+async function loadFrom(file: ClusterFileReference): Promise<readonly string[]> {
   const directory = join(folder(), "copy");
   await mkdir(directory, { recursive: true });
   const qemu = openQemu(runtime(), hostArchitecture());
-  const origin = await resolveFile(qemu, { clusterId: "copy", file: { path, shown: "FILE" } }, runtime(), neverAborted);
+  const origin = await resolveFile(qemu, { clusterId: "copy", file }, runtime(), neverAborted);
   await using opened = await origin.open(directory, neverAborted);
   const node = origin.nodes[0]!;
   const { disk } = nodeParts({ snapshot: opened.folder, cluster: opened.directory }, node);
@@ -373,4 +378,35 @@ checks("an image in the cache that somebody has changed is not used", async () =
   const [again] = await load(path);
   expect(again).toBe(backing!);
   expect(await readFile(again!)).toEqual(good().contents.get("layer-0")!);
+});
+
+checks("a file from the web is downloaded once, if it has the checksum", async () => {
+  const requests: string[] = [];
+  await using server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: ({ url }) => {
+      requests.push(url);
+      return url.includes("missing") ? new Response("", { status: 404 }) : new Response(good().bytes);
+    },
+  });
+  const url = `${server.url.href}cluster.zst?token=secret-of-the-url`;
+  const other = await failureOf(loadFrom({ location: { url }, sha256: "0".repeat(64) }));
+  expect(other).toMatchObject({
+    id: damaged,
+    message: expect.stringMatching(/cluster\.zst\?\*\*\* has the SHA-256 checksum/),
+  });
+  const missing = loadFrom({ location: { url: `${server.url.href}missing` }, sha256: "1".repeat(64) });
+  expect(await failureOf(missing)).toMatchObject({ id: damaged, message: expect.stringContaining("HTTP 404") });
+  const before = requests.length;
+  const sum = sha256(good().bytes);
+  for (let times = 0; times < 2; times += 1)
+    expect((await loadFrom({ location: { url }, sha256: sum }))[1]).toBe("raw");
+  expect(requests.length - before).toBe(1);
+  const path = join(folder(), "local.zst");
+  await writeFile(path, good().bytes);
+  expect((await loadFrom({ location: { path, shown: path }, sha256: sum }))[1]).toBe("raw");
+  expect(await failureOf(loadFrom({ location: { path, shown: path }, sha256: "0".repeat(64) }))).toMatchObject({
+    id: damaged,
+  });
 });
