@@ -31,7 +31,7 @@ export type { Installation } from "./library/install-from-path.ts";
 export type { ClusterCommand, ClusterCommandResult, NodeCommand, NodeCommandResult } from "./library/cluster-node.ts";
 export type { ClusterRequest, CopyClusterRequest, NewClusterRequest } from "./library/open-cluster.ts";
 export type { Role, Variant } from "./model/cluster-record.ts";
-export type { SnapshotRecord } from "./backend/snapshots.ts";
+export type { SnapshotRecord } from "./model/snapshot.ts";
 export type { SavedLogs } from "./cluster/logs.ts";
 export type { MasterSync } from "./cluster/sync-checkout.ts";
 export { ClusterError } from "./errors.ts";

@@ -13,9 +13,10 @@ import type {
   WebUi,
 } from "../model/cluster-record.ts";
 import type { BackendOption, OptionSchema, PlaceValues, SchemaValues } from "../model/option-schema.ts";
+import type { ClusterFileReference, SnapshotFile, SnapshotRecord } from "../model/snapshot.ts";
+import type { TemplateRecord } from "../model/template-record.ts";
 import type { Checked } from "../system/checked.ts";
 import type { Runtime } from "../system/runtime.ts";
-import type { Snapshots } from "./snapshots.ts";
 
 /**
  * A backend before it is opened: the declaration from which its program, the commands and the library derive what they have. It loads nothing heavy,
@@ -68,7 +69,7 @@ interface PartTexts {
   readonly snapshots?: string;
   /** For `planCopy` of the snapshots. */
   readonly copies?: string;
-  /** For `save` and `planFileCopy` of the snapshots: what of a cluster is in a file. */
+  /** For `files` of the snapshots: what of a cluster is in a file. */
   readonly files?: string;
   /** What templates are. */
   readonly templates?: string;
@@ -89,12 +90,7 @@ type PartsNamedIn<Texts> = Named<Texts, "snapshots", { snapshots: Snapshots }, {
     { snapshots: Required<Pick<Snapshots, "planCopy">> },
     { snapshots?: { planCopy?: undefined } }
   > &
-  Named<
-    Texts,
-    "files",
-    { snapshots: Required<Pick<Snapshots, "save" | "planFileCopy">> },
-    { snapshots?: { save?: undefined; planFileCopy?: undefined } }
-  > &
+  Named<Texts, "files", { snapshots: Required<Pick<Snapshots, "files">> }, { snapshots?: { files?: undefined } }> &
   Named<Texts, "allPlaces", { place: Required<Pick<BackendPlace, "listAll">> }, { place?: { listAll?: undefined } }>;
 
 /** What the text requires of the opened backend: unknown if the texts aren't known either. */
@@ -197,6 +193,18 @@ export interface CreationRequest<Options> {
   readonly openPorts: readonly number[];
   /** Stored with the machines, and reachable from this machine; undefined: not known yet. */
   readonly webUi: WebUi | undefined;
+}
+
+/** The cluster to create from a snapshot: it has the same nodes, software and data, and continues where the snapshot was made. */
+export interface CopyRequest {
+  readonly clusterId: string;
+  /** The cluster that has the snapshot. */
+  readonly source: ClusterRecord;
+  readonly snapshot: string;
+}
+
+export interface FileCopyRequest extends Pick<CopyRequest, "clusterId"> {
+  readonly file: ClusterFileReference;
 }
 
 export interface ImagePreparation {
@@ -323,24 +331,43 @@ export interface Power {
   readonly stopsClocks: boolean;
 }
 
+/** Saves clusters under names and brings them back. Only some backends can. */
+export interface Snapshots {
+  /** Oldest first. */
+  list(cluster: ClusterName, signal: AbortSignal): Promise<readonly SnapshotRecord[]>;
+  /**
+   * Saves all nodes as they are at one moment, during which they pause. Leaves nothing behind if it fails. Throws
+   * `snapshot-exists`, and `machine-failed` if a node does not run.
+   */
+  create(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Puts all nodes back. Checks the snapshot before it touches anything: throws `snapshot-not-found`,
+   * `snapshot-unusable`. If it is cut short, another restore repairs the cluster.
+   */
+  restore(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void>;
+  /** Also deletes an incomplete snapshot. Throws `snapshot-not-found`. */
+  delete(cluster: ClusterName, name: string, signal: AbortSignal): Promise<void>;
+  /** Whether restored nodes continue where they were. Otherwise they boot from their disks. */
+  readonly holdsMemory: boolean;
+  /** Plans a cluster that is made from a snapshot. Throws what `plan` does, and `snapshot-not-found`, `snapshot-unusable` and the like. */
+  readonly planCopy?: (request: CopyRequest, signal: AbortSignal) => Promise<Creation>;
+  /** Snapshots as files for other computers. */
+  readonly files?: SnapshotFiles;
+}
+
+interface SnapshotFiles {
+  /** Leaves nothing behind if it fails. Throws `snapshot-not-found`, `snapshot-unusable`, `capacity-lacking`, `bad-usage`. */
+  save(cluster: ClusterName, name: string, file: SnapshotFile, signal: AbortSignal): Promise<void>;
+  /** Plans a cluster that is made from such a file. Throws what `plan` does, and `snapshot-unusable` and the like. */
+  planCopy(request: FileCopyRequest, signal: AbortSignal): Promise<Creation>;
+}
+
 /** Booted machines that are kept on this computer. */
 export interface Templates {
   /** The one that was used last at the end. */
   list(signal: AbortSignal): Promise<readonly TemplateRecord[]>;
   /** Removes one, or all that nobody uses; returns their names. Throws `bad-usage` if there is no such template, or a cluster uses it. */
   remove(name: string | undefined, signal: AbortSignal): Promise<readonly string[]>;
-}
-
-export interface TemplateRecord {
-  readonly name: string;
-  /** The kind of machine, in a few words; undefined: the template is damaged. */
-  readonly machine: string | undefined;
-  readonly createdAt: Date | undefined;
-  readonly sizeBytes: number;
-  /** The ids of the clusters that are built on it. */
-  readonly clusters: readonly string[];
-  /** Why machines of this kind boot instead. */
-  readonly problem: string | undefined;
 }
 
 /** Decides which addresses can reach the nodes of existing clusters. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Backend } from "../backend/contract.ts";
-import type { SnapshotFile } from "../backend/snapshots.ts";
+import type { SnapshotFile } from "../model/snapshot.ts";
 import { ClusterError, messageOf, quoted } from "../errors.ts";
 import { type ClusterRecord, nodeReference } from "../model/cluster-record.ts";
 import { parseClusterId, parseCreationId, parseRegion } from "../model/parse-values.ts";

@@ -1,5 +1,6 @@
 import type { Backend } from "../backend/contract.ts";
-import type { SnapshotFile, SnapshotRecord, Snapshots } from "../backend/snapshots.ts";
+import type { SnapshotFile, SnapshotRecord } from "../model/snapshot.ts";
+import type { Snapshots } from "../backend/contract.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
@@ -29,9 +30,9 @@ export async function saveSnapshot(
   { clusterId, name, file }: SnapshotName & { readonly file: SnapshotFile },
   signal: AbortSignal,
 ): Promise<void> {
-  const snapshots = snapshotsOf(backend);
-  if (snapshots.save === undefined) throw noFiles(backend.name);
-  await snapshots.save(await findCluster(backend, clusterId, signal), name, file, signal);
+  const { files } = snapshotsOf(backend);
+  if (files === undefined) throw noFiles(backend.name);
+  await files.save(await findCluster(backend, clusterId, signal), name, file, signal);
 }
 
 export const noFiles = (kind: string): ClusterError =>

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { SnapshotRecord } from "../backend/snapshots.ts";
+import type { SnapshotRecord } from "../model/snapshot.ts";
 import { openMaskedConnections } from "../cluster/connections.ts";
 import { findNodes } from "../cluster/find-cluster.ts";
 import { removeCluster } from "../cluster/destroy-clusters.ts";

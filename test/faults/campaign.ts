@@ -5,6 +5,7 @@ import { runFault, type Verdict } from "./run-fault.ts";
 import { artifactFaults } from "./table/artifact-faults.ts";
 import { clusterFaults } from "./table/cluster-faults.ts";
 import { commandFaults } from "./table/command-faults.ts";
+import { fileFaults } from "./table/file-faults.ts";
 import { folderFaults } from "./table/folder-faults.ts";
 import { injectedFaults } from "./table/injected-faults.ts";
 import { upgradeFaults } from "./table/upgrade-faults.ts";
@@ -54,7 +55,7 @@ export const campaign: readonly CampaignFault[] = [
   ]),
   ...inWorld("container", ContainerWorld.open, [...engineFaults, ...onceFaults.container]),
   ...inWorld("podman", ContainerWorld.openPodman, podmanFaults),
-  ...inWorld("vm", VmWorld.open, [...qemuFaults, ...onceFaults.vm]),
+  ...inWorld("vm", VmWorld.open, [...qemuFaults, ...fileFaults, ...onceFaults.vm]),
 ];
 
 function inWorld<Bench extends World>(

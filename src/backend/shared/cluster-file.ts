@@ -18,7 +18,7 @@ import { unreadableReason } from "../../system/files/read-text.ts";
 import { IncompleteArchive } from "../../system/files/tar.ts";
 import { parseJson } from "../../system/parse-json.ts";
 import { version } from "../../version.ts";
-import type { SnapshotFile } from "../snapshots.ts";
+import type { SnapshotFile } from "../../model/snapshot.ts";
 
 const format = "cluster-e2e-cluster";
 const formatVersion = 1;
@@ -188,6 +188,7 @@ export async function openClusterFile(
   { path, shown }: Pick<ClusterFile, "path" | "shown">,
   backend: Manifest["backend"],
 ): Promise<ClusterFile> {
+  zstd();
   await using file = await openForReading(path, shown);
   const { manifest } = await readManifest(file, shown, backend);
   return { path, shown, manifest };
@@ -206,7 +207,7 @@ async function openForReading(path: string, shown: string): Promise<FileHandle> 
 
 const unreadable = (shown: string, reason: string, cause: unknown): ClusterError =>
   new ClusterError("bad-usage", `Cannot read ${outside(shown)}: ${reason}.`, {
-    hint: "Pass the file that `snapshot save` wrote, or a snapshot as CLUSTER:NAME.",
+    hint: "Pass a file that the snapshot command wrote, or a snapshot as CLUSTER:NAME.",
     cause,
   });
 
@@ -229,8 +230,8 @@ async function readManifest(
   const length = head.readUInt32LE(4);
   const foreign = unusableFile(
     shown,
-    "was not written by `snapshot save`",
-    "Pass the file that `snapshot save` wrote.",
+    "was not written by the snapshot command",
+    "Pass a file that the snapshot command saved.",
   );
   if (head.readUInt32LE() !== frameMagic || length > mostManifestBytes) throw foreign;
   const text = Buffer.alloc(length);

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { ClusterFileReference } from "../../backend/snapshots.ts";
+import type { ClusterFileReference } from "../../model/snapshot.ts";
 import { ClusterError } from "../../errors.ts";
 import type { ClusterRecord, Counts, Variant } from "../../model/cluster-record.ts";
 import { clusterIdProblem, parseSnapshotName } from "../../model/parse-values.ts";

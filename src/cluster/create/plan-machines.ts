@@ -87,8 +87,8 @@ async function planCopy(
 ): Promise<Creation> {
   const { snapshots } = backend;
   if ("location" in from) {
-    if (snapshots?.planFileCopy === undefined) throw noFiles(backend.name);
-    return snapshots.planFileCopy({ clusterId, file: from }, signal);
+    if (snapshots?.files === undefined) throw noFiles(backend.name);
+    return snapshots.files.planCopy({ clusterId, file: from }, signal);
   }
   if (snapshots?.planCopy === undefined) {
     throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) cannot be created from a snapshot.`, {

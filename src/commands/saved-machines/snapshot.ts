@@ -1,5 +1,5 @@
 import type { Backend, BackendKind } from "../../backend/contract.ts";
-import type { SnapshotRecord } from "../../backend/snapshots.ts";
+import type { SnapshotRecord } from "../../model/snapshot.ts";
 import { defineCommand, type Context } from "../../cli/command.ts";
 import { argument, BadValue, flag, option, type ValuesOf } from "../../cli/options/option.ts";
 import { choice, outputFormat, path, text, value, verbose } from "../../cli/options/value-types.ts";

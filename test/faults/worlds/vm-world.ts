@@ -61,17 +61,18 @@ export class VmWorld extends ProgramWorld {
   async leftovers(keepsCluster: boolean): Promise<readonly Thing[]> {
     const machines = this.machines();
     const kept = keepsCluster ? 1 : 0;
-    const disks = (await readdir(this.stateFolder, { recursive: true }).catch(() => [])).filter((name) =>
-      name.endsWith("disk.qcow2"),
-    );
+    const names = await readdir(this.folder, { recursive: true }).catch(() => []);
+    const disks = names.filter((name) => name.endsWith("disk.qcow2") && !name.includes("/snapshots/installed/"));
+    const parts = names.filter((name) => name.endsWith(".part"));
     return [
       ...machines.slice(kept).map((id): Thing => ({ kind: "machine", id: `process ${id}` })),
       ...disks.slice(kept).map((id): Thing => ({ kind: "volume", id })),
+      ...parts.map((id): Thing => ({ kind: "file", id })),
     ];
   }
 
   async endCluster(): Promise<void> {
-    const destroyed = await this.run(["destroy", "-c", "faulty"]);
+    const destroyed = await this.run(["destroy", "--yes", "-c", "faulty"]);
     if (destroyed.status !== 0) throw new Error(`the cluster could not be destroyed:\n${destroyed.stderr}`);
   }
 

@@ -1,5 +1,5 @@
 import type { Backend } from "../../../src/backend/contract.ts";
-import type { CopyRequest } from "../../../src/backend/snapshots.ts";
+import type { CopyRequest } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-import type { SnapshotRecord, Snapshots } from "../../../src/backend/snapshots.ts";
+import type { SnapshotRecord } from "../../../src/model/snapshot.ts";
+import type { Snapshots } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { failureOf } from "../../support/failure-of.ts";

@@ -10,7 +10,7 @@ import * as read from "../../../model/reader.ts";
 import { errorCode, freeSpaceProblem } from "../../../system/files/private-file.ts";
 import { readOwnJson, readOwnText } from "../../../system/files/read-text.ts";
 import type { Runtime } from "../../../system/runtime.ts";
-import type { CopyRequest } from "../../snapshots.ts";
+import type { CopyRequest } from "../../contract.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import type { MachineSettings, NodeFacts } from "../cluster-facts.ts";
 import { hostname, readOwnCluster } from "../machines/launch.ts";

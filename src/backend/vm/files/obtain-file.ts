@@ -7,7 +7,7 @@ import { resumeDownload } from "../../../system/network.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { unusableFile } from "../../shared/cluster-file.ts";
-import type { FileCopyRequest } from "../../snapshots.ts";
+import type { FileCopyRequest } from "../../contract.ts";
 import { closeStore, imageFolder } from "../images/image-store.ts";
 
 const stallLimitMs = 60_000;

@@ -7,7 +7,7 @@ import { sha256OfFile } from "../../../system/files/byte-source.ts";
 import { isAccessible } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/parse-json.ts";
 import type { Progress } from "../../../system/runtime.ts";
-import type { SnapshotFile } from "../../snapshots.ts";
+import type { SnapshotFile } from "../../../model/snapshot.ts";
 import { type FileToWrite, assertWritable, writeClusterFile } from "../../shared/cluster-file.ts";
 import type { StoredCluster } from "../cluster-facts.ts";
 import { readInstanceId, readKeys } from "../copies/resolve-copy.ts";

@@ -4,7 +4,8 @@ import { type ClusterName, type ClusterRecord, nodeReference } from "../../../mo
 import { outside } from "../../../outside-text.ts";
 import { freeSpaceProblem, makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Runtime } from "../../../system/runtime.ts";
-import type { CopyRequest, FileCopyRequest, SnapshotFile, SnapshotRecord, Snapshots } from "../../snapshots.ts";
+import type { CopyRequest, FileCopyRequest, Snapshots } from "../../contract.ts";
+import type { SnapshotFile, SnapshotRecord } from "../../../model/snapshot.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import { assertIncomplete } from "../../shared/machine-errors.ts";
 import { type StoredCluster, assertIdCanBeClaimed } from "../cluster-facts.ts";
@@ -32,9 +33,21 @@ import {
   usedBytes,
 } from "./snapshot-files.ts";
 
+interface Saving {
+  readonly cluster: ClusterName;
+  readonly name: string;
+  readonly file: SnapshotFile;
+}
+
 /** Snapshots of memory and disks of all machines, as files in the cluster's folder. */
 export class VmSnapshots implements Snapshots {
   readonly holdsMemory = true;
+  readonly files = {
+    save: async (cluster: ClusterName, name: string, file: SnapshotFile, signal: AbortSignal): Promise<void> =>
+      this.#save({ cluster, name, file }, signal),
+    planCopy: async (request: FileCopyRequest, signal: AbortSignal): Promise<VmCopy> =>
+      this.#planFileCopy(request, signal),
+  };
   readonly #qemu: Qemu;
   /** The folder of this machine's creations. */
   readonly #root: string;
@@ -136,7 +149,7 @@ export class VmSnapshots implements Snapshots {
     return new VmCopy({ qemu, root, request, origin }, runtime);
   }
 
-  async save(cluster: ClusterName, name: string, file: SnapshotFile, signal: AbortSignal): Promise<void> {
+  async #save({ cluster, name, file }: Saving, signal: AbortSignal): Promise<void> {
     const { saveFile } = await import("../files/save-file.ts");
     await using _ = await lockMachines(cluster.directory, this.#runtime, signal);
     const stored = await readOwnCluster(cluster.directory);
@@ -146,8 +159,8 @@ export class VmSnapshots implements Snapshots {
     await saveFile(this.#qemu, { stored, snapshot, saved, progress }, file, signal);
   }
 
-  async planFileCopy(request: FileCopyRequest, signal: AbortSignal): Promise<VmCopy> {
-    const { resolveFile } = await import("../files/load-file.ts");
+  async #planFileCopy(request: FileCopyRequest, signal: AbortSignal): Promise<VmCopy> {
+    const { resolveFile } = await import("../files/resolve-file.ts");
     const [qemu, root, runtime] = [this.#qemu, this.#root, this.#runtime];
     await assertIdCanBeClaimed(root, request.clusterId);
     const origin = await resolveFile(qemu, request, runtime, signal);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type StoredCluster, readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import { allProcessFiles, endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
-import type { SnapshotFile } from "../../../../src/backend/snapshots.ts";
+import type { SnapshotFile } from "../../../../src/model/snapshot.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { createCluster } from "../../../../src/cluster/create.ts";
 import { summarizeCreation } from "../../../../src/cluster/create/plan-machines.ts";
@@ -117,6 +117,7 @@ checks(`the file can only be read by its user, and zstd can read it (${lack ?? "
   expect((await readFile(file())).toString("latin1")).not.toContain("PRIVATE KEY");
 });
 
+// Shows N29.
 checks(
   "on another computer, the machines go on counting from the memory in the file, any number of times",
   async () => {

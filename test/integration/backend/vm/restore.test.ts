@@ -3,7 +3,7 @@
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Snapshots } from "../../../../src/backend/snapshots.ts";
+import type { Snapshots } from "../../../../src/backend/contract.ts";
 import type { StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import { allProcessFiles, endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { queryRunState } from "../../../../src/backend/vm/qemu/monitor.ts";

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { appendFile, mkdir, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Snapshots } from "../../../../src/backend/snapshots.ts";
+import type { Snapshots } from "../../../../src/backend/contract.ts";
 import { lockMachines } from "../../../../src/backend/shared/lock-machines.ts";
 import type { StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import {

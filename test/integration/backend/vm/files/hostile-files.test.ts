@@ -2,78 +2,36 @@
 import { appendFile, mkdir, readFile, readdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { ClusterFileReference } from "../../../../../src/backend/snapshots.ts";
+import type { ClusterFileReference } from "../../../../../src/model/snapshot.ts";
 import { nodeParts } from "../../../../../src/backend/vm/files/file-facts.ts";
-import { resolveFile } from "../../../../../src/backend/vm/files/load-file.ts";
+import { resolveFile } from "../../../../../src/backend/vm/files/resolve-file.ts";
 import { hostArchitecture } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
-import { generateKeyPair } from "../../../../../src/ssh/keys.ts";
 import { type Runtime, silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
+import {
+  type ExampleFile,
+  type Facts,
+  exampleClusterFile,
+  makeDisk,
+} from "../../../../support/example-cluster-file.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { manifestFor, putTogether, sha256, takeApart } from "../../../../support/rewrite-cluster-file.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
-import { wireKey } from "../../../../support/ssh-options.ts";
 
 const lack = Bun.which("qemu-img") === null ? "no QEMU here" : undefined;
 const checks = test.skipIf(lack !== undefined);
 const megabyte = 1024 * 1024;
 
-type Facts = Record<string, unknown>;
-interface Good {
-  readonly manifest: { readonly parts: readonly { name: string; bytes: number; sha256: string }[]; facts: Facts };
-  readonly contents: Map<string, Buffer>;
-  readonly bytes: Buffer;
-}
-
-const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; good?: Good } = {};
+const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; good?: ExampleFile } = {};
 const folder = (): string => state.folder!.path;
-const good = (): Good => state.good!;
+const good = (): ExampleFile => state.good!;
 const runtime = (): Runtime => ({
   environment: { ...process.env, XDG_CACHE_HOME: join(folder(), "cache"), XDG_STATE_HOME: join(folder(), "state") },
   clock: systemClock,
   progress: silentProgress,
 });
-const image = async (...words: readonly string[]): Promise<Buffer> => {
-  const path = join(folder(), "made.qcow2");
-  await Bun.$`rm -f ${path}; qemu-img create -q -f qcow2 ${words.map((word) => word.replace("PATH", path))}`;
-  return readFile(path);
-};
-
-/** A cluster of one node, whose disk is layered on an image of zeros. */
-async function makeGood(): Promise<Good> {
-  const base = Buffer.alloc(megabyte);
-  await writeFile(join(folder(), "base.raw"), base);
-  const disk = await image("-b", join(folder(), "base.raw"), "-F", "raw", "PATH", "2M");
-  const keys = {
-    privateKey: generateKeyPair("").privateKey,
-    hostKeys: [wireKey(generateKeyPair("").publicKey).toString("base64")],
-  };
-  const contents = new Map([
-    ["keys.json", Buffer.from(JSON.stringify(keys))],
-    ["layer-0", base],
-    ["master_0/disk.qcow2", disk],
-    ["master_0/memory", Buffer.from("memory")],
-  ]);
-  const facts = {
-    clusterId: "first",
-    snapshot: "installed",
-    createdAt: "2026-11-23T12:00:00.000Z",
-    variant: "none",
-    distribution: "debian-12",
-    counts: { master: 1, agent: 0, public_agent: 0 },
-    architecture: hostArchitecture().name,
-    qemuVersion: "7.2.22",
-    cpu: "any",
-    machines: { accelerator: "tcg", isSandboxed: false, memoryMegabytes: 32, cpus: 1 },
-    instanceIds: ["vm-01234567-0"],
-    layers: [{ format: "raw", bytes: base.length, sha256: sha256(base) }],
-    below: { "master_0/disk.qcow2": 0 },
-  };
-  const manifest = { format: "cluster-e2e-cluster", formatVersion: 1, backend: "vm", createdBy: "1", facts, parts: [] };
-  const full = { ...manifestFor(manifest, contents), facts };
-  return { manifest: full, contents, bytes: putTogether(full, contents.values()) };
-}
+const image = async (...words: readonly string[]): Promise<Buffer> => makeDisk(folder(), words);
 
 /** Opens the file as a creation does. Resolves with what was unpacked. */
 async function load(path: string): Promise<readonly string[]> {
@@ -102,7 +60,7 @@ const left = async (): Promise<readonly string[]> => {
 beforeAll(async () => {
   if (lack !== undefined) return;
   state.folder = await scratchFolder();
-  state.good = await makeGood();
+  state.good = await exampleClusterFile(folder());
 });
 
 afterAll(async () => state.folder?.[Symbol.asyncDispose]());
@@ -343,6 +301,7 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<
   ],
 ];
 
+// Shows N29.
 checks.each(files)("%s is refused, and nothing is left", async (_, id, message, make) => {
   const path = join(folder(), "hostile.zst");
   await writeFile(path, await make());
@@ -376,13 +335,13 @@ checks("an image in the cache that somebody has changed is not used", async () =
   await truncate(backing!, megabyte);
   await writeFile(backing!, "changed");
   const [again] = await load(path);
-  expect(again).toBe(backing!);
+  expect(again).toBe(backing);
   expect(await readFile(again!)).toEqual(good().contents.get("layer-0")!);
 });
 
 checks("a file from the web is downloaded once, if it has the checksum", async () => {
   const requests: string[] = [];
-  await using server = Bun.serve({
+  using server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     fetch: ({ url }) => {

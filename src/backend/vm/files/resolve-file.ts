@@ -8,7 +8,7 @@ import { freeSpaceProblem, makePrivateFolder, writeSparse } from "../../../syste
 import { parseJson } from "../../../system/parse-json.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { ClusterError } from "../../../errors.ts";
-import type { FileCopyRequest } from "../../snapshots.ts";
+import type { FileCopyRequest } from "../../contract.ts";
 import {
   type ClusterFile,
   type FilePart,
