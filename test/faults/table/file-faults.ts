@@ -106,9 +106,19 @@ async function writeFile(world: VmWorld, lostBytes: number): Promise<string> {
     ["master_0/memory", makeMemory()],
   ]);
   const facts = {
-    ...{ clusterId: "first", snapshot: "installed", createdAt, variant: "none", distribution: "debian-12" },
-    ...{ counts: { master: 1, agent: 0, public_agent: 0 }, instanceIds: ["vm-01234567-0"], layers: [], below: {} },
-    ...{ architecture: process.arch === "x64" ? "x86_64" : "aarch64", qemuVersion: "7.2.0", cpu: "any", machines },
+    clusterId: "first",
+    snapshot: "installed",
+    createdAt,
+    variant: "none",
+    distribution: "debian-12",
+    counts: { master: 1, agent: 0, public_agent: 0 },
+    instanceIds: ["vm-01234567-0"],
+    layers: [],
+    below: {},
+    architecture: process.arch === "x64" ? "x86_64" : "aarch64",
+    qemuVersion: "7.2.0",
+    cpu: "any",
+    machines,
   };
   const manifest = { format: "cluster-e2e-cluster", formatVersion: 1, backend: "vm", createdBy: "1", facts, parts: [] };
   const bytes = putTogether(manifestFor(manifest, contents), contents.values());
