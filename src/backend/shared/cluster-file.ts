@@ -251,7 +251,7 @@ async function readManifest(
   return { manifest, contentsAt: frameHeadBytes + length };
 }
 
-const parseParts = read.list(
+export const parseClusterParts: read.Reader<readonly FilePart[]> = read.list(
   read.object({
     name: read.matching(/^[a-z0-9_.-]{1,64}(?:\/[a-z0-9_.-]{1,64})?$/),
     bytes: read.refined(read.integer, (bytes) => (bytes < 0 ? undefined : bytes)),
@@ -263,7 +263,7 @@ const parseManifest: read.Reader<Manifest> = read.object({
   backend: read.oneOf("container", "vm"),
   createdBy: read.matching(/^[\w.+-]{1,64}$/),
   facts: read.anything,
-  parts: parseParts,
+  parts: parseClusterParts,
   sha256: read.string,
 });
 

@@ -73,15 +73,16 @@ export async function describeCpu(): Promise<string> {
 }
 
 /** Throws `snapshot-unusable` if the file's parts aren't exactly those of such a cluster. */
-export function readVmFacts({ manifest: { facts: found, parts }, shown }: ClusterFile): VmFileFacts {
-  const facts = parseFacts(found);
+export function readVmFacts({ manifest: { facts: given, parts }, shown }: Omit<ClusterFile, "path">): VmFileFacts {
+  const facts = parseFacts(given);
   if (facts === undefined) throw unusableFile(shown, "is damaged: its facts about the cluster are not valid");
   const order = partNames(facts);
-  const places = parts.map(({ name }) => order.findIndex((each) => each.name === name));
+  const placeOf = new Map(order.map(({ name }, place) => [name, place]));
+  const places = parts.map(({ name }) => placeOf.get(name) ?? -1);
+  const found = new Set(places);
   const isOrdered = places.every((place, index) => place > (places[index - 1] ?? -1));
-  const missing = order.find(({ isNeeded }, place) => isNeeded && !places.includes(place));
-  const isSame = parts.every((part) => isLayerOf(facts, part));
-  if (!isOrdered || missing !== undefined || !isSame)
+  const isComplete = order.every(({ isNeeded }, place) => !isNeeded || found.has(place));
+  if (!isOrdered || !isComplete || !parts.every((part) => isLayerOf(facts, part)))
     throw unusableFile(shown, "is damaged: its parts are not those of its nodes");
   return facts;
 }

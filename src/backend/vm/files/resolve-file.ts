@@ -17,7 +17,7 @@ import {
   unusableFile,
 } from "../../shared/cluster-file.ts";
 import type { CopyOrigin, OpenOrigin } from "../copies/copy-origin.ts";
-import { imageFolder } from "../images/image-store.ts";
+import { closeStore, imageFolder } from "../images/image-store.ts";
 import { writeInstanceId } from "../machines/machine-arguments.ts";
 import { machineFiles } from "../machines/machine-process.ts";
 import { assertMemory, assertVersion } from "../plan.ts";
@@ -205,7 +205,7 @@ async function assertSpace({ file, runtime }: Loading, directory: string): Promi
   const layers = parts.filter(({ name }) => name.startsWith("layer-"));
   const disks = parts.filter(({ name }) => name.endsWith(".qcow2"));
   const images = imageFolder(runtime.environment);
-  await makePrivateFolder(images);
+  await closeStore(runtime.environment);
   const problem =
     (await freeSpaceProblem(images, sum(layers))) ??
     (await freeSpaceProblem(directory, sum(parts) - sum(layers) + sum(disks)));

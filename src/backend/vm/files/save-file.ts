@@ -44,8 +44,9 @@ export async function saveFile(
     ...facts,
     contents: () => createReadStream(from),
   }));
-  const included = layers.list.flatMap(({ path: from, below, bytes, sha256 }, number): readonly Part[] =>
-    withoutBase && below === undefined
+  const images = imagesOf(layers);
+  const included = layers.list.flatMap(({ path: from, bytes, sha256 }, number): readonly Part[] =>
+    withoutBase && images.has(number)
       ? []
       : [{ name: layerPart(number), bytes, sha256, contents: () => createReadStream(from) }],
   );
@@ -131,6 +132,16 @@ async function readLayers(qemu: Qemu, disks: readonly SavedDisk[], signal: Abort
     if (number !== undefined) below[name] = number;
   }
   return { list, below };
+}
+
+/** The layers below all others of the nodes' disks. Firmware has such layers too, but they are not kept among the images. */
+function imagesOf({ list, below }: Layers): ReadonlySet<number> {
+  const bottomOf = (number: number): number => {
+    const under = list[number]?.below;
+    return under === undefined ? number : bottomOf(under);
+  };
+  const disks = Object.entries(below).filter(([name]) => name.endsWith("/disk.qcow2"));
+  return new Set(disks.map(([, number]) => bottomOf(number)));
 }
 
 const parseBacking = read.object({
