@@ -8,6 +8,7 @@ import { commandFaults } from "./table/command-faults.ts";
 import { fileFaults } from "./table/file-faults.ts";
 import { folderFaults } from "./table/folder-faults.ts";
 import { injectedFaults } from "./table/injected-faults.ts";
+import { templateFaults } from "./table/template-faults.ts";
 import { upgradeFaults } from "./table/upgrade-faults.ts";
 import { computerFaults } from "./table/computer-faults.ts";
 import { engineFaults } from "./table/engine-faults.ts";
@@ -56,6 +57,7 @@ export const campaign: readonly CampaignFault[] = [
   ...inWorld("container", ContainerWorld.open, [...engineFaults, ...onceFaults.container]),
   ...inWorld("podman", ContainerWorld.openPodman, podmanFaults),
   ...inWorld("vm", VmWorld.open, [...qemuFaults, ...fileFaults, ...onceFaults.vm]),
+  ...inWorld("vm", VmWorld.openWithTemplates, templateFaults),
 ];
 
 function inWorld<Bench extends World>(

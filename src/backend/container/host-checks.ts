@@ -140,7 +140,10 @@ async function tryMount({ told, engine, environment }: Trial, signal: AbortSigna
   const { words } = await findRights(engine, told, image);
   const mount = `--mount=type=bind,source=${folder.path},target=${target},readonly`;
   const run = ["run", "--rm", ...words, "--network=none", mount, "--entrypoint=/bin/cat", image, `${target}/note`];
-  const problem = await engine.ask({ words: run }, signal).then(
+  // On a busy machine, Podman loses the output of a container that ends at once.
+  const ask = async (): Promise<string> =>
+    (await engine.ask({ words: run }, signal)) || engine.ask({ words: run }, signal);
+  const problem = await ask().then(
     (read) => (read === text ? undefined : "its content differs there."),
     (error: unknown) => {
       if (error instanceof ClusterError) return messageOf(error);

@@ -12,6 +12,13 @@ export interface QemuFault {
   readonly isCarriedOut?: true;
 }
 
+/** What becomes of a template's machine. */
+export interface TemplateBehaviour {
+  /** Whether it ever has booted. */
+  readonly boots: boolean;
+  readonly canSave: boolean;
+}
+
 export function callOf(program: string, words: readonly string[]): QemuCall {
   if (program === "qemu-img") return words[0] === "info" ? "info" : "disk";
   if (words.includes("--version")) return "version";

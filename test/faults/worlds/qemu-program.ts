@@ -1,15 +1,16 @@
 /**
  * Stands for QEMU's programs in a VM world. A machine is this program: it speaks as much QMP as is asked of it, and its forwarded port 22 is an SSH
- * server whose answers are in FOLDER/answers.json. FOLDER/faults.json says which calls fail.
+ * server whose answers are in FOLDER/answers.json. FOLDER/faults.json says which calls fail,
+ * and FOLDER/template.json what becomes of templates.
  * Usage: qemu-program.ts FOLDER PROGRAM WORDS…
  */
 import { spawn } from "node:child_process";
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { InProcessMachine } from "../../local-cloud/machines/in-process-machine.ts";
 import { type ScriptedAnswer, ScriptedAnswers } from "../../local-cloud/machines/scripted-answers.ts";
-import { callOf, type QemuFault } from "./qemu-calls.ts";
+import { type MonitorCommand, listenForLines, TemplateMachine } from "../../support/template-machine.ts";
+import { callOf, type QemuFault, type TemplateBehaviour } from "./qemu-calls.ts";
 
 const [folder = "", program = "", ...words] = process.argv.slice(2);
 const wordAfter = (name: string): string => words[words.indexOf(name) + 1] ?? "";
@@ -49,39 +50,51 @@ async function main(): Promise<void> {
 /** Goes to the background as QEMU does: once the machine can be found. */
 async function daemonize(): Promise<void> {
   const serving = words.filter((word) => word !== "-daemonize");
-  spawn(process.execPath, [import.meta.path, folder, program, ...serving], { detached: true, stdio: "ignore" }).unref();
-  while (!existsSync(wordAfter("-pidfile"))) await Bun.sleep(10);
+  const argv = [import.meta.path, folder, program, ...serving];
+  const machine = spawn(process.execPath, argv, { detached: true, stdio: "ignore" });
+  machine.unref();
+  while (!existsSync(wordAfter("-pidfile")) && machine.exitCode === null && machine.signalCode === null)
+    await Bun.sleep(10);
+  if (!existsSync(wordAfter("-pidfile"))) process.exitCode = 1;
 }
 
 async function serve(): Promise<void> {
   // QEMU outlives whatever a client does to its guest's SSH server, and so must its stand-in.
   process.on("uncaughtException", (error) => appendFileSync(join(folder, "crashes"), `${error.stack}\n`));
   const pidFile = wordAfter("-pidfile");
-  const server = createServer((socket) => {
-    socket.on("error", () => {});
-    socket.write('{"QMP": {"version": {}, "capabilities": []}}\r\n');
-    socket.on("data", (data) => {
-      for (const line of data.toString().split("\n").filter(Boolean)) {
-        const { execute, id } = JSON.parse(line) as { readonly execute: string; readonly id?: string };
-        const result = execute === "query-status" ? { status: runState(), running: true } : {};
-        socket.write(`${JSON.stringify({ return: result, ...(id !== undefined && { id }) })}\r\n`);
-      }
-    });
-  });
+  const template = read("template.json") as TemplateBehaviour;
+  const machine = new TemplateMachine(words.join(" "), template);
+  await machine.writeMemory();
   process.once("SIGTERM", () => {
     rmSync(pidFile, { force: true });
     process.kill(process.pid, "SIGKILL");
   });
-  rmSync("monitor.sock", { force: true });
-  await startSsh();
-  server.listen("monitor.sock", () => writeFileSync(pidFile, `${process.pid}\n`));
+  for (const socket of ["monitor.sock", "identity.sock"]) rmSync(socket, { force: true });
+  if (!machine.isCopy && !machine.isTemplate) await startSsh();
+  await listenForLines(
+    "identity.sock",
+    (socket) => void startSsh().then(() => socket.write("done\n")),
+    (socket) => machine.isTemplate && template.boots && socket.write("ready\n"),
+  );
+  await listenForLines(
+    "monitor.sock",
+    (socket, line) => {
+      const { execute, arguments: given, id } = JSON.parse(line) as MonitorCommand;
+      const entered = execute === "query-status" ? runState() : undefined;
+      const result = entered === undefined ? machine.execute(execute, given?.uri) : { status: entered };
+      socket.write(`${JSON.stringify({ return: result, ...(id !== undefined && { id }) })}\r\n`);
+    },
+    (socket) => socket.write('{"QMP": {"version": {}, "capabilities": []}}\r\n'),
+  );
+  writeFileSync(pidFile, `${process.pid}\n`);
 }
 
-const runState = (): string =>
-  existsSync(join(folder, "run-state")) ? readFileSync(join(folder, "run-state"), "utf8") : "running";
+/** The state that all machines enter, if any. */
+const runState = (): string | undefined =>
+  existsSync(join(folder, "run-state")) ? readFileSync(join(folder, "run-state"), "utf8") : undefined;
 
 async function startSsh(): Promise<void> {
-  const port = Number(/hostfwd=tcp:127\.0\.0\.1:(\d+)-:22\b/.exec(words.join(" "))?.[1]);
+  const port = Number(/hostfwd=tcp:127\.0\.0\.1:(\d+)-[\d.]*:22\b/.exec(words.join(" "))?.[1]);
   const seed = /"driver":"vvfat".*?"dir":"([^"]+)"/.exec(words.join(" "))?.[1] ?? "";
   const request = {
     instanceId: wordAfter("-name"),

@@ -1,12 +1,12 @@
 /** `cluster-vm` with a stand-in for QEMU that boots nothing and can misbehave at each call. */
 import { mkdir, readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { ScriptedAnswer } from "../../local-cloud/machines/scripted-answers.ts";
 import type { Exhibit, Struck, Thing } from "../fault.ts";
 import { processesOf } from "../processes.ts";
 import { usualAnswers } from "./cloud-world.ts";
 import { createWordsWith, newFolder, ProgramWorld } from "./program-world.ts";
-import type { QemuFault } from "./qemu-calls.ts";
+import type { QemuFault, TemplateBehaviour } from "./qemu-calls.ts";
 
 export class VmWorld extends ProgramWorld {
   readonly environment: Readonly<Record<string, string>>;
@@ -14,23 +14,44 @@ export class VmWorld extends ProgramWorld {
   readonly createWords: readonly string[];
 
   static async open(this: void): Promise<VmWorld> {
-    const world = new VmWorld(await newFolder());
+    return VmWorld.#open("--fresh-boot ");
+  }
+
+  /** Its machines are copies of a template. */
+  static async openWithTemplates(this: void): Promise<VmWorld> {
+    return VmWorld.#open("");
+  }
+
+  static async #open(option: string): Promise<VmWorld> {
+    const world = new VmWorld(await newFolder(), option);
     await world.writeInputs();
     await world.#writeQemu();
     return world;
   }
 
-  private constructor(folder: string) {
+  private constructor(folder: string, option: string) {
     super(folder, "cluster-vm");
     this.environment = { ...this.ownEnvironment(), XDG_CACHE_HOME: join(folder, "cache") };
     this.secrets = [this.license, this.passwordHash];
     this.createWords = createWordsWith(
-      "--fresh-boot --agents 0 --memory 512 --cpus 1 --disk-size 4g --accelerator tcg --image empty.img",
+      `${option}--agents 0 --memory 512 --cpus 1 --disk-size 4g --accelerator tcg --image empty.img`,
     );
   }
 
   async answer(...answers: readonly ScriptedAnswer[]): Promise<void> {
     await Bun.write(join(this.folder, "qemu", "answers.json"), JSON.stringify([...answers, ...usualAnswers]));
+  }
+
+  async makeTemplates(behaviour: Partial<TemplateBehaviour> = {}): Promise<void> {
+    const usual: TemplateBehaviour = { boots: true, canSave: true };
+    await Bun.write(join(this.folder, "qemu", "template.json"), JSON.stringify({ ...usual, ...behaviour }));
+  }
+
+  /** The folders of all templates. One whose name begins with a dot is being made. */
+  async templates(): Promise<readonly string[]> {
+    const store = join(this.folder, "cache", "cluster-e2e", "templates");
+    const found = await readdir(store, { withFileTypes: true }).catch(() => []);
+    return found.filter((entry) => entry.isDirectory()).map(({ name }) => join(store, name));
   }
 
   /** All machines enter this state of QEMU's. */
@@ -47,6 +68,7 @@ export class VmWorld extends ProgramWorld {
         await Bun.write(path("faults.json"), "[]");
         await rm(path("run-state"), { force: true });
         await this.answer();
+        await this.makeTemplates();
       },
     };
   }
@@ -61,13 +83,16 @@ export class VmWorld extends ProgramWorld {
   async leftovers(keepsCluster: boolean): Promise<readonly Thing[]> {
     const machines = this.machines();
     const kept = keepsCluster ? 1 : 0;
-    const names = await readdir(this.folder, { recursive: true }).catch(() => []);
-    const disks = names.filter((name) => name.endsWith("disk.qcow2") && !name.includes("/snapshots/installed/"));
-    const parts = names.filter((name) => name.endsWith(".part"));
+    const inState = await readdir(this.stateFolder, { recursive: true }).catch(() => []);
+    const disks = inState.filter((name) => name.endsWith("disk.qcow2") && !name.includes("/snapshots/installed/"));
+    const drafts = [
+      ...(await this.templates()).filter((path) => basename(path).startsWith(".")),
+      ...(await readdir(this.folder, { recursive: true })).filter((name) => name.endsWith(".part")),
+    ];
     return [
+      ...drafts.map((id): Thing => ({ kind: "file", id })),
       ...machines.slice(kept).map((id): Thing => ({ kind: "machine", id: `process ${id}` })),
       ...disks.slice(kept).map((id): Thing => ({ kind: "volume", id })),
-      ...parts.map((id): Thing => ({ kind: "file", id })),
     ];
   }
 
@@ -91,6 +116,7 @@ export class VmWorld extends ProgramWorld {
     for (const name of ["qemu-system-x86_64", "qemu-system-aarch64", "qemu-img"])
       await this.writeProgram(name, "qemu-program.ts", [join(this.folder, "qemu"), name]);
     await this.answer();
+    await this.makeTemplates();
     await Bun.write(join(this.folder, "qemu", "faults.json"), "[]");
     await Bun.write(join(this.folder, "empty.img"), new Uint8Array(1_048_576));
   }

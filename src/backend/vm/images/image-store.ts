@@ -108,7 +108,7 @@ async function obtainFromWeb(source: ImageSource, obtaining: Obtaining, signal: 
   using step = progress.start("Download the image", maskUrl(source.url));
   const sum = "listUrl" in source.sums ? await publishedSum(source, source.sums.listUrl, signal) : source.sums;
   const path = storedPath(imageFolder(environment), source.prefix, sum);
-  const onWait = (): void => step.update("waiting for another process that downloads it");
+  const onWait = (): void => progress.note("Waiting for another process that downloads the same image.");
   await using _ = await acquireProcessLock(`${path}.lock`, { clock, onWait }, signal);
   if (await isAccessible(path)) await verifyStored({ path, sum }, obtaining, signal);
   else await download({ source, sum, path }, obtaining, (text) => step.update(text), signal);

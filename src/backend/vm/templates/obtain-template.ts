@@ -42,7 +42,7 @@ export async function obtainTemplate(
   const template = templateNamed(environment, name);
   using step = progress.start("Make a template of the machines");
   {
-    const onWait = (): void => step.update("waiting for another process that makes it");
+    const onWait = (): void => progress.note("Waiting for another process that makes the same template.");
     await using _ = await lockTemplate(store, name, onWait, signal);
     const found = await readTemplate(template);
     if (found?.problem !== undefined) {
