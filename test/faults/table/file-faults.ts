@@ -137,8 +137,8 @@ const truncated: VmFault = {
   expected: failed("snapshot-unusable", /given\.zst is (?:incomplete|damaged)/),
 };
 
-const killedUnpacking: VmFault = {
-  name: "SIGKILL while the file of a cluster is unpacked",
+const signalledUnpacking = (signal: "SIGKILL" | "SIGINT"): VmFault => ({
+  name: `${signal} while the file of a cluster is unpacked`,
   place: "computer",
   seconds: 15,
   act: async (world) => {
@@ -147,16 +147,20 @@ const killedUnpacking: VmFault = {
       const names = await readdir(world.stateFolder, { recursive: true }).catch(() => []);
       return names.some((name) => name.endsWith("master_0/memory"));
     });
-    running.interrupt("SIGKILL");
+    running.interrupt(signal);
     return running.ended;
   },
-  expected: { status: "SIGKILL", says: [], keepsCluster: false },
-};
+  expected:
+    signal === "SIGKILL"
+      ? { status: signal, says: [], keepsCluster: false }
+      : { status: signal, id: "interrupted", says: ["Remove what was created: done"], keepsCluster: false },
+});
 
 export const fileFaults: readonly VmFault[] = [
   signalledSave("SIGKILL"),
   signalledSave("SIGINT"),
   fullDisk,
   truncated,
-  killedUnpacking,
+  signalledUnpacking("SIGKILL"),
+  signalledUnpacking("SIGINT"),
 ];

@@ -25,6 +25,8 @@ export interface OpenOrigin extends AsyncDisposable {
   readonly directory: string;
   /** A snapshot's folder. */
   readonly folder: string;
+  /** Whether the disks there are for this copy alone, so that they are moved. */
+  readonly movesDisks: boolean;
   /** The key that opens the saved machines. */
   readonly privateKey: string;
   /** The host keys that the saved machines present, in the order of the nodes. */

@@ -1,4 +1,4 @@
-import { constants, copyFile, mkdir } from "node:fs/promises";
+import { constants, copyFile, mkdir, rename } from "node:fs/promises";
 import { platform, totalmem } from "node:os";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
@@ -64,7 +64,8 @@ export async function resolveCopy(
       // Nobody may delete the snapshot meanwhile.
       const lock = await lockMachines(cluster.directory, runtime, inner);
       const { folder } = snapshot;
-      const opened = { ...keys, directory: source.directory, folder, [Symbol.asyncDispose]: lock[Symbol.asyncDispose] };
+      const unlock = { [Symbol.asyncDispose]: lock[Symbol.asyncDispose] };
+      const opened = { ...keys, directory: source.directory, folder, movesDisks: false, ...unlock };
       try {
         await assertUnchanged(cluster, snapshot, saved);
         return opened;
@@ -177,6 +178,8 @@ interface Origin {
   readonly node: Pick<NodeFacts, "id" | "role" | "index">;
   /** The folder of its snapshot. */
   readonly snapshot: string;
+  /** Whether its disk is moved instead of copied. */
+  readonly movesDisks?: boolean;
 }
 
 interface MachineCopy {
@@ -198,7 +201,9 @@ export async function copyMachine(origin: Origin, copy: MachineCopy): Promise<vo
   const to = machineFiles(copy.directory, node);
   await mkdir(to.folder, { recursive: true, mode: 0o700 });
   try {
-    await copyFile(join(origin.snapshot, saved.disk), to.disk, constants.COPYFILE_FICLONE);
+    const disk = join(origin.snapshot, saved.disk);
+    if (origin.movesDisks === true) await rename(disk, to.disk);
+    else await copyFile(disk, to.disk, constants.COPYFILE_FICLONE);
     await copyIfPresent(join(origin.snapshot, saved.variables), to.flash.variables);
     await copyIfPresent(from.flash.program, to.flash.program);
     const hosts = copy.hosts.map((each) => ({ address: each.privateAddress, name: hostname(each) }));

@@ -103,7 +103,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
   ): Promise<void> {
     const hosts = facts.nodes;
     const copy = async (node: NodeFacts, place: number): Promise<void> => {
-      const origin = { directory: files.directory, node, snapshot: files.folder };
+      const origin = { directory: files.directory, node, snapshot: files.folder, movesDisks: files.movesDisks };
       const firstHostKey = this.hostKeys.of(node);
       await copyMachine(origin, { directory, node, place, hosts, publicKey, firstHostKey });
     };

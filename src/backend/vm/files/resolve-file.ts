@@ -189,7 +189,7 @@ async function unpack(loading: Loading, directory: string, signal: AbortSignal):
     for (const [place, node] of nodes.entries())
       await writeInstanceId(machineFiles(folder, node).seed, facts.instanceIds[place] ?? "");
     step.done();
-    return { directory: folder, folder, ...keys, [Symbol.asyncDispose]: remove };
+    return { directory: folder, folder, movesDisks: true, ...keys, [Symbol.asyncDispose]: remove };
   } catch (error) {
     await remove();
     throw error;
@@ -198,17 +198,14 @@ async function unpack(loading: Loading, directory: string, signal: AbortSignal):
 
 const inMegabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);
 
-/** Disks are copied from where they are unpacked. */
 async function assertSpace({ file, runtime }: Loading, directory: string): Promise<void> {
   const sum = (parts: readonly FilePart[]): number => parts.reduce((total, { bytes }) => total + bytes, 0);
   const { parts } = file.manifest;
   const layers = parts.filter(({ name }) => name.startsWith("layer-"));
-  const disks = parts.filter(({ name }) => name.endsWith(".qcow2"));
   const images = imageFolder(runtime.environment);
   await closeStore(runtime.environment);
   const problem =
-    (await freeSpaceProblem(images, sum(layers))) ??
-    (await freeSpaceProblem(directory, sum(parts) - sum(layers) + sum(disks)));
+    (await freeSpaceProblem(images, sum(layers))) ?? (await freeSpaceProblem(directory, sum(parts) - sum(layers)));
   if (problem !== undefined) throw new ClusterError("capacity-lacking", problem, { hint: "Make room." });
 }
 
