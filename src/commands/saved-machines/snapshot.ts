@@ -24,7 +24,7 @@ const saveOptions = {
 };
 
 const saveArguments = {
-  file: argument(path, { name: "FILE", summary: "The file to write; only for `save`" }),
+  file: argument(path, { name: "FILE", summary: "With `save`, the file to write" }),
 };
 
 /** The types have these for every program, so that their values are `undefined` where they aren't declared. */

@@ -8,6 +8,7 @@ import { freeSpaceProblem, makePrivateFolder, writeSparse } from "../../../syste
 import { parseJson } from "../../../system/parse-json.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { ClusterError } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import type { FileCopyRequest } from "../../contract.ts";
 import {
   type ClusterFile,
@@ -107,7 +108,7 @@ function whyMemoryDoesNotFit(
   const problem = here.trials.find((trial) => trial.accelerator === accelerator);
   if (problem === undefined || problem.problem !== undefined)
     return `their memory was saved under ${accelerator}, which does not work here`;
-  return cpu === here.cpu ? undefined : `their memory was saved on another processor, ${cpu}`;
+  return cpu === here.cpu ? undefined : `their memory was saved on another processor, ${outside(cpu)}`;
 }
 
 async function findImages(
@@ -121,7 +122,7 @@ async function findImages(
     if (path === undefined)
       throw new ClusterError(
         "image-not-found",
-        `${file.shown} lacks its image, and this computer does not have it: SHA-256 ${layer.sha256}.`,
+        `${outside(file.shown)} lacks its image, and this computer does not have it: SHA-256 ${layer.sha256}.`,
         {
           hint: "Create a cluster from that image first, or save the file with its image.",
           facts: { file: file.shown, sha256: layer.sha256 },
