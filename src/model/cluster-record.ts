@@ -133,8 +133,10 @@ export function localClusterState(nodes: readonly NodeRecord[], asked: Counts | 
   return nodes.length > 0 && nodes.every((node) => node.state === "stopped") ? "stopped" : "incomplete";
 }
 
+type NodePlace = Pick<NodeRecord, "role" | "index">;
+
 /** The order of a record's nodes. */
-export function byRoleAndIndex(a: NodeRecord, b: NodeRecord): number {
+export function byRoleAndIndex(a: NodePlace, b: NodePlace): number {
   return roles.indexOf(a.role) - roles.indexOf(b.role) || a.index - b.index;
 }
 

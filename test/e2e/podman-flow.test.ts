@@ -94,7 +94,6 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
   });
 
   test("a snapshot brings nodes back at their addresses, with their files and volumes, and runs a job", async () => {
-    const { engine } = containers();
     const onAgent = async (script: string): Promise<string> =>
       (await containers().run(["run", "-c", id(), "--no-test-env", "--node", "agent_1", script])).stdout.trim();
     const snapshot = async (action: string) => containers().run(["snapshot", action, "installed", "-c", id()]);
@@ -118,10 +117,32 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect((await containers().run(["snapshot", "list", "-c", id()])).stdout).toMatch(
       /^installed .* [1-9]\d* MB +complete$/m,
     );
-    expect((await snapshot("delete")).status).toBe(0);
+  }, 200_000);
+
+  test("copies run beside their source, also a copy of a copy", async () => {
+    const onCluster = async (words: string, cluster: string) => containers().run([...words.split(" "), "-c", cluster]);
+    const addressesOf = async (cluster: string) =>
+      (await containers().inspect(cluster)).nodes.map(({ privateAddress }) => privateAddress);
+    const [copy, third] = [containers().id("copy"), containers().id("third")];
+    for (const [from, cluster] of [[`${id()}:installed`, copy] as const, [`${copy}:again`, third] as const]) {
+      const made = await onCluster(`create --from ${from} --wait --timeout 4m`, cluster);
+      expect({ status: made.status, stdout: made.stdout }, made.stderr).toEqual({ status: 0, stdout: `${cluster}\n` });
+      expect(await addressesOf(cluster)).toEqual(await addressesOf(id()));
+      const ran = await containers().run(["run", "-c", cluster, "srun", "-N2", "hostname"]);
+      expect(ran.stdout.trim().split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
+      if (cluster === third) continue;
+      expect((await containers().run(["run", "-c", copy, "systemctl restart slurmctld"])).status).toBe(0);
+      expect((await onCluster("snapshot create again", copy)).status).toBe(0);
+    }
+    for (const cluster of [copy, third]) expect((await onCluster("destroy --yes", cluster)).status).toBe(0);
+  }, 300_000);
+
+  test("a deleted snapshot leaves neither image nor volume", async () => {
+    const { engine } = containers();
+    expect((await containers().run(["snapshot", "delete", "installed", "-c", id()])).status).toBe(0);
     const filter = `--filter=label=cluster-e2e.cluster-id=${id()}`;
     expect(await engine.run(["volume", "ls", "--quiet", filter])).toBe("");
-  }, 200_000);
+  });
 
   test("sync, inspect and list know it; its web UI answers", async () => {
     const files = { tests: { "test_it.py": "" }, library: { "own.py": "" } };

@@ -8,6 +8,7 @@ import { commandFaults } from "./table/command-faults.ts";
 import { fileFaults } from "./table/file-faults.ts";
 import { folderFaults } from "./table/folder-faults.ts";
 import { injectedFaults } from "./table/injected-faults.ts";
+import { copyFaults } from "./table/copy-faults.ts";
 import { templateFaults } from "./table/template-faults.ts";
 import { upgradeFaults } from "./table/upgrade-faults.ts";
 import { computerFaults } from "./table/computer-faults.ts";
@@ -54,7 +55,7 @@ export const campaign: readonly CampaignFault[] = [
     ...computerFaults,
     ...onceFaults.cloud,
   ]),
-  ...inWorld("container", ContainerWorld.open, [...engineFaults, ...onceFaults.container]),
+  ...inWorld("container", ContainerWorld.open, [...engineFaults, ...copyFaults, ...onceFaults.container]),
   ...inWorld("podman", ContainerWorld.openPodman, podmanFaults),
   ...inWorld("vm", VmWorld.open, [...qemuFaults, ...fileFaults, ...onceFaults.vm]),
   ...inWorld("vm", VmWorld.openWithTemplates, templateFaults),

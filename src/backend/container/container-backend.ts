@@ -3,7 +3,7 @@ import { platform } from "node:os";
 import { dirname } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
 import type { ClusterName, ClusterRecord } from "../../model/cluster-record.ts";
-import { abandonedCreations, isCreationHere } from "../../store/creation-folder.ts";
+import { isCreationHere } from "../../store/creation-folder.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type { Backend, CreationRequest, OtherPlaces } from "../contract.ts";
 import { foreignResourceText } from "../shared/foreign-resource.ts";
@@ -19,10 +19,12 @@ import { type EngineName, engineNames } from "./engine/engine-kind.ts";
 import type { Engine, EngineRuntime } from "./engine/engine.ts";
 import type { ContainerOptions } from "./options.ts";
 import { resolveCreation } from "./plan.ts";
-import type { Selection } from "./records/read-containers.ts";
-import { assertIdIsFree, creationsRoot, readInventory, toClusters } from "./records/records.ts";
+import type { CreationName } from "./records/labels.ts";
+import { type Selection, describeNetworks, readContainers } from "./records/read-containers.ts";
+import { assertIdCanBeClaimed, creationsRoot, readInventory, toClusters } from "./records/records.ts";
 import { removeContainers, removeCreation } from "./remove-creation.ts";
-import { ContainerSnapshots, deleteAllSnapshots } from "./snapshots/container-snapshots.ts";
+import { ContainerSnapshots } from "./snapshots/container-snapshots.ts";
+import { deleteAllSnapshots, removeUnusedImages } from "./snapshots/remove-snapshots.ts";
 
 /**
  * Opens clusters of containers on this machine with the named engine, or else the first one found. Throws
@@ -91,9 +93,23 @@ async function removeCluster(
   const left =
     (await removeContainers(engine, name, clock, signal)) ??
     (await deleteAllSnapshots(engine, name, clock, signal)) ??
+    (await removeImagesOfSources(engine, name, signal)) ??
     (await removeCreation(engine, name, clock, signal));
   if (left === undefined) return;
   throw new ClusterError("engine-failed", left, { hint: "Try again.", facts: { clusterId, creationId } });
+}
+
+/** Removes what a copy has kept of snapshots that were deleted. Its network says whose they were. */
+async function removeImagesOfSources(engine: Engine, { creationId }: CreationName, signal: AbortSignal): Promise<void> {
+  const { networks } = readContainers({
+    networks: await describeNetworks(engine, { creationId }, signal),
+    containers: [],
+  });
+  await removeUnusedImages(
+    engine,
+    networks.flatMap(({ copiedFrom = [] }) => copiedFrom),
+    signal,
+  );
 }
 
 async function planCreation(
@@ -102,14 +118,10 @@ async function planCreation(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ContainerCreation> {
-  const { clusterId } = request;
-  const [resolved, inventory, abandoned] = await Promise.all([
+  const [resolved, { hasLeftovers }] = await Promise.all([
     resolveCreation(engine, request, platform(), signal),
-    readInventory(engine, { clusterId }, root, signal),
-    abandonedCreations(root, clusterId),
+    assertIdCanBeClaimed(engine, { root, clusterId: request.clusterId }, signal),
   ]);
-  assertIdIsFree(engine, inventory, { clusterId, leaving: abandoned.map(({ creation }) => creation.creationId) });
-  const hasLeftovers = inventory.networks.length > 0;
   return new ContainerCreation({ engine, root, request, resolved, hasLeftovers }, runtime);
 }
 

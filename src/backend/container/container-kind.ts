@@ -13,6 +13,8 @@ export const containerKind = defineBackend({
   parts: {
     snapshots:
       "`create` saves the file systems of all nodes at one moment. `restore` restarts the nodes from there, with the same addresses: their services boot, and nothing is installed. Folders of this machine that nodes mount are not included.",
+    copies:
+      "Create the cluster from a snapshot instead of an artifact: its nodes boot from there, with the same software, data and private addresses",
     power:
       "A stopped node shuts down and keeps its file system; after a restart of this computer, all nodes are stopped. A paused node keeps its processes, which stand still.",
   },

@@ -65,16 +65,17 @@ interface ReachableNodes {
 
 /**
  * Reads `CLUSTER:NAME`, a URL, or the path of a file, which has a slash or no colon. Returns what is wrong with it as one sentence if it is something
- * else.
+ * else. Without files, only the first is accepted.
  */
 export function parseSnapshotReference(
   given: string,
   cwd: string,
+  takesFiles = true,
 ): SnapshotCopy["from"] | { readonly problem: string } {
-  if (given === "") return { problem: "it is empty" };
-  if (/^https?:\/\//i.test(given))
+  if (takesFiles && /^https?:\/\//i.test(given))
     return parseUrl(given) === undefined ? { problem: "it is not a valid URL" } : { location: { url: given } };
-  if (given.includes("/") || !given.includes(":")) return { location: { path: resolve(cwd, given), shown: given } };
+  if (takesFiles && given !== "" && (given.includes("/") || !given.includes(":")))
+    return { location: { path: resolve(cwd, given), shown: given } };
   const [clusterId = "", ...rest] = given.split(":");
   const name = parseSnapshotName(rest.join(":"));
   if (name !== undefined && clusterIdProblem(clusterId) === undefined) return { clusterId, name };

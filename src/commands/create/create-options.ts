@@ -76,11 +76,16 @@ const platformOptions = {
 
 const replaced: readonly string[] = ["artifact", "artifactSha256", "variant", "masters", "agents", "publicAgents"];
 
-const snapshotOrFile: ValueType<SnapshotCopy["from"]> = {
-  parse: snapshotReference,
-  completes: "file",
+const snapshotOrFile = (kind: BackendKind): ValueType<SnapshotCopy["from"]> => ({
+  parse: async (given, { cwd }) => {
+    const { parseSnapshotReference } = await import("../../cluster/create/create-request.ts");
+    const reference = parseSnapshotReference(given, cwd, kind.parts.files !== undefined);
+    if ("problem" in reference) throw new BadValue(reference.problem);
+    return reference;
+  },
+  ...(kind.parts.files !== undefined && { completes: "file" }),
   secretsIn: (given) => ("location" in given && "url" in given.location ? urlSecrets(given.location.url) : []),
-};
+});
 
 const sha256 = option(value(parseSha256), {
   flag: "--sha256",
@@ -88,7 +93,7 @@ const sha256 = option(value(parseSha256), {
 });
 
 const from = (kind: BackendKind, help: string) =>
-  option(snapshotOrFile, {
+  option(snapshotOrFile(kind), {
     flag: "--from",
     placeholder: kind.parts.files === undefined ? "<cluster_id:snapshot>" : "<cluster_id:snapshot|file|url>",
     summary: help,
@@ -99,7 +104,9 @@ const from = (kind: BackendKind, help: string) =>
 function copyOptions(kind: BackendKind) {
   const { copies: help } = kind.parts;
   const declared = { from: from(kind, help ?? ""), sha256 };
-  return (help === undefined ? {} : declared) as typeof declared;
+  const { sha256: _, ...withoutFiles } = declared;
+  const own = kind.parts.files === undefined ? withoutFiles : declared;
+  return (help === undefined ? {} : own) as typeof declared;
 }
 
 /** Checks the options of a file. */
@@ -161,13 +168,6 @@ function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<
     if (outcome.problems === undefined) return outcome.value;
     throw new BadValue(outcome.problems.join("; "));
   }, "file");
-}
-
-async function snapshotReference(given: string, { cwd }: { readonly cwd: string }): Promise<SnapshotCopy["from"]> {
-  const { parseSnapshotReference } = await import("../../cluster/create/create-request.ts");
-  const reference = parseSnapshotReference(given, cwd);
-  if ("problem" in reference) throw new BadValue(reference.problem);
-  return reference;
 }
 
 /** The free space is checked later: a lack of space is not a mistake on the command line. */

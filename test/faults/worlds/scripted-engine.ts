@@ -27,6 +27,12 @@ interface Network {
   readonly id: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
+  readonly range: string;
+}
+
+interface Image {
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
 }
 
 const answered = (stdout: string): EngineAnswer => ({ status: 0, stdout, stderr: "", isKilled: false });
@@ -63,6 +69,8 @@ export type ScriptedEngineName = keyof typeof information;
 export class ScriptedEngine implements AsyncDisposable {
   readonly #containers = new Map<string, Container>();
   readonly #networks = new Map<string, Network>();
+  /** Those of snapshots, by their names. */
+  readonly #images = new Map<string, Image>();
   readonly #block: LoopbackBlock;
   readonly #answers: ScriptedAnswers;
   readonly #name: ScriptedEngineName;
@@ -81,6 +89,11 @@ export class ScriptedEngine implements AsyncDisposable {
 
   get networks(): readonly Network[] {
     return [...this.#networks.values()];
+  }
+
+  /** Loses an image of a snapshot. */
+  loseImage(): void {
+    for (const name of [...this.#images.keys()].slice(0, 1)) this.#images.delete(name);
   }
 
   /** Ends a container as its own system, or somebody else, may. */
@@ -104,10 +117,21 @@ export class ScriptedEngine implements AsyncDisposable {
       case "info":
         return answered(JSON.stringify(information[this.#name]));
       case "image":
-        return answered(`sha256:${"a".repeat(64)}\n`);
-      case "run":
+        return this.#image(rest);
       case "images":
+        // An image of this engine has a name, or is gone.
+        return answered(
+          rest.includes("--filter=dangling=true") ? "" : this.#selected([...this.#images.values()], rest),
+        );
+      case "commit":
+        return this.#commit(rest);
+      case "tag":
+        this.#images.set(rest[1]!, this.#images.get(rest[0]!)!);
+        return answered("");
+      case "run":
       case "volume":
+      case "pause":
+      case "unpause":
         return answered("");
       case "network":
         return this.#network(rest);
@@ -138,11 +162,39 @@ export class ScriptedEngine implements AsyncDisposable {
     for (const { id } of this.containers) await this.remove(id);
   }
 
+  #commit(words: readonly string[]): EngineAnswer {
+    const [id = "", name = ""] = words.slice(-2);
+    const changes = words.filter((word) => word.startsWith("--change=LABEL "));
+    const labels = labelsIn(changes.map((word) => word.replace("--change=LABEL ", "--label=")));
+    const image = { id: randomBytes(32).toString("hex"), labels: { ...this.#containers.get(id)?.labels, ...labels } };
+    this.#images.set(name, image);
+    return answered(`sha256:${image.id}\n`);
+  }
+
+  #image([command, ...words]: readonly string[]): EngineAnswer {
+    if (command === "rm") {
+      this.#images.delete(words.at(-1)!);
+      return answered("");
+    }
+    if (words[0]?.startsWith("--format") === true) return answered(`sha256:${"a".repeat(64)}\n`);
+    const named = [...this.#images].filter(([, { id }]) => words.includes(id));
+    const described = named.map(([name, { id, labels }]) => ({
+      Id: `sha256:${id}`,
+      RepoTags: [name],
+      Created: new Date().toISOString(),
+      Config: { Labels: labels },
+    }));
+    return answered(JSON.stringify(described));
+  }
+
   #network([command, ...words]: readonly string[]): EngineAnswer {
     const name = words.at(-1)!;
     if (command === "ls") return answered(this.#selected(this.networks, words));
     if (command === "create") {
-      const network = { id: randomBytes(32).toString("hex"), name, labels: labelsIn(words) };
+      const taken = this.networks.map(({ range }) => range);
+      const ranges = Array.from({ length: 99 }, (_, place) => `172.${18 + place}.0.0/16`);
+      const range = ranges.find((each) => !taken.includes(each))!;
+      const network = { id: randomBytes(32).toString("hex"), name, labels: labelsIn(words), range };
       this.#networks.set(network.id, network);
       return answered(`${network.id}\n`);
     }
@@ -156,7 +208,15 @@ export class ScriptedEngine implements AsyncDisposable {
     const found = words.flatMap((id) => this.#networks.get(id) ?? []);
     return answered(
       JSON.stringify(
-        found.map(({ id, labels, ...more }) => this.#described({ Id: id, Name: more.name, Labels: labels })),
+        found.map(({ id, labels, name: own, range }) =>
+          this.#described({
+            Id: id,
+            Name: own,
+            Labels: labels,
+            IPAM: { Config: [{ Subnet: range }] },
+            Subnets: [{ subnet: range }],
+          }),
+        ),
       ),
     );
   }
@@ -225,18 +285,21 @@ export class ScriptedEngine implements AsyncDisposable {
       Created: new Date().toISOString(),
       Config: { Labels: labels },
       State: { Status: status, ExitCode: status === "exited" ? 137 : 0, OOMKilled: false, Error: "" },
-      NetworkSettings: { Networks: { [network]: { IPAddress: status === "running" ? address : "" } }, Ports: {} },
+      NetworkSettings: {
+        Networks: { [network]: { IPAddress: status === "running" ? address : "", IPPrefixLen: 16 } },
+        Ports: {},
+      },
     }));
     return answered(JSON.stringify(described));
   }
 
   #selected(things: readonly Pick<Container, "id" | "labels">[], words: readonly string[]): string {
-    const [name = "", value] = words
-      .find((word) => word.startsWith("--filter=label="))!
-      .slice("--filter=label=".length)
-      .split("=");
-    const matching = things.filter(
-      ({ labels }) => labels[name] !== undefined && (value === undefined || labels[name] === value),
+    const filters = words.filter((word) => word.startsWith("--filter=label="));
+    const wanted = filters.map((filter) => filter.slice("--filter=label=".length).split("="));
+    const matching = things.filter(({ labels }) =>
+      wanted.every(
+        ([name = "", value]) => labels[name] !== undefined && (value === undefined || labels[name] === value),
+      ),
     );
     return matching.map(({ id }) => `${id}\n`).join("");
   }

@@ -245,16 +245,18 @@ services() {
   esac
 }
 
-# The target's file is written last: it marks an installed node, also after a power cut.
+# The target's file appears last, complete and enabled: it marks an installed node, also after a power cut.
 start() {
   local wanted
   read -r -a wanted <<<"$(services)"
   echo "${wanted[*]}" >"$root/etc/services"
-  printf '[Unit]\nDescription=Cluster platform\nWants=%s\n\n[Install]\nWantedBy=multi-user.target\n' "${wanted[*]}" >"$work/cluster.target"
+  printf '[Unit]\nDescription=Cluster platform\nWants=%s\n' "${wanted[*]}" >"$target.new"
+  chmod 0644 "$target.new"
+  mkdir -p "${target%/*}/multi-user.target.wants"
+  ln -sf "$target" "${target%/*}/multi-user.target.wants"
   sync
-  install -m 0644 "$work/cluster.target" "$target"
+  mv -f "$target.new" "$target"
   systemctl daemon-reload
-  systemctl --quiet enable cluster.target
   if [ "$block" = no ]; then
     systemctl --no-block start cluster.target
     say "$name is starting"

@@ -69,4 +69,6 @@ export interface DescribedNetwork {
   readonly id: unknown;
   readonly name: unknown;
   readonly labels: unknown;
+  /** A list of ranges such as `172.18.0.0/16`. */
+  readonly ranges?: unknown;
 }

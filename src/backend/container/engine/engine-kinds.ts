@@ -1,6 +1,6 @@
 import { hostname, platform, release } from "node:os";
 import type { EngineKind, EngineLocation, EngineName } from "./engine-kind.ts";
-import { isMapping } from "../../../model/reader.ts";
+import { anything, field, isMapping, list } from "../../../model/reader.ts";
 
 /** Docker's command line from version 20 to 28. */
 const docker: EngineKind = {
@@ -31,8 +31,8 @@ const docker: EngineKind = {
     };
   },
   readNetwork: (description) => {
-    const { Id, Name, Labels } = isMapping(description) ? description : {};
-    return { id: Id, name: Name, labels: Labels };
+    const { Id, Name, Labels, IPAM } = isMapping(description) ? description : {};
+    return { id: Id, name: Name, labels: Labels, ranges: field("Config", list(field("Subnet", anything)))(IPAM) };
   },
   systemWords: [],
   limits: [[]],
@@ -79,8 +79,8 @@ const podman: EngineKind = {
     };
   },
   readNetwork: (description) => {
-    const { id, name, labels } = isMapping(description) ? description : {};
-    return { id, name, labels };
+    const { id, name, labels, subnets } = isMapping(description) ? description : {};
+    return { id, name, labels, ranges: list(field("subnet", anything))(subnets) };
   },
   // Podman prepares containers for systemd with some commands only, so the nodes are prepared in the same way as for
   // Docker.

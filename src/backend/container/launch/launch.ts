@@ -22,6 +22,8 @@ export interface LaunchPlan {
   readonly reach: Reach;
   /** The address in the network; absent: the engine chooses one. */
   readonly address?: string;
+  /** Names that lead to other addresses than the engine's: `master-0:172.18.0.2`. */
+  readonly hosts?: readonly string[];
   /** The network's name. */
   readonly network: string;
   readonly labels: LabelValues;
@@ -44,18 +46,26 @@ export async function launchNodes(
   { plan, first, identityOf, onStart }: Launch,
   signal: AbortSignal,
 ): Promise<void> {
-  const begin = async (id: string, node: NodeName): Promise<void> => {
-    await engine.change({ words: ["cp", "-", `${id}:/`], stdin: await identityOf(node) });
-    signal.throwIfAborted();
-    await engine.change({ words: ["start", id] });
-    onStart(id);
-  };
+  const begin = async (id: string, node: NodeName): Promise<void> =>
+    beginNode(engine, { id, identity: await identityOf(node), onStart }, signal);
   const [, ...others] = nodesOf(plan.counts);
   const tasks = [
     async () => begin(first.id, first),
     ...others.map((node) => async () => begin(await createNode(engine, plan, node), node)),
   ];
   await mapConcurrently(tasks, atOnce, async (task) => task(), signal);
+}
+
+/** Starts a container that has been created, with its identity. */
+export async function beginNode(
+  engine: Engine,
+  { id, identity, onStart }: Pick<Launch, "onStart"> & { readonly id: string; readonly identity: Uint8Array },
+  signal: AbortSignal,
+): Promise<void> {
+  await engine.change({ words: ["cp", "-", `${id}:/`], stdin: identity });
+  signal.throwIfAborted();
+  await engine.change({ words: ["start", id] });
+  onStart(id);
 }
 
 export interface Launch {
@@ -83,10 +93,12 @@ export async function createNode(engine: Engine, plan: LaunchPlan, node: NodeNam
   }
 }
 
+export const hostnameOf = ({ role, index }: NodeName): string => `${role.replace("_", "-")}-${index}`;
+
 function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly string[] {
   const { options, reach, system } = plan;
   const [program = "", ...rest] = system.command;
-  const hostname = `${role.replace("_", "-")}-${index}`;
+  const hostname = hostnameOf({ role, index });
   return [
     "create",
     `--name=${containerName(plan.clusterId, { role, index })}`,
@@ -95,6 +107,7 @@ function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly stri
     `--network=${plan.network}`,
     `--network-alias=${hostname}`,
     ...(plan.address === undefined ? [] : [`--ip=${plan.address}`]),
+    ...(plan.hosts ?? []).map((host) => `--add-host=${host}`),
     // These override the image's own settings.
     "--user=0:0",
     `--entrypoint=${program}`,
@@ -119,6 +132,14 @@ export interface Identity {
   readonly hostKey: { readonly privateKey: string; readonly publicKey: string };
   /** An `authorized_keys` line. */
   readonly publicKey: string;
+  /** More files of the node. A folder ends with `/` and comes before what is in it. */
+  readonly files?: readonly IdentityFile[];
+}
+
+export interface IdentityFile {
+  readonly name: string;
+  readonly mode: number;
+  readonly text: string;
 }
 
 /** In a privileged container, systemd-sysctl would change the host's kernel settings at boot. Root's service manager would delay each login. */
@@ -129,7 +150,10 @@ const neverInContainers = "[Unit]\nConditionVirtualization=!container\n";
  * Returns an archive to unpack at the node's root. It disables units that a node does without, and cloud-init, if the
  * image has it, because cloud-init would create other host keys.
  */
-export async function identityArchive({ hostKey, publicKey }: Identity, nowMs: number): Promise<Uint8Array> {
+export async function identityArchive(
+  { hostKey, publicKey, files: more = [] }: Identity,
+  nowMs: number,
+): Promise<Uint8Array> {
   const files = [
     { name: "etc/ssh/ssh_host_ed25519_key", mode: 0o600, text: hostKey.privateKey },
     { name: "etc/ssh/ssh_host_ed25519_key.pub", mode: 0o644, text: `${hostKey.publicKey}\n` },
@@ -140,6 +164,7 @@ export async function identityArchive({ hostKey, publicKey }: Identity, nowMs: n
       { name: `etc/systemd/system/${unit}.d/`, mode: 0o755, text: "" },
       { name: `etc/systemd/system/${unit}.d/cluster-e2e.conf`, mode: 0o644, text: neverInContainers },
     ]),
+    ...more,
   ];
   const entries = files.map(({ name, mode, text }): TarFile => {
     const bytes = Buffer.from(text);

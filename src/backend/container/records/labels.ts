@@ -30,8 +30,14 @@ export const labelNames = {
   snapshot: "cluster-e2e.snapshot",
   /** The node's address in the cluster's network. */
   address: "cluster-e2e.address",
+  /** How many bits of that address are the network's. */
+  addressBits: "cluster-e2e.address-bits",
   /** Kilobytes in the node's volumes. */
   volumeSize: "cluster-e2e.volume-size",
+  /** The rest is on copies of clusters. The address that the node's platform knows, such as `172.18.0.2/16`. */
+  platformAddress: "cluster-e2e.platform-address",
+  /** The creation that the copy's snapshot was made of, and those that this one was copied from, separated by spaces. */
+  copiedFrom: "cluster-e2e.copied-from",
 } as const;
 
 export type LabelValues = Readonly<Partial<Record<keyof typeof labelNames, string>>>;

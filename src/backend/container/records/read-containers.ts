@@ -1,5 +1,5 @@
 import type { Counts, NodeRecord, Variant, WebUi } from "../../../model/cluster-record.ts";
-import { parseIpv4, parseMoment, parsePort } from "../../../model/parse-values.ts";
+import { parseCreationId, parseIpv4, parseMoment, parsePort } from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
 import { plainLine } from "../../../system/printable.ts";
 import { type ForeignResource, shownId } from "../../shared/foreign-resource.ts";
@@ -7,7 +7,7 @@ import { readTexts } from "../../shared/found-texts.ts";
 import { means } from "../engine/engine-errors.ts";
 import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
 import { type Engine, askJson } from "../engine/engine.ts";
-import { containerName, labelNames, networkName, readLabels } from "./labels.ts";
+import { type LabelValues, containerName, labelNames, networkName, readLabels } from "./labels.ts";
 
 /** What the labels of a cluster's network say about the cluster. */
 export interface NetworkFacts {
@@ -17,10 +17,14 @@ export interface NetworkFacts {
   readonly variant: Variant | undefined;
   readonly distribution: string | undefined;
   readonly webUi?: WebUi | undefined;
+  /** The creations whose snapshots its nodes are copied from; see the label. */
+  readonly copiedFrom?: readonly string[];
 }
 
 export interface ClusterNetwork extends NetworkFacts {
   readonly id: string;
+  /** The ranges of its addresses, in the form of `172.18.0.0/16`. */
+  readonly ranges?: readonly string[];
 }
 
 /** A container that is a node of a cluster. */
@@ -41,6 +45,10 @@ export interface NodeContainer extends Pick<NodeRecord, "role" | "index"> {
   readonly volumes: readonly NodeVolume[];
   /** The address in the cluster's network; undefined if it has none. */
   readonly address: string | undefined;
+  /** How many bits of it are the network's. */
+  readonly addressBits: number | undefined;
+  /** The address by which the other nodes know it, if that is another one, because the cluster is a copy. */
+  readonly platformAddress: string | undefined;
   /** Maps the node's ports to the ports of 127.0.0.1 that lead to them. */
   readonly ports: ReadonlyMap<number, number>;
 }
@@ -126,8 +134,14 @@ function readNetwork(description: DescribedNetwork): ClusterNetwork | string {
   const id = parseId(description.id);
   if (id === undefined) return "its id is malformed";
   if (description.name !== networkName(known)) return "its name is not the name of its cluster's network";
-  return { id, ...known };
+  const copiedFrom = readCopiedFrom(texts);
+  const ranges = anyList(description.ranges).flatMap((range) => parseNetworkAddress(range) ?? []);
+  return { id, ...known, ...(ranges.length > 0 && { ranges }), ...(copiedFrom.length > 0 && { copiedFrom }) };
 }
+
+/** Reads the creations that a copy comes from. */
+export const readCopiedFrom = ({ copiedFrom = "" }: LabelValues): readonly string[] =>
+  copiedFrom.split(" ").flatMap((text) => parseCreationId(text) ?? []);
 
 /** Returns a container, or what is wrong with it. */
 function readContainer(found: unknown, networkNames: ReadonlySet<string>): NodeContainer | string {
@@ -158,9 +172,22 @@ function readContainer(found: unknown, networkNames: ReadonlySet<string>): NodeC
     createdAt: parseMoment(found["Created"]),
     ...readState(found["State"]),
     address: parseIpv4(connected["IPAddress"]),
+    addressBits: parseBits(connected["IPPrefixLen"]),
+    platformAddress: parseNetworkAddress(texts.platformAddress)?.split("/")[0],
     ports: readPorts(read.field("Ports", read.anyMapping)(settings)),
   };
 }
+
+const parseBits = read.refined(read.number, (bits) =>
+  Number.isInteger(bits) && bits > 0 && bits <= 32 ? bits : undefined,
+);
+
+/** Reads an address with the bits of its network, such as `172.18.0.2/16`. */
+export const parseNetworkAddress = read.refined(read.string, (text) => {
+  const [address, bits, ...others] = text.split("/");
+  const isRead = parseIpv4(address) !== undefined && parseBits(Number(bits)) !== undefined && others.length === 0;
+  return isRead ? `${address}/${Number(bits)}` : undefined;
+});
 
 /** The labels in the engine's description of a container or an image. */
 export const labelsOf = read.field("Config", read.field("Labels", read.anything));
@@ -221,7 +248,7 @@ export async function describeContainers(
   return describeEach(engine, { words, kind: "container" }, signal);
 }
 
-async function describeNetworks(
+export async function describeNetworks(
   engine: Engine,
   selection: Selection,
   signal: AbortSignal,

@@ -78,7 +78,7 @@ function toNode(
     role: container.role,
     index: container.index,
     state,
-    privateAddress: container.address,
+    privateAddress: container.platformAddress ?? container.address,
     ...wayTo(container, webUi),
     ...((state === "ended" || state === "stopped") && { stateReason: isForsaken ? forsakenText : endText(container) }),
   };
@@ -157,6 +157,23 @@ export async function readInventory(
   const clusterIds = new Set(reading.networks.map(({ clusterId }) => clusterId));
   const abandoned = await Promise.all([...clusterIds].map(async (clusterId) => abandonedCreations(root, clusterId)));
   return { ...reading, abandoned: new Set(abandoned.flat().map(({ creation }) => creation.creationId)) };
+}
+
+/**
+ * Throws `cluster-exists` if the id is taken, except by the remains of a creation that was killed on this machine. Resolves with whether there are such
+ * remains.
+ */
+export async function assertIdCanBeClaimed(
+  engine: Engine,
+  { root, clusterId }: { readonly root: string; readonly clusterId: string },
+  signal: AbortSignal,
+): Promise<{ readonly hasLeftovers: boolean }> {
+  const [inventory, abandoned] = await Promise.all([
+    readInventory(engine, { clusterId }, root, signal),
+    abandonedCreations(root, clusterId),
+  ]);
+  assertIdIsFree(engine, inventory, { clusterId, leaving: abandoned.map(({ creation }) => creation.creationId) });
+  return { hasLeftovers: inventory.networks.length > 0 };
 }
 
 /**

@@ -1,7 +1,14 @@
-import { type Counts, nodeCount, nodeReference } from "../../../model/cluster-record.ts";
+import {
+  type ClusterName,
+  type Counts,
+  byRoleAndIndex,
+  nodeCount,
+  nodeReference,
+} from "../../../model/cluster-record.ts";
 import { parseCounts, parseIpv4, parseMoment, parseSnapshotName } from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
 import type { NodeName } from "../../contract.ts";
+import { notWhole, snapshotNotFound } from "../../shared/machine-errors.ts";
 import { textParsers } from "../../shared/found-texts.ts";
 import type { Reach } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -10,13 +17,12 @@ import {
   type LabelValues,
   type NodeSettings,
   draftImage,
-  labelNames,
   parseNodeSettings,
   readLabels,
   snapshotImage,
   snapshotVolume,
 } from "../records/labels.ts";
-import { type Selection, describeEach, filterWord, labelsOf } from "../records/read-containers.ts";
+import { type Selection, describeEach, filterWord, labelsOf, parseNetworkAddress } from "../records/read-containers.ts";
 
 /** Everything that the engine has of one snapshot. */
 export interface SavedSnapshot extends CreationName {
@@ -41,6 +47,8 @@ interface SavedImage extends Part {
   readonly counts: Counts | undefined;
   readonly reach: Reach;
   readonly address: string | undefined;
+  /** The address that the platform knows, such as `172.18.0.2/16`; undefined if an earlier version saved the node. */
+  readonly platformAddress: string | undefined;
   readonly settings: NodeSettings | undefined;
   readonly volumeKilobytes: number;
   readonly labels: LabelValues;
@@ -67,12 +75,45 @@ export async function readSnapshots(
   selection: Selection,
   signal: AbortSignal,
 ): Promise<readonly SavedSnapshot[]> {
-  const filters = [`--filter=label=${labelNames.snapshot}`, filterWord(selection)];
+  // Podman would also list what matches only one of two filters of labels.
+  const filters = [filterWord(selection)];
   const [images, volumes] = await Promise.all([
     describeEach(engine, { words: ["images", "--quiet", "--no-trunc", ...filters], kind: "image" }, signal),
     describeEach(engine, { words: ["volume", "ls", "--quiet", ...filters], kind: "volume" }, signal),
   ]);
   return toSnapshots(images, volumes);
+}
+
+export interface SnapshotName {
+  readonly cluster: ClusterName;
+  readonly name: string;
+}
+
+/** Also finds an incomplete one. Throws `snapshot-not-found`. */
+export async function findSnapshot(
+  engine: Engine,
+  { cluster, name }: SnapshotName,
+  signal: AbortSignal,
+): Promise<SavedSnapshot> {
+  const snapshots = await readSnapshots(engine, { creationId: cluster.creationId }, signal);
+  const found = snapshots.find((snapshot) => snapshot.name === name);
+  if (found !== undefined) return found;
+  throw snapshotNotFound(
+    cluster,
+    name,
+    snapshots.map((snapshot) => snapshot.name),
+  );
+}
+
+/** All nodes of a snapshot. Throws `snapshot-not-found`, and `snapshot-unusable` if something is missing. */
+export async function findSavedNodes(
+  engine: Engine,
+  { cluster, name }: SnapshotName,
+  signal: AbortSignal,
+): Promise<readonly [SavedNode, ...SavedNode[]]> {
+  const [first, ...others] = (await findSnapshot(engine, { cluster, name }, signal)).nodes ?? [];
+  if (first === undefined) throw notWhole(cluster, name);
+  return [first, ...others];
 }
 
 /** Takes the engine's descriptions. Something whose name doesn't match its labels isn't ours. */
@@ -101,7 +142,7 @@ function completeNodes({ images, volumes }: Pick<SavedSnapshot, "images" | "volu
   const counts = images[0]?.counts;
   if (counts === undefined || images.length !== nodeCount(counts)) return undefined;
   const volumeOf = new Map(volumes.map((each) => [nodeReference(each), each.volume]));
-  const nodes = images.map((image): SavedNode | undefined => {
+  const nodes = images.toSorted(byRoleAndIndex).map((image): SavedNode | undefined => {
     const { image: name, address, settings, volumeKilobytes } = image;
     const volume = volumeOf.get(nodeReference(image));
     if (name === undefined || address === undefined || settings === undefined) return undefined;
@@ -131,6 +172,7 @@ function readImage(found: unknown): SavedImage | undefined {
     counts: parseCounts(labels.counts),
     reach: labels.reach === "published" ? "published" : "direct",
     address: parseIpv4(labels.address),
+    platformAddress: parseNetworkAddress(labels.platformAddress ?? `${labels.address}/${labels.addressBits}`),
     settings: parseNodeSettings(labels.settings),
     volumeKilobytes: Number.isSafeInteger(kilobytes) ? kilobytes : 0,
     labels,

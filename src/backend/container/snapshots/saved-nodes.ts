@@ -1,11 +1,13 @@
+import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { outsideReason } from "../../../system/printable.ts";
 import type { Engine } from "../engine/engine.ts";
-import { type LaunchPlan, createNode } from "../launch/launch.ts";
-import type { SystemFlags } from "../launch/system-flags.ts";
+import { readEngineFacts } from "../engine/choose-engine.ts";
+import { type LaunchPlan, createNode, hostnameOf } from "../launch/launch.ts";
+import { type SystemFlags, rememberedRights, systemFlags } from "../launch/system-flags.ts";
 import {
   type LabelValues,
   draftImage,
@@ -85,7 +87,13 @@ async function pause(engine: Engine, containers: readonly NodeContainer[]): Prom
 
 /** The image inherits all labels of the container. */
 function commitWords(node: NodeContainer, snapshot: string, volumeKilobytes: number): readonly string[] {
-  const labels: LabelValues = { snapshot, address: node.address ?? "", volumeSize: String(volumeKilobytes) };
+  const { address = "", addressBits } = node;
+  const labels: LabelValues = {
+    snapshot,
+    address,
+    ...(addressBits !== undefined && { addressBits: String(addressBits) }),
+    volumeSize: String(volumeKilobytes),
+  };
   const changes = Object.entries(labels).map(
     ([key, value]) => `--change=LABEL ${labelNames[key as keyof LabelValues]}=${value}`,
   );
@@ -99,28 +107,27 @@ export interface RestorePlan {
   readonly system: SystemFlags;
   /** See `saveVolumes`. */
   readonly rights: readonly string[];
+  /** `new`: the engine chooses others than those that were saved. Default: `saved`. */
+  readonly addresses?: "saved" | "new";
+}
+
+/** What containers of this image may do, and how they are started. `root` is the folder of this machine's creations. */
+export async function nodeRights(
+  engine: Engine,
+  { image, root }: { readonly image: string; readonly root: string },
+  signal: AbortSignal,
+): Promise<Pick<RestorePlan, "rights" | "system">> {
+  const { kind } = engine;
+  const facts = await readEngineFacts(engine, signal);
+  const memory = join(root, ".rights");
+  const rights = await rememberedRights(engine, { facts, image, memory }, signal);
+  return { rights: [...kind.systemWords, ...rights.words], system: systemFlags(kind, facts, rights) };
 }
 
 /** Creates and starts all nodes of a cluster, of which only the network is left, at the addresses that they had. */
 export async function restoreNodes(engine: Engine, plan: RestorePlan, signal: AbortSignal): Promise<void> {
-  const { nodes, rights } = plan;
-  const ids = new Map<string, SavedNode>();
-  await mapConcurrently(
-    nodes,
-    restoresAtOnce,
-    async (node) => ids.set(await createNode(engine, launchPlan(engine, plan, node), node), node),
-    signal,
-  );
-  const created = await readCreated(engine, nodes, signal);
-  await mapConcurrently(
-    created,
-    restoresAtOnce,
-    async (container) => {
-      const node = ids.get(container.id);
-      if (node !== undefined) await refillVolumes(engine, container, { node, rights });
-    },
-    signal,
-  );
+  const { nodes } = plan;
+  const ids = await createSavedNodes(engine, plan, signal);
   const inOrder = [...ids].toSorted(([, a], [, b]) => addressNumber(a.address) - addressNumber(b.address));
   await mapConcurrently(
     inOrder,
@@ -131,7 +138,35 @@ export async function restoreNodes(engine: Engine, plan: RestorePlan, signal: Ab
   assertAddresses(nodes, await readCreated(engine, nodes, signal), engine);
 }
 
-function launchPlan(engine: Engine, { system }: RestorePlan, node: SavedNode): LaunchPlan {
+/**
+ * Creates all nodes with the contents of their volumes, and starts none. Resolves with the containers' ids. The first node comes first, because its name
+ * claims the cluster's id.
+ */
+export async function createSavedNodes(
+  engine: Engine,
+  plan: RestorePlan,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, SavedNode>> {
+  const { nodes, rights } = plan;
+  const ids = new Map<string, SavedNode>();
+  const create = async (node: SavedNode): Promise<unknown> =>
+    ids.set(await createNode(engine, launchPlan(engine, plan, node), node), node);
+  const [first, ...others] = nodes;
+  if (first !== undefined) await create(first);
+  await mapConcurrently(others, restoresAtOnce, create, signal);
+  await mapConcurrently(
+    await readCreated(engine, nodes, signal),
+    restoresAtOnce,
+    async (container) => {
+      const node = ids.get(container.id);
+      if (node !== undefined) await refillVolumes(engine, container, { node, rights });
+    },
+    signal,
+  );
+  return ids;
+}
+
+function launchPlan(engine: Engine, { nodes, system, addresses = "saved" }: RestorePlan, node: SavedNode): LaunchPlan {
   const { role: _, index: __, ...labels } = node.labels;
   return {
     clusterId: node.clusterId,
@@ -139,12 +174,17 @@ function launchPlan(engine: Engine, { system }: RestorePlan, node: SavedNode): L
     options: node.settings,
     image: node.image,
     reach: node.reach,
-    ...(engine.kind.grantsAddresses && { address: node.address }),
+    ...(engine.kind.grantsAddresses && addresses === "saved" && { address: node.address }),
+    // The engine's names would lead to addresses that the platform doesn't know.
+    ...(labels.platformAddress !== undefined && { hosts: nodes.flatMap(hostOf) }),
     network: networkName(node),
     labels,
     system,
   };
 }
+
+const hostOf = (node: SavedNode): readonly string[] =>
+  node.platformAddress === undefined ? [] : [`${hostnameOf(node)}:${node.platformAddress.split("/")[0]}`];
 
 async function readCreated(
   engine: Engine,

@@ -11,6 +11,7 @@ import { errorCode, freeSpaceProblem } from "../../../system/files/private-file.
 import { readOwnJson, readOwnText } from "../../../system/files/read-text.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest } from "../../contract.ts";
+import { snapshotTitle } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import type { MachineSettings, NodeFacts } from "../cluster-facts.ts";
 import { hostname, readOwnCluster } from "../machines/launch.ts";
@@ -52,14 +53,15 @@ export async function resolveCopy(
   await assertSpace(root, saved);
   const keys = await readKeys(cluster, nodes);
   const { createdAt, qemuVersion, machines } = saved;
+  const summary = { cluster: cluster.id, snapshot: name, createdAt };
   return {
     facts: source.facts,
     nodes,
     machines,
     whyBoot: undefined,
     qemuVersion,
-    title: `snapshot "${name}" of cluster "${cluster.id}", made at ${createdAt}`,
-    summary: { cluster: cluster.id, snapshot: name, createdAt },
+    title: snapshotTitle(summary),
+    summary,
     open: async (_, inner) => {
       // Nobody may delete the snapshot meanwhile.
       const lock = await lockMachines(cluster.directory, runtime, inner);

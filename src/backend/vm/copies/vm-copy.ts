@@ -1,9 +1,9 @@
-import { nodesText } from "../../../system/amounts.ts";
 import { hasErrorId, messageOf } from "../../../errors.ts";
-import { type ClusterRecord, nodeCount, nodeReference } from "../../../model/cluster-record.ts";
+import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import type { Creation, CreationFolder, CreationPace, CreationSummary } from "../../contract.ts";
+import { describeOrigin } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import { type MachineSettings, type NodeFacts, type StoredCluster, writeClusterFacts } from "../cluster-facts.ts";
 import { lookAtMachines, readOwnCluster } from "../machines/launch.ts";
@@ -51,7 +51,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     this.#plan = plan;
     this.#start = plan.origin;
     this.nodeCount = plan.origin.nodes.length;
-    this.summary = describeCopy(plan);
+    this.summary = describe(plan);
   }
 
   get pace(): CreationPace {
@@ -162,31 +162,24 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
   }
 }
 
-/** Describes what a copy would create, for people and as data. */
-function describeCopy({ request: { clusterId }, origin }: CopyPlan): CreationSummary {
-  const { counts, distribution, variant } = origin.facts;
+function describe({ request: { clusterId }, origin }: CopyPlan): CreationSummary {
   const { accelerator, memoryMegabytes, cpus } = origin.machines;
-  return {
+  const boots = origin.whyBoot === undefined ? [] : ([["Boots", origin.whyBoot]] as const);
+  return describeOrigin(clusterId, {
+    ...origin.facts,
+    ...origin,
+    engine: `QEMU ${origin.qemuVersion}, ${accelerator}`,
     lines: [
-      ["Cluster", clusterId],
-      ["Continues", origin.title],
-      ...(origin.whyBoot === undefined ? [] : ([["Boots", origin.whyBoot]] as const)),
-      ["Engine", `QEMU ${origin.qemuVersion}, ${accelerator}`],
-      ["Software", `${variant}, ${distribution}`],
-      ["Machines", `${nodeCount(counts)}: ${nodesText(counts)}`],
+      ...boots,
       ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs`],
       ["Network", "a private network of its own; outside traffic goes through this machine"],
       ["Reached at", "ports of 127.0.0.1"],
-      ["Ends", "when you run the destroy command"],
     ],
     facts: {
-      cluster: clusterId,
-      from: origin.summary,
-      boots: origin.whyBoot !== undefined,
+      boots: boots.length > 0,
       engine: { name: "qemu", version: origin.qemuVersion, accelerator },
-      counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
       memoryMegabytes,
       cpus,
     },
-  };
+  });
 }

@@ -17,6 +17,7 @@ import {
   readParts,
   unusableFile,
 } from "../../shared/cluster-file.ts";
+import { snapshotTitle } from "../../shared/describe-copy.ts";
 import type { CopyOrigin, OpenOrigin } from "../copies/copy-origin.ts";
 import { closeStore, imageFolder } from "../images/image-store.ts";
 import { writeInstanceId } from "../machines/machine-arguments.ts";
@@ -77,6 +78,7 @@ export async function resolveFile(
   const whyBoot = whyMemoryDoesNotFit(facts, { version, cpu, trials });
   const usable = () => chooseAccelerator(trials, { forced: undefined, broken }, qemu.architecture);
   checking.done();
+  const summary = { cluster: facts.clusterId, snapshot: facts.snapshot, createdAt: facts.createdAt };
   const loading = { qemu, runtime, file, facts, images };
   return {
     facts,
@@ -85,8 +87,8 @@ export async function resolveFile(
     qemuVersion: version,
     whyBoot,
     bootAccelerator: usable,
-    title: `${file.shown}: snapshot "${facts.snapshot}" of cluster "${facts.clusterId}", made at ${facts.createdAt}`,
-    summary: { file: file.shown, cluster: facts.clusterId, snapshot: facts.snapshot, createdAt: facts.createdAt },
+    title: `${outside(file.shown)}: ${snapshotTitle(summary)}`,
+    summary: { file: file.shown, ...summary },
     open: async (directory, inner) => unpack(loading, directory, inner),
   };
 }

@@ -102,7 +102,7 @@ test.each([
   expect(values).toMatchObject({ from: { location }, sha256: "ab".repeat(32) });
 });
 
-test("help and completion know that a snapshot takes the artifact's place, on virtual machines only", () => {
+test("help and completion know that a snapshot takes the artifact's place, on containers and virtual machines", () => {
   const helpOf = (kind: BackendKind): string => {
     const program = programFor(kind);
     return commandHelp(
@@ -113,7 +113,8 @@ test("help and completion know that a snapshot takes the artifact's place, on vi
   };
   expect(helpOf(vmKind)).toContain("Usage: cluster-vm create [OPTIONS] [ARTIFACT_URL]\n");
   expect(helpOf(vmKind)).toContain("a platform of your own (required without --from)");
-  expect(helpOf(containerKind)).not.toContain("--from");
+  expect(helpOf(containerKind)).toContain("a platform of your own (required without --from)");
+  expect(helpOf(cloudKind)).not.toContain("--from");
   const { lines } = completionOffer(programFor(vmKind), ["zsh", "create", "--from", "default:installed", "--"]);
   const offered = lines.map((line) => line.split("\t")[0]);
   expect(offered).toContain("--wait");

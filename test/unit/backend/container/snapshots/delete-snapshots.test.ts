@@ -1,11 +1,9 @@
 import { outside } from "../../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
+import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
-import {
-  deleteAllSnapshots,
-  removeImages,
-} from "../../../../../src/backend/container/snapshots/container-snapshots.ts";
+import { deleteAllSnapshots, removeImages } from "../../../../../src/backend/container/snapshots/remove-snapshots.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scriptedClock } from "../../../../support/scripted-clock.ts";
 
@@ -17,16 +15,25 @@ interface Given {
   readonly fails?: boolean;
 }
 
+const creationId = "0123456789abcdef";
+const described = (ids: readonly string[], creation = creationId): string =>
+  JSON.stringify(
+    ids.map((Id) => ({
+      Id,
+      Config: { Labels: { [labelNames.snapshot]: "installed", [labelNames.creationId]: creation } },
+    })),
+  );
+
 /** Deletes all snapshots. Resolves with what is left, and the time that it took. */
 async function deleteWith({ images, untilMs = Infinity, fails = false }: Given) {
   const clock = scriptedClock();
   const ask: Engine["ask"] = async ({ words }) => {
     if (fails) throw new Error("docker images failed");
+    if (words[0] === "image") return described(words.slice(2));
     return words.includes("--filter=dangling=true") && clock.nowMs < untilMs ? images.join("\n") : "";
   };
   const engine = { kind: engineKinds.docker, ask, change: async () => "" } as unknown as Engine;
-  const name = { creationId: "0123456789abcdef" };
-  return [await deleteAllSnapshots(engine, name, clock, neverAborted), clock.nowMs];
+  return [await deleteAllSnapshots(engine, { creationId }, clock, neverAborted), clock.nowMs];
 }
 
 const images = ["1".repeat(64), "2".repeat(64)];
@@ -59,7 +66,17 @@ test("images go one at a time, children before parents; some are gone or in use,
     if (message === undefined || id === gone) left.delete(id);
     return "";
   };
-  const engine = { kind: engineKinds.docker, ask: async () => [...left].join("\n"), change } as unknown as Engine;
-  expect(await removeImages(engine, "0123456789abcdef", neverAborted)).toEqual([used]);
+  const ask: Engine["ask"] = async ({ words }) =>
+    words[0] === "image" ? described(words.slice(2)) : [...left].join("\n");
+  const engine = { kind: engineKinds.docker, ask, change } as unknown as Engine;
+  expect(await removeImages(engine, creationId, neverAborted)).toEqual([used]);
   expect([[...left], running.most]).toEqual([[used], 1]);
+});
+
+test("images of another creation stay, even if the engine lists them", async () => {
+  const ask: Engine["ask"] = async ({ words }) =>
+    words[0] === "image" ? described(words.slice(2), "fedcba9876543210") : images.join("\n");
+  const change: Engine["change"] = async () => Promise.reject(new Error("removed"));
+  const engine = { kind: engineKinds.docker, ask, change } as unknown as Engine;
+  expect(await removeImages(engine, creationId, neverAborted)).toEqual([]);
 });

@@ -34,6 +34,16 @@ test("a snapshot with every image and volume is complete, and tells what a resto
 });
 
 test.each([
+  [{ addressBits: "16" }, "172.18.0.2/16"],
+  [{}, undefined],
+  [{ addressBits: "33" }, undefined],
+  [{ addressBits: "16", platformAddress: "10.89.0.2/24" }, "10.89.0.2/24"],
+  [{ addressBits: "16", platformAddress: "10.89.0.2/24; reboot" }, undefined],
+])("with %j, the address that the platform knows is %p", (labels, expected) => {
+  expect(toSnapshots([image(labels)], [volume])[0]!.nodes![0]!.platformAddress).toBe(expected);
+});
+
+test.each([
   ["an image is missing", [image({ counts: "master=1 agent=1 public_agent=0" })], [volume]],
   ["a volume is missing", [image()], []],
   [

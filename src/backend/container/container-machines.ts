@@ -1,0 +1,163 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type ClusterRecord,
+  type Counts,
+  type NodeRecord,
+  type Variant,
+  type WebUi,
+  countsText,
+} from "../../model/cluster-record.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { version } from "../../version.ts";
+import type { CreationRemains, FirstHostKey, NodeName } from "../contract.ts";
+import { hostKeyPerNode } from "../shared/first-boot.ts";
+import { machineFailed } from "../shared/machine-errors.ts";
+import { consoleOutput } from "./console-output.ts";
+import type { Reach } from "./engine/engine-kind.ts";
+import { type Engine, removalCommand } from "./engine/engine.ts";
+import type { CreationName, LabelValues } from "./records/labels.ts";
+import { describeContainers, inspectContainers, readNodes } from "./records/read-containers.ts";
+import { assertIdIsFree, readInventory, toClusters } from "./records/records.ts";
+import { removeCreation, stopCreation } from "./remove-creation.ts";
+
+export interface MachinesPlan {
+  readonly engine: Engine;
+  /** The folder of this machine's creations with the engine. */
+  readonly root: string;
+  readonly request: { readonly clusterId: string };
+  /** Whether an earlier creation of this id left something that is removed before the id is claimed. */
+  readonly hasLeftovers: boolean;
+}
+
+/** What the labels of a cluster's network say. */
+export interface ClusterFacts {
+  readonly counts: Counts;
+  readonly variant: Variant;
+  readonly distribution: string;
+  readonly webUi: WebUi | undefined;
+}
+
+/** The part of a creation that is the same whether its containers are new or copied from a snapshot. See Creation. */
+export abstract class ContainerMachines {
+  readonly pace = { lookEveryMs: 1_000, loginLimitMs: 10 * 60_000, loginEveryMs: 500 };
+  protected readonly plan: MachinesPlan;
+  protected readonly runtime: Runtime;
+  protected readonly hostKeys = hostKeyPerNode();
+  /** The containers that have been started. */
+  readonly #started: string[] = [];
+  /** `name`: set once something was requested. */
+  protected readonly begun: { name?: CreationName } = {};
+  /** All nodes that the engine has ever shown, by their ids. */
+  readonly #seen = new Map<string, NodeRecord>();
+
+  constructor(plan: MachinesPlan, runtime: Runtime) {
+    this.plan = plan;
+    this.runtime = runtime;
+  }
+
+  protected abstract get facts(): ClusterFacts;
+
+  /** The labels of the network and of all nodes. */
+  protected labelsOf(name: CreationName, reach: Reach): LabelValues {
+    const { counts, variant, distribution, webUi } = this.facts;
+    const known = { ...name, counts: countsText(counts), variant, distribution, reach, createdBy: version };
+    return webUi === undefined ? known : { ...known, webUi };
+  }
+
+  protected async assertLeftoversAreGone(signal: AbortSignal): Promise<void> {
+    const { engine, request, root, hasLeftovers } = this.plan;
+    if (!hasLeftovers) return;
+    const { clusterId } = request;
+    assertIdIsFree(engine, await readInventory(engine, { clusterId }, root, signal), { clusterId, leaving: [] });
+  }
+
+  /** Starts the containers with the function, which reports the id of each. */
+  protected async startContainers(start: (onStart: (id: string) => void) => Promise<void>): Promise<void> {
+    using step = this.runtime.progress.start("Start containers");
+    try {
+      await start((id) => void this.#started.push(id));
+    } catch (error) {
+      await this.forgetRights();
+      throw error;
+    }
+    step.done();
+  }
+
+  async look(signal: AbortSignal): Promise<ClusterRecord> {
+    const cluster = this.#read(await inspectContainers(this.plan.engine, this.#started, signal));
+    this.#assertNoneRemoved(cluster.nodes);
+    const ended = cluster.nodes.find(({ state }) => ["stopped", "ending", "ended"].includes(state));
+    if (ended === undefined) return cluster;
+    await this.forgetRights();
+    const said = await consoleOutput(this.plan.engine, ended, signal).catch(() => "");
+    const hint =
+      "The node image must start systemd as /sbin/init, with sshd. Run the doctor command to see what this machine lacks.";
+    throw machineFailed(ended, { said, hint });
+  }
+
+  #assertNoneRemoved(nodes: readonly NodeRecord[]): void {
+    for (const node of nodes) this.#seen.set(node.id, node);
+    const removed = [...this.#seen.values()].find(({ id }) => !nodes.some((node) => node.id === id));
+    if (removed === undefined) return;
+    const stateReason = "the container was removed";
+    throw machineFailed({ ...removed, stateReason }, { said: "", hint: "If that was a mistake, create it again." });
+  }
+
+  async describe(signal: AbortSignal): Promise<ClusterRecord> {
+    return this.#read(await describeContainers(this.plan.engine, { creationId: this.#creationId }, signal));
+  }
+
+  #read(described: readonly unknown[]): ClusterRecord {
+    const { request, root } = this.plan;
+    const network = { clusterId: request.clusterId, creationId: this.#creationId, ...this.facts };
+    const containers = readNodes(described, [network]).read;
+    const [cluster] = toClusters({ containers, networks: [network], abandoned: new Set() }, root);
+    if (cluster === undefined) throw new TypeError("The network of this creation was not read as a cluster");
+    return cluster;
+  }
+
+  get #creationId(): string {
+    return this.begun.name?.creationId ?? "";
+  }
+
+  /** Each container gets its own, from here through the engine. */
+  firstHostKey(node: NodeName): FirstHostKey {
+    return { publicKey: this.hostKeys.of(node).publicKey, isPrivate: true };
+  }
+
+  async whyUnreachable(): Promise<undefined> {
+    await this.forgetRights();
+  }
+
+  async stop(signal: AbortSignal): Promise<void> {
+    const { name } = this.begun;
+    if (name === undefined) return;
+    await stopCreation(this.plan.engine, name, signal);
+    await this.forgetRights();
+  }
+
+  async remove(signal: AbortSignal): Promise<string | undefined> {
+    const { name } = this.begun;
+    if (name === undefined) return undefined;
+    return await removeCreation(this.plan.engine, name, this.runtime.clock, signal);
+  }
+
+  remains(): CreationRemains | undefined {
+    if (this.begun.name === undefined) return undefined;
+    const how = `Remove them with: ${removalCommand(this.plan.engine, this.plan.request.clusterId)}`;
+    return { kept: `its containers. ${how}`, left: `Containers and a network may be left. ${how}` };
+  }
+
+  protected get rightsMemory(): string {
+    return join(this.plan.root, ".rights");
+  }
+
+  /**
+   * After a failure, the next creation tests the engine's permissions again, because there may be fewer or more than
+   * before.
+   */
+  protected async forgetRights(): Promise<void> {
+    await rm(this.rightsMemory, { force: true });
+  }
+}

@@ -1,0 +1,59 @@
+import { type ClusterRecord, type Counts, nodeCount } from "../../model/cluster-record.ts";
+import { nodesText } from "../../system/amounts.ts";
+import type { CopyRequest, CreationSummary } from "../contract.ts";
+
+interface CopyFacts extends CreationSummary {
+  readonly counts: Counts;
+  /** With its version. */
+  readonly engine: string;
+}
+
+interface OriginFacts extends CopyFacts, Pick<ClusterRecord, "variant" | "distribution"> {
+  /** What the copy continues from, in words and as data. */
+  readonly title: string;
+  readonly summary: Readonly<Record<string, unknown>>;
+}
+
+/** Describes what a copy of a snapshot would create, for people and as data. `lines` and `facts` are those of one backend. */
+export function describeCopy(
+  { clusterId, source: { id, variant, distribution }, snapshot }: CopyRequest,
+  { createdAt, ...facts }: CopyFacts & { readonly createdAt: string | undefined },
+): CreationSummary {
+  const summary = { cluster: id, snapshot, createdAt };
+  return describeOrigin(clusterId, { ...facts, variant, distribution, title: snapshotTitle(summary), summary });
+}
+
+/** `createdAt`: when the snapshot was made, as ISO 8601. */
+export const snapshotTitle = ({
+  cluster,
+  snapshot,
+  createdAt,
+}: {
+  readonly cluster: string;
+  readonly snapshot: string;
+  readonly createdAt: string | undefined;
+}): string => `snapshot "${snapshot}" of cluster "${cluster}", made at ${createdAt ?? "an unknown time"}`;
+
+/** The same for a copy that continues from anything else. */
+export function describeOrigin(
+  clusterId: string,
+  { title, summary, variant, distribution, counts, engine, lines, facts }: OriginFacts,
+): CreationSummary {
+  return {
+    lines: [
+      ["Cluster", clusterId],
+      ["Continues", title],
+      ["Engine", engine],
+      ["Software", `${variant}, ${distribution}`],
+      ["Machines", `${nodeCount(counts)}: ${nodesText(counts)}`],
+      ...lines,
+      ["Ends", "when you run the destroy command"],
+    ],
+    facts: {
+      cluster: clusterId,
+      from: summary,
+      counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
+      ...facts,
+    },
+  };
+}

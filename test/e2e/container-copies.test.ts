@@ -1,0 +1,163 @@
+/** New clusters of containers from a snapshot: beside their source, without it, interrupted, refused, and removed. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { buildArtifact } from "./support/artifacts.ts";
+import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
+import type { TestContainers } from "./support/test-containers.ts";
+
+const state: { containers?: TestContainers } = {};
+const containers = (): TestContainers => state.containers!;
+const id = (name: string): string => containers().id(name);
+const source = (): string => id("source");
+const run = async (words: string, cluster: string, ...more: readonly string[]) =>
+  containers().run([...words.split(" "), "-c", cluster, ...more]);
+const copy = async (cluster: string, ...more: readonly string[]) =>
+  run(`create --from ${source()}:installed`, cluster, ...more);
+const on = async (cluster: string, script: string): Promise<string> =>
+  (await run("run --no-test-env --node agent_0", cluster, script)).stdout.trim();
+const nodesOf = async (cluster: string) => (await containers().inspect(cluster)).nodes;
+
+/** Every image, container, network and volume of the cluster ids, also images without a name. */
+async function things(...names: readonly string[]): Promise<readonly string[]> {
+  const filters = names.map((name) => `--filter=label=cluster-e2e.cluster-id=${id(name)}`);
+  const kinds = ["ps --all", "network ls", "volume ls", "images"].map((words) => words.split(" "));
+  const found = await Promise.all(
+    kinds.flatMap((words) => filters.map(async (filter) => docker([...words, "--quiet", filter]))),
+  );
+  const lines = found.flatMap((text) => text.split("\n"));
+  return lines.filter((line) => line !== "").toSorted();
+}
+
+beforeAll(async () => {
+  state.containers = await startTestContainers();
+  const artifact = await buildArtifact("oss", containers().folder);
+  const options = ["--public-agents", "0", "--memory", "1g", "--node-image", nodeImage, "--wait", artifact];
+  const created = await run("create --variant oss", source(), ...options);
+  if (created.status !== 0) throw new Error(created.stderr);
+  await on(source(), "echo saved >/root/note; mkdir -p /var/lib/docker/deep; echo saved >/var/lib/docker/deep/note");
+  expect((await run("snapshot create installed", source())).status).toBe(0);
+}, 300_000);
+
+afterAll(async () => {
+  for (const name of ["source", "copy", "third"]) await run("destroy --yes", id(name));
+  await state.containers?.[Symbol.asyncDispose]();
+}, 120_000);
+
+test("a plan says what a copy would be, and creates nothing", async () => {
+  const before = await things("source");
+  const planned = await copy(id("copy"), "--dry-run", "--output", "json");
+  expect(JSON.parse(planned.stdout)).toMatchObject({
+    plan: { cluster: id("copy"), from: { cluster: source(), snapshot: "installed" }, memory: "1g" },
+  });
+  expect([await things("source"), await things("copy")]).toEqual([before, []]);
+});
+
+// Shows R119.
+test("a copy runs beside its source with other keys, the same data, names and private addresses, and runs a job", async () => {
+  await on(source(), "echo later >/root/note");
+  const made = await copy(id("copy"), "--wait", "--timeout", "3m");
+  expect({ status: made.status, stdout: made.stdout }, made.stderr).toEqual({ status: 0, stdout: `${id("copy")}\n` });
+  for (const cluster of [id("copy"), source()])
+    expect(await run("run", cluster, "srun", "-N1", "hostname")).toMatchObject({ stdout: "agent-0\n" });
+  expect(await on(id("copy"), "cat /root/note /var/lib/docker/deep/note")).toBe("saved\nsaved");
+  expect(await on(source(), "cat /root/note")).toBe("later");
+
+  const [own, others] = [await nodesOf(id("copy")), await nodesOf(source())];
+  expect(own.map(({ privateAddress }) => privateAddress)).toEqual(others.map(({ privateAddress }) => privateAddress));
+  expect(own.filter(({ publicAddress }) => others.some((node) => node.publicAddress === publicAddress))).toEqual([]);
+  expect(await on(id("copy"), "ip -4 route get 192.0.2.1")).toContain(`src ${own[1]!.privateAddress} `);
+  expect(await on(id("copy"), "getent ahostsv4 master-0")).toStartWith(`${own[0]!.privateAddress} `);
+  expect(await docker(["inspect", "--format={{.HostConfig.Memory}}", own[0]!.id])).toBe("1073741824");
+}, 120_000);
+
+test("neither cluster accepts the other's key, and no host key is in both", async () => {
+  const folderOf = async (cluster: string): Promise<string> => {
+    const { stdout } = await run("inspect --output json", cluster);
+    return dirname(/"([^"]*\/id_ed25519)"/.exec(stdout)![1]!);
+  };
+  const [own, others] = [await folderOf(id("copy")), await folderOf(source())];
+  const knownKeys = async (folder: string) =>
+    (await readFile(join(folder, "known_hosts"), "utf8")).match(/ssh-ed25519 \S+/g) ?? [];
+  const keys = [...(await knownKeys(own)), ...(await knownKeys(others))];
+  expect(keys).toHaveLength(4);
+  expect(new Set(keys).size).toBe(4);
+  const login = async (folder: string, key: string, cluster: string) => {
+    const [node] = await nodesOf(cluster);
+    const options = ["-F", "none", "-oBatchMode=yes", "-oIdentitiesOnly=yes"];
+    const files = [`-oUserKnownHostsFile=${folder}/known_hosts`, "-i", `${key}/id_ed25519`];
+    return Bun.$`ssh ${options} ${files} root@${node!.publicAddress} true`.quiet().nothrow();
+  };
+  expect((await login(own, own, id("copy"))).exitCode).toBe(0);
+  for (const [folder, key, cluster] of [[own, others, id("copy")] as const, [others, own, source()] as const])
+    expect((await login(folder, key, cluster)).stderr.toString()).toContain("Permission denied");
+  expect(await on(id("copy"), "cat /root/.ssh/authorized_keys | wc -l")).toBe("1");
+});
+
+const refusals = [
+  { errorId: "snapshot-not-found", from: "source:other" },
+  { errorId: "cluster-not-found", from: "nobody:installed" },
+] as const;
+
+test.each(refusals)("$errorId: --from $from", async ({ errorId, from }) => {
+  const [cluster = "", snapshot] = from.split(":");
+  const refused = await run(`create --from ${id(cluster)}:${snapshot}`, id("refused"));
+  expect({ status: refused.status, stdout: refused.stdout }).toEqual({ status: 3, stdout: "" });
+  expect(refused.stderr).toContain(`[${errorId}]`);
+  expect(await things("refused")).toEqual([]);
+});
+
+test("a snapshot that lacks an image is refused before anything exists", async () => {
+  expect((await run("snapshot create broken", source())).status).toBe(0);
+  const images = await docker(["images", "--format={{.Repository}}:{{.Tag}}", "localhost/cluster-e2e-snapshot"]);
+  await docker(["rmi", images.split("\n").find((name) => name.endsWith("-broken-agent_0"))!]);
+  const refused = await run(`create --from ${source()}:broken`, id("refused"));
+  expect(refused.status).toBe(1);
+  expect(refused.stderr).toContain("[snapshot-unusable]");
+  expect(await things("refused")).toEqual([]);
+  expect((await run("snapshot delete broken", source())).status).toBe(0);
+}, 60_000);
+
+test("an interrupt removes the copy, and a program killed while it copies leaves what doctor names and destroy removes", async () => {
+  const words = ["create", "--from", `${source()}:installed`, "-c", id("cut")];
+  const interrupted = containers().start(words);
+  await interrupted.said("Boot …");
+  interrupted.interrupt("SIGINT");
+  expect(await interrupted.ended).toMatchObject({ signal: "SIGINT", stdout: "" });
+  expect(await things("cut")).toEqual([]);
+  for (const moment of ["network", "run", "start"]) {
+    const lines = (real: string) => `[ "$1" != ${moment} ] || { ${real} "$@" & kill -KILL $PPID; wait; exit; }`;
+    const environment = { PATH: await pathWithEngine(containers().folder, "docker", lines) };
+    const refused = await containers().run(words, { environment });
+    expect([moment, refused.signal]).toEqual([moment, "SIGKILL"]);
+  }
+  const doctor = await containers().run(["doctor"]);
+  expect(doctor.stdout).toContain(`cluster "${id("cut")}" (its create was interrupted)`);
+  expect((await run("destroy", id("cut"))).status).toBe(0);
+  expect(await things("cut")).toEqual([]);
+}, 120_000);
+
+test("`once` tests on a copy and removes it; the source and its snapshot stay", async () => {
+  const before = await things("source");
+  const words = ["once", "--from", `${source()}:installed`, "--", "srun", "-N1", "hostname"];
+  const ran = await containers().run(words);
+  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({ status: 0, stdout: "agent-0\n" });
+  expect(await things("source")).toEqual(before);
+}, 120_000);
+
+test("a copy outlives its source, boots again, and can be saved and copied; the last cluster takes all images with it", async () => {
+  expect((await run("snapshot create again", id("copy"))).status).toBe(0);
+  const destroyed = await run("destroy --yes", source());
+  expect({ status: destroyed.status }, destroyed.stderr).toEqual({ status: 0 });
+  expect((await run("stop", id("copy"))).status).toBe(0);
+  expect((await run("start", id("copy"))).status).toBe(0);
+  expect(await run("wait --timeout 3m", id("copy"))).toMatchObject({ status: 0 });
+  const third = await run(`create --from ${id("copy")}:again`, id("third"), "--wait", "--timeout", "3m");
+  expect({ status: third.status }, third.stderr).toEqual({ status: 0 });
+  const addresses = async (cluster: string) => (await nodesOf(cluster)).map(({ privateAddress }) => privateAddress);
+  expect(await addresses(id("third"))).toEqual(await addresses(id("copy")));
+  expect((await run("destroy --yes", id("copy"))).status).toBe(0);
+  expect(await run("run", id("third"), "srun", "-N1", "hostname")).toMatchObject({ stdout: "agent-0\n" });
+  expect((await run("destroy --yes", id("third"))).status).toBe(0);
+  expect(await things("source", "copy", "third")).toEqual([]);
+}, 240_000);

@@ -1,0 +1,63 @@
+import { expect, test } from "bun:test";
+import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
+import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
+import { createNetworkApart, overlap } from "../../../../../src/backend/container/launch/create-network.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
+
+const own = { clusterId: "copy", creationId: "0123456789abcdef" };
+const network = { ...own, labels: { ...own, counts: "master=1 agent=0 public_agent=0" } };
+
+/** An engine that offers its lowest free range, of these. */
+function engineWith(ranges: readonly string[]) {
+  const networks = new Map<string, { readonly Id: string; readonly Labels: object; readonly range: string }>();
+  const change = async ({ words }: { readonly words: readonly string[] }): Promise<string> => {
+    const name = words.at(-1)!;
+    if (words[1] === "rm") networks.delete(name);
+    else {
+      const range = ranges.find((each) => [...networks.values()].every((made) => made.range !== each));
+      if (range === undefined) throw new Error("no range is left");
+      const labels = words
+        .flatMap((word) => [...word.matchAll(/^--label=([^=]*)=(.*)$/g)])
+        .map(([, key, value]) => [key, value]);
+      networks.set(name, { Id: "f".repeat(64), Labels: Object.fromEntries(labels), range });
+    }
+    return "";
+  };
+  const ask = async ({ words }: { readonly words: readonly string[] }): Promise<string> => {
+    const name = `cluster-e2e-copy-${own.creationId}`;
+    const { range, ...made } = networks.get(name)!;
+    const described = { ...made, Name: name, IPAM: { Config: [{ Subnet: "fd00::/64" }, { Subnet: range }] } };
+    return words[1] === "ls" ? made.Id : JSON.stringify([described]);
+  };
+  const ranged = (): readonly (readonly [name: string, range: string])[] =>
+    [...networks].map(([name, { range }]) => [name, range]);
+  return { engine: { kind: engineKinds.docker, ask, change } as unknown as Engine, ranged };
+}
+
+const known = ["172.18.0.2/16", "172.18.0.3/16"];
+
+test.each([
+  [["172.19.0.0/16"], "172.19.0.0/16"],
+  [["172.18.0.0/16", "172.18.4.0/24", "10.89.0.0/24", "10.89.1.0/24"], "10.89.0.0/24"],
+])("of the ranges %p, a copy gets the first that has none of the private addresses", async (ranges, expected) => {
+  const { engine, ranged } = engineWith(ranges);
+  await createNetworkApart(engine, network, known, neverAborted);
+  expect(ranged()).toEqual([[`cluster-e2e-copy-${own.creationId}`, expected]]);
+});
+
+test("without such a range, no network is left", async () => {
+  const { engine, ranged } = engineWith(["172.18.0.0/16"]);
+  expect((await failureOf(createNetworkApart(engine, network, known, neverAborted))).message).toBe("no range is left");
+  expect(ranged()).toEqual([]);
+});
+
+test.each([
+  ["172.18.0.0/16", "172.18.255.1/24", true],
+  ["172.18.0.0/24", "172.18.1.1/24", false],
+  ["10.0.0.0/8", "10.200.0.1/24", true],
+  ["0.0.0.0/1", "128.0.0.1/1", false],
+  ["fd00::/64", "172.18.0.1/16", false],
+])("%s and %s overlap: %p", (one, other, expected) => {
+  expect([overlap(one, other), overlap(other, one)]).toEqual([expected, expected]);
+});
