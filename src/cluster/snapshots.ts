@@ -31,12 +31,10 @@ export async function saveSnapshot(
   signal: AbortSignal,
 ): Promise<void> {
   const { files } = snapshotsOf(backend);
-  if (files === undefined) throw noFiles(backend.name);
+  if (files === undefined)
+    throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) are not saved as files.`);
   await files.save(await findCluster(backend, clusterId, signal), name, file, signal);
 }
-
-export const noFiles = (kind: string): ClusterError =>
-  new ClusterError("bad-usage", `Clusters of this kind (${kind}) are not saved as files.`);
 
 export async function listSnapshots(
   backend: Backend<unknown>,

@@ -7,7 +7,6 @@ import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { layoutNeeds, layouts } from "../../platform/layouts/find-layout.ts";
 import { folderLayout } from "../../platform/layouts/folder.ts";
 import type { Layout } from "../../platform/layouts/layout.ts";
-import { noFiles } from "../snapshots.ts";
 import { findCluster } from "../find-cluster.ts";
 import type { CreateRequest, SnapshotCopy } from "./create-request.ts";
 
@@ -87,7 +86,8 @@ async function planCopy(
 ): Promise<Creation> {
   const { snapshots } = backend;
   if ("location" in from) {
-    if (snapshots?.files === undefined) throw noFiles(backend.name);
+    if (snapshots?.files === undefined)
+      throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) are not created \`from\` files.`);
     return snapshots.files.planCopy({ clusterId, file: from }, signal);
   }
   if (snapshots?.planCopy === undefined) {
