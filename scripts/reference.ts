@@ -73,7 +73,8 @@ const commonOptions: ReadonlyMap<string, Owned & { readonly label: string }> = n
 
 const entries: readonly Entry[] = names.map((name) => {
   const having = havingNamed(name);
-  const [first] = having;
+  // Some programs have more arguments than others.
+  const [first] = having.toSorted((a, b) => argumentCount(b.command) - argumentCount(a.command));
   if (first === undefined) throw new Error(`no program has the command ${name}`);
   const lines = byText(having, ({ command }) => optionLines(command));
   return {
@@ -86,6 +87,10 @@ const entries: readonly Entry[] = names.map((name) => {
     common: lines.flatMap(({ text }) => commonOptions.get(text)?.label ?? []),
   };
 });
+
+function argumentCount({ positionals }: Command): number {
+  return Object.keys(positionals).length;
+}
 
 function sentencesOf(text: string): readonly string[] {
   const paragraphs = text.trim().split("\n\n");

@@ -13,6 +13,8 @@ import type {
   WebUi,
 } from "../model/cluster-record.ts";
 import type { BackendOption, OptionSchema, PlaceValues, SchemaValues } from "../model/option-schema.ts";
+import type { ClusterFileReference, SnapshotFile, SnapshotRecord } from "../model/snapshot.ts";
+import type { TemplateRecord } from "../model/template-record.ts";
 import type { Checked } from "../system/checked.ts";
 import type { Runtime } from "../system/runtime.ts";
 
@@ -67,6 +69,8 @@ interface PartTexts {
   readonly snapshots?: string;
   /** For `planCopy` of the snapshots. */
   readonly copies?: string;
+  /** For `files` of the snapshots: what of a cluster is in a file. */
+  readonly files?: string;
   /** What templates are. */
   readonly templates?: string;
   readonly admission?: string;
@@ -86,6 +90,7 @@ type PartsNamedIn<Texts> = Named<Texts, "snapshots", { snapshots: Snapshots }, {
     { snapshots: Required<Pick<Snapshots, "planCopy">> },
     { snapshots?: { planCopy?: undefined } }
   > &
+  Named<Texts, "files", { snapshots: Required<Pick<Snapshots, "files">> }, { snapshots?: { files?: undefined } }> &
   Named<Texts, "allPlaces", { place: Required<Pick<BackendPlace, "listAll">> }, { place?: { listAll?: undefined } }>;
 
 /** What the text requires of the opened backend: unknown if the texts aren't known either. */
@@ -199,6 +204,10 @@ export interface CopyRequest extends Pick<CreationRequest<never>, "clusterId" | 
   /** The cluster that has the snapshot. */
   readonly source: ClusterRecord;
   readonly snapshot: string;
+}
+
+export interface FileCopyRequest extends Pick<CopyRequest, "clusterId" | "lifetimeMs"> {
+  readonly file: ClusterFileReference;
 }
 
 export interface ImagePreparation {
@@ -342,15 +351,15 @@ export interface Snapshots {
   readonly holdsMemory: boolean;
   /** Plans a cluster that is made from a snapshot. Throws what `plan` does, and `snapshot-not-found`, `snapshot-unusable` and the like. */
   readonly planCopy?: (request: CopyRequest, signal: AbortSignal) => Promise<Creation>;
+  /** Snapshots as files for other computers. */
+  readonly files?: SnapshotFiles;
 }
 
-export interface SnapshotRecord {
-  readonly name: string;
-  readonly createdAt: Date | undefined;
-  /** The disk space that only this snapshot uses. */
-  readonly sizeBytes: number;
-  /** False for what an interrupted `create` or `delete` left. */
-  readonly isComplete: boolean;
+interface SnapshotFiles {
+  /** Leaves nothing behind if it fails. Throws `snapshot-not-found`, `snapshot-unusable`, `capacity-lacking`, `bad-usage`. */
+  save(cluster: ClusterName, name: string, file: SnapshotFile, signal: AbortSignal): Promise<void>;
+  /** Plans a cluster that is made from such a file. Throws what `plan` does, and `snapshot-unusable` and the like. */
+  planCopy(request: FileCopyRequest, signal: AbortSignal): Promise<Creation>;
 }
 
 /** Booted machines that are kept on this computer. */
@@ -359,18 +368,6 @@ export interface Templates {
   list(signal: AbortSignal): Promise<readonly TemplateRecord[]>;
   /** Removes one, or all that nobody uses; returns their names. Throws `bad-usage` if there is no such template, or a cluster uses it. */
   remove(name: string | undefined, signal: AbortSignal): Promise<readonly string[]>;
-}
-
-export interface TemplateRecord {
-  readonly name: string;
-  /** The kind of machine, in a few words; undefined: the template is damaged. */
-  readonly machine: string | undefined;
-  readonly createdAt: Date | undefined;
-  readonly sizeBytes: number;
-  /** The ids of the clusters that are built on it. */
-  readonly clusters: readonly string[];
-  /** Why machines of this kind boot instead. */
-  readonly problem: string | undefined;
 }
 
 /** Decides which addresses can reach the nodes of existing clusters. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Backend } from "../backend/contract.ts";
+import type { SnapshotFile } from "../model/snapshot.ts";
 import { ClusterError, messageOf, quoted } from "../errors.ts";
 import { type ClusterRecord, nodeReference } from "../model/cluster-record.ts";
 import { parseClusterId, parseCreationId, parseRegion } from "../model/parse-values.ts";
@@ -11,7 +12,7 @@ import { errorCode, isFileOrAbsent, writePrivateFile } from "../system/files/pri
 import { readOwnText } from "../system/files/read-text.ts";
 import { parseJson } from "../system/parse-json.ts";
 import { outsideLine } from "../system/printable.ts";
-import { type ProgramEnd, minimalEnvironment, runProgram } from "../system/processes/run-program.ts";
+import { type ProgramEnd, type ProgramRun, minimalEnvironment, runProgram } from "../system/processes/run-program.ts";
 import type { Environment } from "../system/runtime.ts";
 import { assertKeyIsHere } from "./connections.ts";
 import { findCluster } from "./find-cluster.ts";
@@ -85,8 +86,29 @@ export async function encrypt(
   environment: Environment,
   signal: AbortSignal,
 ): Promise<string> {
-  const words = recipients.flatMap((recipient) => ["-r", recipient]);
-  const run = { argv: ["age", "-e", "-a", ...words], stdin: text } as const;
+  return await runEncryption({ words: ["-a"], stdin: text, recipients }, environment, signal);
+}
+
+/** Returns what encrypts a stream for these recipients into a file, in the same way; undefined if there are none. */
+export const encryptionFor = (recipients: readonly string[], environment: Environment): SnapshotFile["encrypt"] =>
+  recipients.length === 0
+    ? undefined
+    : async (stdin, path, signal) => {
+        await runEncryption({ words: ["-o", path], stdin, recipients }, environment, signal);
+      };
+
+interface EncryptionRun extends Required<Pick<ProgramRun, "stdin">> {
+  readonly words: readonly string[];
+  readonly recipients: readonly string[];
+}
+
+async function runEncryption(
+  { words, stdin, recipients }: EncryptionRun,
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<string> {
+  const all = [...words, ...recipients.flatMap((recipient) => ["-r", recipient])];
+  const run = { argv: ["age", "-e", ...all], stdin } as const;
   const { status, stdout, stderr } = await runAge({ ...run, environment: minimalEnvironment(environment) }, signal);
   if (status === 0) return stdout;
   const [reason = ""] = stderr.split("\n");
@@ -105,7 +127,7 @@ async function runAge(run: Parameters<typeof runProgram>[0], signal: AbortSignal
   } catch (error) {
     if (errorCode(error) !== "ENOENT") throw error;
     throw new ClusterError("machine-not-set-up", "There is no age on this machine's PATH.", {
-      hint: "Install age (https://age-encryption.org), or export without a recipient.",
+      hint: "Install age (https://age-encryption.org), or leave out the recipient.",
       cause: error,
     });
   }

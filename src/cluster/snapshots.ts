@@ -1,4 +1,6 @@
-import type { Backend, SnapshotRecord, Snapshots } from "../backend/contract.ts";
+import type { Backend } from "../backend/contract.ts";
+import type { SnapshotFile, SnapshotRecord } from "../model/snapshot.ts";
+import type { Snapshots } from "../backend/contract.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
@@ -20,6 +22,18 @@ export async function createSnapshot(
 ): Promise<void> {
   const snapshots = snapshotsOf(backend);
   await snapshots.create(await findCluster(backend, clusterId, signal), name, signal);
+}
+
+/** Writes a snapshot to a file. Throws `snapshot-not-found`, `snapshot-unusable`, `bad-usage`, `capacity-lacking`; then there is no file. */
+export async function saveSnapshot(
+  backend: Backend<unknown>,
+  { clusterId, name, file }: SnapshotName & { readonly file: SnapshotFile },
+  signal: AbortSignal,
+): Promise<void> {
+  const { files } = snapshotsOf(backend);
+  if (files === undefined)
+    throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) are not saved as files.`);
+  await files.save(await findCluster(backend, clusterId, signal), name, file, signal);
 }
 
 export async function listSnapshots(

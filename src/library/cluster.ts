@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { SnapshotRecord } from "../backend/contract.ts";
+import type { SnapshotRecord } from "../model/snapshot.ts";
 import { openMaskedConnections } from "../cluster/connections.ts";
 import { findNodes } from "../cluster/find-cluster.ts";
 import { removeCluster } from "../cluster/destroy-clusters.ts";
@@ -33,6 +33,7 @@ import {
 import { ClusterFault, readFaultRequest } from "./cluster-fault.ts";
 import { type ClusterCommand, type ClusterCommandResult, ClusterNode, readClusterCommand } from "./cluster-node.ts";
 import { type ExportOptions, exportForLibrary, importForLibrary, readExportOptions } from "./hand-over.ts";
+import { type SaveOptions, readSaveOptions, saveForLibrary } from "./save-snapshot.ts";
 import { type Installation, installFromPath, keepFailureLogs, readInstallation } from "./install-from-path.ts";
 import {
   type ClusterBackend,
@@ -295,6 +296,16 @@ export class Cluster implements AsyncDisposable {
     await this.#connections.reset();
     this.#state.open = { ...this.#open, record };
     this.#state.nodes = this.#nodesOf(record);
+  }
+
+  /**
+   * Writes a snapshot of virtual machines to a file, from which `Cluster.create` makes clusters on other computers, with `from`. The file contains the
+   * secrets of the nodes and the keys that open them; only this user can read it. Throws `snapshot-not-found`, `snapshot-unusable`,
+   * `capacity-lacking`, and `bad-usage` if the file can't be written; then there is no file.
+   */
+  async saveSnapshot(name: string, file: string, options: SaveOptions = {}): Promise<void> {
+    const request = { name: checkedName(name), file, ...readSaveOptions(options) };
+    await inLibraryWords(async () => saveForLibrary(this.#open, request));
   }
 
   /** The cluster's snapshots, oldest first. */

@@ -6,13 +6,13 @@ import { createCluster } from "../cluster/create.ts";
 import {
   type CreateRequest,
   type NewMachines,
+  type SnapshotCopy,
   creationTooSlow,
   parseSnapshotReference,
 } from "../cluster/create/create-request.ts";
 import { chooseCounts } from "../cluster/create/choose-counts.ts";
 import { findCluster } from "../cluster/find-cluster.ts";
 import { masterCounts, mostNodes, nodeCountProblem } from "../cluster/node-counts.ts";
-import type { SnapshotName } from "../cluster/snapshots.ts";
 import { ClusterError } from "../errors.ts";
 import { type ClusterRecord, type Counts, type Variant, nodeCount, variants } from "../model/cluster-record.ts";
 import { clusterIdProblem } from "../model/parse-values.ts";
@@ -80,8 +80,13 @@ export interface NewClusterRequest extends CreationOptions {
 
 /** The cluster to create from a snapshot. Its nodes, their sizes and the platform on them are those of the snapshot. */
 export interface CopyClusterRequest extends CreationOptions {
-  /** The id of the cluster that has the snapshot, and the snapshot's name: `default:installed`. */
+  /**
+   * The id of the cluster that has the snapshot, and the snapshot's name: `default:installed`. Or a file that `Cluster.saveSnapshot` wrote: a URL, or a path,
+   * which has a `/` or no colon.
+   */
   readonly from: string;
+  /** The expected SHA-256 checksum of the file, in hexadecimal; required if `from` is a URL. */
+  readonly sha256?: string;
 }
 
 export type ClusterRequest = NewClusterRequest | CopyClusterRequest;
@@ -118,8 +123,7 @@ export async function createForLibrary<Options>(
   const learned: { base?: Configuration } = {};
   const create: CreateRequest<Options> = {
     clusterId,
-    machines:
-      request.from === undefined ? newMachines(clusters, request, platform) : { from: referenceIn(request.from) },
+    machines: request.from === undefined ? newMachines(clusters, request, platform) : { from: referenceIn(request) },
     // The installation comes later. Reading facts from the machines is part of their creation, so that a failure here leaves nothing behind.
     installation: undefined,
     readFacts: async ({ cluster, connections }, inner) => {
@@ -184,10 +188,14 @@ const countsOf = ({ masters = 1, agents = 1, publicAgents = 1 }: NewClusterReque
   public_agent: publicAgents,
 });
 
-function referenceIn(from: string): SnapshotName {
-  const reference = parseSnapshotReference(from);
+function referenceIn({ from, sha256: given }: CopyClusterRequest): SnapshotCopy["from"] {
+  const reference = parseSnapshotReference(from, resolve());
   if ("problem" in reference) throw new ClusterError("bad-usage", `from: ${reference.problem}.`);
-  return reference;
+  const sha256 = given?.toLowerCase();
+  if ("location" in reference && ("path" in reference.location || sha256 !== undefined))
+    return { ...reference, sha256 };
+  if (!("location" in reference) && sha256 === undefined) return reference;
+  throw new ClusterError("bad-usage", "`sha256`: a URL in `from` requires it, and only a file can have it.");
 }
 
 const creationShape: Shape<CreationOptions> = {
@@ -210,7 +218,13 @@ const newShape: Shape<NewClusterRequest> = {
   from: optional(anything),
 };
 
-const copyShape: Shape<CopyClusterRequest> = { ...creationShape, from: required(text) };
+const sha256Problem = (given: string): string | undefined =>
+  /^[0-9a-f]{64}$/i.test(given) ? undefined : "it must have 64 hexadecimal digits";
+const copyShape: Shape<CopyClusterRequest> = {
+  ...creationShape,
+  from: required(text),
+  sha256: optional(textThat(sha256Problem)),
+};
 
 /** Checks everything about a request that can be checked here. Throws `bad-usage` with every problem. */
 async function readRequest(given: ClusterRequest): Promise<ClusterRequest> {
@@ -230,7 +244,7 @@ function readCopyRequest(given: CopyClusterRequest): CopyClusterRequest {
   const problems = found.map(([name]) => `\`${name}\` cannot be combined with \`from\``);
   if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
   const request = readArguments(given, copyShape);
-  referenceIn(request.from);
+  referenceIn(request);
   return request;
 }
 

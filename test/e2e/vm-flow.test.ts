@@ -1,6 +1,6 @@
 /** The main flow on virtual machines: from the download of their image to a job on the agent, and their removal. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { clusterNames, makeCheckout } from "./support/checkout.ts";
@@ -292,6 +292,35 @@ test("a new cluster continues from the snapshot, beside the source and with keys
   expect((await vms().machines(copy)).size).toBe(0);
   expect((await vms().files(copy)).filter((name) => /machines|disk|cluster\.json|snapshots/.test(name))).toEqual([]);
   expect(await vms().run(["run", "-c", id(), ...srun])).toMatchObject({ stdout: "agent-0\n" });
+}, 600_000);
+
+// Shows N29.
+test("on another computer, the snapshot's file becomes a cluster of that user, in which jobs run", async () => {
+  const file = join(vms().folder, "cluster.zst");
+  const saved = await vms().run(["snapshot", "save", "installed", file, "-c", id()]);
+  expect({ status: saved.status, stdout: saved.stdout }, saved.stderr).toEqual({ status: 0, stdout: `${file}\n` });
+  expect(saved.stderr).toContain("holds the secrets of the cluster");
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  const again = await vms().run(["snapshot", "save", "installed", file, "-c", id()]);
+  expect(again).toMatchObject({ status: 2, stderr: expect.stringContaining("pass --replace") });
+  const folder = join(vms().folder, "second");
+  const elsewhere = { XDG_STATE_HOME: join(folder, "state"), XDG_CACHE_HOME: join(folder, "cache") };
+  const there = (...words: readonly string[]) => vms().run([...words], elsewhere);
+  const copy = vms().id("elsewhere");
+  const created = await there("create", "--from", file, "-c", copy, "--wait");
+  expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
+    status: 0,
+    stdout: `${copy}\n`,
+  });
+  const onAgent = async (cluster: string, run: typeof there) =>
+    (await run("run", "-c", cluster, "--no-test-env", "--node", "agent_0", "cat /proc/sys/kernel/random/boot_id"))
+      .stdout;
+  expect(await onAgent(copy, there)).toBe(await onAgent(id(), async (...words) => vms().run(words)));
+  expect(await there("run", "-c", copy, "srun", "-N1", "hostname")).toMatchObject({ stdout: "agent-0\n" });
+  expect((await there("list", "--quiet")).stdout).toBe(`${copy}\n`);
+  expect(await there("destroy", "-c", copy)).toMatchObject({ status: 0, stdout: `${copy}\n` });
+  const left = await readdir(folder, { recursive: true });
+  expect(left.filter((name) => /machines|disk|memory|cluster\.json|\.part$/.test(name))).toEqual([]);
 }, 600_000);
 
 test("a machine that was killed is told of at once by wait, run and list, and its console is kept by logs", async () => {

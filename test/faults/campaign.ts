@@ -5,6 +5,7 @@ import { runFault, type Verdict } from "./run-fault.ts";
 import { artifactFaults } from "./table/artifact-faults.ts";
 import { clusterFaults } from "./table/cluster-faults.ts";
 import { commandFaults } from "./table/command-faults.ts";
+import { fileFaults } from "./table/file-faults.ts";
 import { folderFaults } from "./table/folder-faults.ts";
 import { injectedFaults } from "./table/injected-faults.ts";
 import { copyFaults } from "./table/copy-faults.ts";
@@ -62,7 +63,7 @@ export const campaign: readonly CampaignFault[] = [
     ...lifetimeFaults.container,
   ]),
   ...inWorld("podman", ContainerWorld.openPodman, podmanFaults),
-  ...inWorld("vm", VmWorld.open, [...qemuFaults, ...onceFaults.vm, ...lifetimeFaults.vm]),
+  ...inWorld("vm", VmWorld.open, [...qemuFaults, ...fileFaults, ...onceFaults.vm, ...lifetimeFaults.vm]),
   ...inWorld("vm", VmWorld.openWithTemplates, templateFaults),
 ];
 

@@ -19,7 +19,9 @@ import { labelNames, parseNodeSettings } from "../../src/backend/container/recor
 import { readContainers } from "../../src/backend/container/records/read-containers.ts";
 import { toClusters as toContainerClusters } from "../../src/backend/container/records/records.ts";
 import { toSnapshots } from "../../src/backend/container/snapshots/read-snapshots.ts";
+import { parseClusterParts } from "../../src/backend/shared/cluster-file.ts";
 import { parseClusterFacts } from "../../src/backend/vm/cluster-facts.ts";
+import { readVmFacts } from "../../src/backend/vm/files/file-facts.ts";
 import { findSum } from "../../src/backend/vm/images/find-sum.ts";
 import { monitorName, runOnMonitor } from "../../src/backend/vm/qemu/monitor.ts";
 import { qemuFailure, qemuMessage } from "../../src/backend/vm/qemu/qemu.ts";
@@ -219,6 +221,12 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
   },
   "VM's snapshots": () => each(jsonTexts, (text) => parseSnapshotFacts(parseJson(text))),
   "VM's facts": () => each(jsonTexts, (text) => parseClusterFacts(parseJson(text), "/state/c-0123456789abcdef")),
+  "VM's files": () =>
+    each(jsonTexts, (text) => {
+      const parts = parseClusterParts(parseJson(text)) ?? [];
+      const manifest = { backend: "vm", createdBy: "1", facts: parseJson(text), parts, sha256: "" } as const;
+      readVmFacts({ manifest, shown: "x" });
+    }),
   "hand-over": () => each([...anyTexts, ...jsonTexts], async (text) => parseHandOver(text, "x")),
   "private key": () =>
     each([...anyTexts, ...["a:b\n", "a: \n", "a:\n b\n"].map(filled)], async (text) => {

@@ -1,28 +1,52 @@
-import { type Counts, nodeCount } from "../../model/cluster-record.ts";
+import { type ClusterRecord, type Counts, nodeCount } from "../../model/cluster-record.ts";
 import { nodesText } from "../../system/amounts.ts";
 import type { Clock } from "../../system/runtime.ts";
 import type { CopyRequest, CreationSummary } from "../contract.ts";
 import { endFacts, endLine } from "./lifetimes.ts";
 
 interface CopyFacts extends CreationSummary {
-  /** When the snapshot was made, as ISO 8601. */
-  readonly createdAt: string | undefined;
   readonly counts: Counts;
   /** With its version. */
   readonly engine: string;
 }
 
-/** Describes what a copy would create, for people and as data. `lines` and `facts` are those of one backend. */
+interface OriginFacts extends CopyFacts, Pick<ClusterRecord, "variant" | "distribution"> {
+  /** What the copy continues from, in words and as data. */
+  readonly title: string;
+  readonly summary: Readonly<Record<string, unknown>>;
+}
+
+/** Describes what a copy of a snapshot would create, for people and as data. `lines` and `facts` are those of one backend. */
 export function describeCopy(
-  { clusterId, source, snapshot, lifetimeMs }: CopyRequest,
-  { createdAt, counts, engine, lines, facts }: CopyFacts,
+  { source: { id, variant, distribution }, snapshot, ...request }: CopyRequest,
+  { createdAt, ...facts }: CopyFacts & { readonly createdAt: string | undefined },
   clock: Clock,
 ): CreationSummary {
-  const { id, variant, distribution } = source;
+  const summary = { cluster: id, snapshot, createdAt };
+  return describeOrigin(request, { ...facts, variant, distribution, title: snapshotTitle(summary), summary }, clock);
+}
+
+/** `createdAt`: when the snapshot was made, as ISO 8601. */
+export const snapshotTitle = ({
+  cluster,
+  snapshot,
+  createdAt,
+}: {
+  readonly cluster: string;
+  readonly snapshot: string;
+  readonly createdAt: string | undefined;
+}): string => `snapshot "${snapshot}" of cluster "${cluster}", made at ${createdAt ?? "an unknown time"}`;
+
+/** The same for a copy that continues from anything else. */
+export function describeOrigin(
+  { clusterId, lifetimeMs }: Pick<CopyRequest, "clusterId" | "lifetimeMs">,
+  { title, summary, variant, distribution, counts, engine, lines, facts }: OriginFacts,
+  clock: Clock,
+): CreationSummary {
   return {
     lines: [
       ["Cluster", clusterId],
-      ["Continues", `snapshot "${snapshot}" of cluster "${id}", made at ${createdAt ?? "an unknown time"}`],
+      ["Continues", title],
       ["Engine", engine],
       ["Software", `${variant}, ${distribution}`],
       ["Machines", `${nodeCount(counts)}: ${nodesText(counts)}`],
@@ -31,7 +55,7 @@ export function describeCopy(
     ],
     facts: {
       cluster: clusterId,
-      from: { cluster: id, snapshot, createdAt },
+      from: summary,
       counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
       ...facts,
       ...endFacts(lifetimeMs, clock),

@@ -205,7 +205,7 @@ export function imageCheck(environment: Environment): Check {
   const folder = imageFolder(environment);
   const run = async (): Promise<Outcome> => {
     const names = await readdir(folder).catch(() => []);
-    const images = names.filter((name) => name.endsWith(".img"));
+    const images = names.filter((name) => /\.(?:img|zst)$/.test(name));
     if (images.length === 0) return skip(`None in ${folder} yet: the first create downloads one.`);
     const sizes = await Promise.all(images.map(async (name) => (await stat(join(folder, name))).size));
     const total = sizes.reduce((sum, size) => sum + size, 0);

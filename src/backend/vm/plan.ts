@@ -73,7 +73,7 @@ export function isOlder(version: readonly [number, number], least: readonly [num
   return version[0] < least[0] || (version[0] === least[0] && version[1] < least[1]);
 }
 
-function assertVersion(version: readonly [number, number], count: number): void {
+export function assertVersion(version: readonly [number, number], count: number): void {
   if (isOlder(version, leastVersion)) {
     throw new ClusterError("machine-not-set-up", `QEMU ${version.join(".")} is too old.`, {
       hint: `Install version ${leastVersion.join(".")} or later; clusters of several nodes need ${streamVersion.join(".")}.`,
@@ -88,14 +88,18 @@ function assertVersion(version: readonly [number, number], count: number): void 
   });
 }
 
-function assertMemory(megabytes: number, totalBytes: number): void {
+export function assertMemory(
+  megabytes: number,
+  totalBytes: number,
+  hint = "Use fewer nodes, or give them less memory with `memory`.",
+): void {
   const total = Math.floor(totalBytes / 1024 ** 2);
   if (megabytes <= total) return;
   throw new ClusterError(
     "capacity-lacking",
     `The nodes need ${megabytes} MB of memory, but this machine has ${total} MB.`,
     {
-      hint: "Use fewer nodes, or give them less memory with `memory`.",
+      hint,
       facts: { neededMegabytes: megabytes, totalMegabytes: total },
     },
   );

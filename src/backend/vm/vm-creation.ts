@@ -1,12 +1,5 @@
 import { ClusterError, hasErrorId } from "../../errors.ts";
-import {
-  type ClusterRecord,
-  type Counts,
-  type NodeRecord,
-  nodeCount,
-  nodeReference,
-  roles,
-} from "../../model/cluster-record.ts";
+import { type ClusterRecord, type NodeRecord, nodeCount, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { freeSpaceProblem, systemTemporaryFolder } from "../../system/files/private-file.ts";
 import type { Runtime } from "../../system/runtime.ts";
@@ -22,7 +15,6 @@ import { awaitFirstBoot, usualFirstBootLimitMs } from "../shared/first-boot.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
 import { type NodeFacts, assertIdIsFree, endOf, writeClusterFacts } from "./cluster-facts.ts";
 import { type ImageFacts, assertDiskIsLargeEnough, obtainImage, readImageFacts } from "./images/image-store.ts";
-import { privateAddress } from "./ip-detect.ts";
 import { type LaunchPlan, hostname, launchMachines, lookAtMachines, readOwnCluster } from "./machines/launch.ts";
 import { recordSockets } from "./machines/private-network.ts";
 import type { Accelerator, VmOptions } from "./options.ts";
@@ -35,13 +27,8 @@ import { sshUser } from "./records.ts";
 import { launchCopies } from "./templates/launch-copies.ts";
 import { type TemplateRequest, obtainTemplate, rejectTemplate } from "./templates/obtain-template.ts";
 import type { Template } from "./templates/template-files.ts";
-import { type ClaimedMachines, VmMachines, vmPace } from "./vm-machines.ts";
+import { type ClaimedMachines, VmMachines, newNodes, slowLimitMs, vmPace } from "./vm-machines.ts";
 
-/**
- * Translated code boots ten times slower, and all machines share this computer. The limits cover the time until the
- * first login and the time from then on.
- */
-const slowLimitMs = 40 * 60_000;
 /** The minimum that a node writes to its disk. */
 const bytesPerNode = 1e9;
 
@@ -93,7 +80,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     await assertIdIsFree(root, clusterId, []);
     const image = await this.#prepareImage(signal);
     const facts = {
-      ...(await this.newFacts(creationId, nodesOf(counts))),
+      ...(await this.newFacts(creationId, newNodes(counts))),
       variant,
       distribution: options.image === undefined ? request.distribution : "own image",
       counts,
@@ -247,8 +234,3 @@ async function assertSpace(folder: string, count: number): Promise<void> {
     hint: "Free some space, or set XDG_STATE_HOME to another folder.",
   });
 }
-
-const nodesOf = (counts: Counts) =>
-  roles
-    .flatMap((role) => Array.from({ length: counts[role] }, (_, index) => ({ role, index })))
-    .map((name, place) => ({ ...name, privateAddress: privateAddress(place) }));

@@ -16,7 +16,9 @@ export const vmKind = defineBackend({
     templates:
       "A template is a machine that was booted once; the nodes of later clusters continue as copies of it. `create` makes the templates it needs, and removes unused ones if they take too much space.",
     copies:
-      "Create the cluster from a snapshot instead of an artifact: it continues where the snapshot was made, with the same nodes and platform",
+      "Create the cluster from a snapshot, or from a file that `snapshot save` wrote, instead of an artifact: it continues where the snapshot was made, with the same nodes and platform. The path of a file contains a / or no colon",
+    files:
+      "`save` writes a snapshot to one file, from which `create --from FILE` makes clusters on other computers. The nodes continue from memory if the other computer has the same release of QEMU and, with an accelerator, the same processor; otherwise they boot from the saved disks. The file contains everything on the nodes, secrets and the keys that open them included.",
     power:
       "A stopped machine shuts down and keeps its disk; after a restart of this computer, all machines are stopped. A paused machine keeps its memory, and its clock is corrected when it continues.",
   },

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { readBootId } from "../../system/processes/process-identity.ts";
 import { acquireProcessLock } from "../../system/processes/process-identity.ts";
-import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { type ClusterRecord, type Counts, roles } from "../../model/cluster-record.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
 import type { CreationPace, CreationRemains, FirstHostKey, NodeName } from "../contract.ts";
@@ -14,11 +14,24 @@ import {
   removalCommand,
   writeClusterFacts,
 } from "./cluster-facts.ts";
+import { privateAddress } from "./ip-detect.ts";
 import { findFreePorts, toPorts } from "./machines/launch.ts";
 import { describeCreation, removeCreation, stopCreation } from "./records.ts";
 
 /** Half a second between looks, so that a broken machine is reported within a second. */
 export const vmPace: CreationPace = { lookEveryMs: 500, loginLimitMs: 10 * 60_000, loginEveryMs: 1_500 };
+
+/**
+ * Translated code boots ten times slower, and all machines share this computer. The limits cover the time until the
+ * first login and the time from then on.
+ */
+export const slowLimitMs = 40 * 60_000;
+
+/** The nodes in the order in which their machines are launched. */
+export const newNodes = (counts: Counts): readonly Omit<NodeFacts, "id" | "ports">[] =>
+  roles
+    .flatMap((role) => Array.from({ length: counts[role] }, (_, index) => ({ role, index })))
+    .map((name, place) => ({ ...name, privateAddress: privateAddress(place) }));
 
 /** What is on the disk of a creation once it has claimed its id. */
 export interface ClaimedMachines {

@@ -1,3 +1,5 @@
+import { resolve } from "node:path";
+import type { ClusterFileReference } from "../../model/snapshot.ts";
 import { ClusterError } from "../../errors.ts";
 import type { ClusterRecord, Counts, Variant } from "../../model/cluster-record.ts";
 import { clusterIdProblem, parseSnapshotName } from "../../model/parse-values.ts";
@@ -6,6 +8,7 @@ import type { PlatformFacts } from "../../platform/folder/platform-file.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { timeLimit } from "../../system/time-limit.ts";
+import { parseUrl } from "../../system/mask-url.ts";
 import type { SnapshotName } from "../snapshots.ts";
 
 /** What the user asked for, on the command line or through the library. */
@@ -41,9 +44,9 @@ export interface NewMachines<Options> {
   readonly platform?: PlatformFacts;
 }
 
-/** Machines that continue from another cluster's snapshot. */
+/** Machines that continue from another cluster's snapshot, which is on this computer or in a file. */
 export interface SnapshotCopy {
-  readonly from: SnapshotName;
+  readonly from: SnapshotName | ClusterFileReference;
 }
 
 /** An installation as the user requested it. */
@@ -64,8 +67,19 @@ interface ReachableNodes {
   readonly connections: ConnectionPool;
 }
 
-/** Reads `CLUSTER:NAME`; returns what is wrong with it as one sentence if it is something else. */
-export function parseSnapshotReference(given: string): SnapshotName | { readonly problem: string } {
+/**
+ * Reads `CLUSTER:NAME`, a URL, or the path of a file, which has a slash or no colon. Returns what is wrong with it as one sentence if it is something
+ * else. Without files, only the first is accepted.
+ */
+export function parseSnapshotReference(
+  given: string,
+  cwd: string,
+  takesFiles = true,
+): SnapshotCopy["from"] | { readonly problem: string } {
+  if (takesFiles && /^https?:\/\//i.test(given))
+    return parseUrl(given) === undefined ? { problem: "it is not a valid URL" } : { location: { url: given } };
+  if (takesFiles && given !== "" && (given.includes("/") || !given.includes(":")))
+    return { location: { path: resolve(cwd, given), shown: given } };
   const [clusterId = "", ...rest] = given.split(":");
   const name = parseSnapshotName(rest.join(":"));
   if (name !== undefined && clusterIdProblem(clusterId) === undefined) return { clusterId, name };

@@ -89,6 +89,11 @@ async function planCopy(
   signal: AbortSignal,
 ): Promise<Creation> {
   const { snapshots } = backend;
+  if ("location" in from) {
+    if (snapshots?.files === undefined)
+      throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) are not created \`from\` files.`);
+    return snapshots.files.planCopy({ clusterId, file: from, lifetimeMs }, signal);
+  }
   if (snapshots?.planCopy === undefined) {
     throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) cannot be created from a snapshot.`, {
       hint: "Restore the snapshot in its own cluster.",

@@ -17,10 +17,13 @@ import {
   verbose,
 } from "../../cli/options/value-types.ts";
 import { type AskedCounts, masterCounts, mostNodes } from "../../cluster/node-counts.ts";
+import type { SnapshotCopy } from "../../cluster/create/create-request.ts";
 import { quoted } from "../../errors.ts";
 import { variants } from "../../model/cluster-record.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import { securityModes } from "../../platform/configuration/configuration.ts";
+import type { Problems } from "../../cli/options/problems.ts";
+import { urlSecrets } from "../../system/mask-url.ts";
 import type { Checked } from "../../system/checked.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import { creationOptions, placeOptions } from "../backend-options.ts";
@@ -82,10 +85,26 @@ const platformOptions = {
 
 const replaced: readonly string[] = ["artifact", "artifactSha256", "variant", "masters", "agents", "publicAgents"];
 
+const snapshotOrFile = (kind: BackendKind): ValueType<SnapshotCopy["from"]> => ({
+  parse: async (given, { cwd }) => {
+    const { parseSnapshotReference } = await import("../../cluster/create/create-request.ts");
+    const reference = parseSnapshotReference(given, cwd, kind.parts.files !== undefined);
+    if ("problem" in reference) throw new BadValue(reference.problem);
+    return reference;
+  },
+  ...(kind.parts.files !== undefined && { completes: "file" }),
+  secretsIn: (given) => ("location" in given && "url" in given.location ? urlSecrets(given.location.url) : []),
+});
+
+const sha256 = option(value(parseSha256), {
+  flag: "--sha256",
+  summary: "Expected SHA-256 checksum of the file in --from; required for a URL",
+});
+
 const from = (kind: BackendKind, help: string) =>
-  option(value(snapshotReference), {
+  option(snapshotOrFile(kind), {
     flag: "--from",
-    placeholder: "<cluster_id:snapshot>",
+    placeholder: kind.parts.files === undefined ? "<cluster_id:snapshot>" : "<cluster_id:snapshot|file|url>",
     summary: help,
     replaces: [...replaced, ...Object.keys(creationOptions(kind)), ...Object.keys(platformOptions)],
   });
@@ -93,7 +112,17 @@ const from = (kind: BackendKind, help: string) =>
 /** The type has the option for every program, so that its value is `undefined` where it isn't declared. */
 function copyOptions(kind: BackendKind) {
   const { copies: help } = kind.parts;
-  return (help === undefined ? {} : { from: from(kind, help) }) as { readonly from: ReturnType<typeof from> };
+  const declared = { from: from(kind, help ?? ""), sha256 };
+  const { sha256: _, ...withoutFiles } = declared;
+  const own = kind.parts.files === undefined ? withoutFiles : declared;
+  return (help === undefined ? {} : own) as typeof declared;
+}
+
+/** Checks the options of a file. */
+export function checkFile({ from: given, sha256: sum }: Partial<CreateInput>, problems: Problems): void {
+  const isFile = given !== undefined && "location" in given;
+  if (sum !== undefined && !isFile) problems.add("--sha256: only allowed with a file in --from");
+  if (isFile && "url" in given.location && sum === undefined) problems.add("--from: a URL requires --sha256");
 }
 
 const lifetime = option(duration, {
@@ -160,13 +189,6 @@ function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<
     if (outcome.problems === undefined) return outcome.value;
     throw new BadValue(outcome.problems.join("; "));
   }, "file");
-}
-
-async function snapshotReference(given: string) {
-  const { parseSnapshotReference } = await import("../../cluster/create/create-request.ts");
-  const reference = parseSnapshotReference(given);
-  if ("problem" in reference) throw new BadValue(reference.problem);
-  return reference;
 }
 
 /** The free space is checked later: a lack of space is not a mistake on the command line. */

@@ -3,12 +3,17 @@ import { argument, BadValue, whileOptionsAreRead } from "../../cli/options/optio
 import { value } from "../../cli/options/value-types.ts";
 import type { Backend, BackendKind } from "../../backend/contract.ts";
 import type { OpenCluster } from "../../cluster/create.ts";
-import type { CreateRequest, InstallationRequest, NewMachines } from "../../cluster/create/create-request.ts";
+import type {
+  CreateRequest,
+  InstallationRequest,
+  NewMachines,
+  SnapshotCopy,
+} from "../../cluster/create/create-request.ts";
 import type { CreationPlace } from "../../cluster/create/plan-machines.ts";
 import type { SuperuserLogin } from "../../cluster/wait-for-cluster.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
-import { type CreateInput, askedCounts, createOptions } from "./create-options.ts";
+import { type CreateInput, askedCounts, checkFile, createOptions } from "./create-options.ts";
 import { checkSummary, summarizingFailure } from "../summary/step-summary.ts";
 
 export const createArguments = {
@@ -52,6 +57,7 @@ export const createCommand = (kind: BackendKind) => {
         problems.add("--superuser-password: only allowed with --wait, since create does not log in otherwise");
       await checkSummary(given.summary, problems, context);
       if (given.summary && given.dryRun) problems.add("--summary: cannot be combined with --dry-run");
+      checkFile(given, problems);
       if (given.from !== undefined) return;
       const { checkInstallation } = await import("./check-installation.ts");
       await checkInstallation(kind, given, problems, context);
@@ -150,7 +156,9 @@ async function finish(
   const happened =
     from === undefined
       ? "The installation has started"
-      : `The nodes continue from snapshot "${from.name}" of cluster "${from.clusterId}"`;
+      : "location" in from
+        ? "The nodes are those of the file"
+        : `The nodes continue from snapshot "${from.name}" of cluster "${from.clusterId}"`;
   const { describeCreated, finishCreated } = await import("./report-created.ts");
   describeCreated(cluster, happened, context);
   const wait = async () => {
@@ -183,7 +191,7 @@ async function createRequest(
 ): Promise<Omit<CreateRequest<unknown>, "deadlineMs">> {
   return {
     clusterId: input.clusterId,
-    machines: input.from === undefined ? await newMachines(kind, input, install) : { from: input.from },
+    machines: input.from === undefined ? await newMachines(kind, input, install) : { from: fromOf(input.from, input) },
     installation: input.from === undefined ? installationRequest(input) : undefined,
     ownKey: input.sshKey,
     keepOnFailure: input.keepOnFailure,
@@ -209,6 +217,10 @@ async function newMachines(
     options: accepted(await kind.parse(input)),
   };
 }
+
+/** A checksum belongs to a file. */
+const fromOf = (from: SnapshotCopy["from"], { sha256 }: CreateInput): SnapshotCopy["from"] =>
+  "location" in from ? { ...from, sha256 } : from;
 
 const installationRequest = (input: CreateInput): InstallationRequest => ({
   artifact: input.artifact,

@@ -3,7 +3,7 @@ import { argumentAfterDashes, flag, option } from "../../cli/options/option.ts";
 import { directoryPath } from "../../cli/options/value-types.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import { createArguments } from "../create/create.ts";
-import { createOptions } from "../create/create-options.ts";
+import { checkFile, createOptions } from "../create/create-options.ts";
 import { junit, skipHttpChecks, temporaryClusterId, timeout } from "../options.ts";
 import { checkFetches, nodesOption, sessionOptions } from "../run.ts";
 import { checkSummary, summarizingFailure } from "../summary/step-summary.ts";
@@ -56,6 +56,7 @@ export const onceCommand = (kind: BackendKind) =>
     check: async (given, problems, context) => {
       checkFetches(given.fetch ?? [], problems);
       await checkSummary(given.summary, problems, context);
+      checkFile(given, problems);
       if (given.from !== undefined) return;
       const { checkInstallation } = await import("../create/check-installation.ts");
       await checkInstallation(kind, { ...given, wait: true }, problems, context);

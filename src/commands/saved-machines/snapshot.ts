@@ -1,20 +1,53 @@
-import type { Backend, SnapshotRecord, BackendKind } from "../../backend/contract.ts";
+import type { Backend, BackendKind } from "../../backend/contract.ts";
+import type { SnapshotRecord } from "../../model/snapshot.ts";
 import { defineCommand, type Context } from "../../cli/command.ts";
-import { argument, BadValue, flag } from "../../cli/options/option.ts";
-import { choice, outputFormat, value, verbose } from "../../cli/options/value-types.ts";
+import { argument, BadValue, flag, option, type ValuesOf } from "../../cli/options/option.ts";
+import { choice, outputFormat, path, text, value, verbose } from "../../cli/options/value-types.ts";
+import type { Problems } from "../../cli/options/problems.ts";
 import { snapshotNameProblem } from "../../model/parse-values.ts";
 import { placeOptions } from "../backend-options.ts";
 import { clusterId } from "../options.ts";
 
-export const snapshotCommand = (kind: BackendKind) =>
-  defineCommand({
+const saveOptions = {
+  withoutBase: flag({
+    flag: "--without-base",
+    summary: "With `save`, leave out the images of the nodes; the other computer must have them",
+  }),
+  recipients: option(text, {
+    flag: "--recipient",
+    placeholder: "<public_key>",
+    summary:
+      "With `save`, encrypt the file with age, which must be installed, for the owner of this key (age1… or ssh-…)",
+    repeatable: true,
+  }),
+  replace: flag({ flag: "--replace", summary: "With `save`, replace an existing file" }),
+};
+
+const saveArguments = {
+  file: argument(path, { name: "FILE", summary: "With `save`, the file to write" }),
+};
+
+/** The types have these for every program, so that their values are `undefined` where they aren't declared. */
+const ifSaved = <Declared>(kind: BackendKind, declared: Declared): Declared =>
+  (kind.parts.files === undefined ? {} : declared) as Declared;
+
+const actionsOf = (kind: BackendKind) =>
+  (["create", "list", "restore", "delete", "save"] as const).filter(
+    (action) => action !== "save" || kind.parts.files !== undefined,
+  );
+
+export const snapshotCommand = (kind: BackendKind) => {
+  const actions = actionsOf(kind);
+  const { snapshots, files } = kind.parts;
+  const listText = "`list` shows the snapshots of a cluster and the disk space that each uses.";
+  return defineCommand({
     name: "snapshot",
     summary: "Save and restore snapshots of a cluster",
-    description: `${kind.parts.snapshots ?? ""} \`list\` shows the snapshots of a cluster and the disk space that each uses.`,
+    description: [`${snapshots ?? ""} ${listText}`, ...(files === undefined ? [] : [files])].join("\n\n"),
     positionals: {
-      action: argument(choice(["create", "list", "restore", "delete"]), {
+      action: argument(choice(actions), {
         name: "ACTION",
-        summary: "What to do: create, list, restore or delete",
+        summary: `What to do: ${actions.slice(0, -1).join(", ")} or ${actions.at(-1) ?? ""}`,
         required: true,
       }),
       name: argument(value(parseName), {
@@ -22,10 +55,12 @@ export const snapshotCommand = (kind: BackendKind) =>
         summary: "The snapshot's name; not for `list`",
         completeWith: ["snapshot", "--quiet", "list"],
       }),
+      ...ifSaved(kind, saveArguments),
     },
     options: {
       clusterId,
       ...placeOptions(kind),
+      ...ifSaved(kind, saveOptions),
       quiet: flag({ flag: "--quiet", short: "-q", summary: "With `list`, print only the names, one per line" }),
       output: outputFormat(["text", "json"]),
       verbose,
@@ -34,19 +69,66 @@ export const snapshotCommand = (kind: BackendKind) =>
       { words: "snapshot create installed", summary: "Save the cluster `default` as the snapshot `installed`" },
       { words: "snapshot restore installed", summary: "Restore the cluster from that snapshot" },
       { words: "snapshot list -c nightly", summary: "Show the snapshots of the cluster `nightly`" },
+      ...(files === undefined
+        ? []
+        : [
+            {
+              words: "snapshot save installed cluster.zst",
+              summary: "Write the snapshot to a file for other computers",
+            },
+          ]),
     ],
-    check: ({ action, name }, problems) => {
+    check: (given, problems) => {
+      const { action, name } = given;
       if (action === "list" && name !== undefined) problems.add("NAME: list takes no name");
       if (action !== undefined && action !== "list" && name === undefined) problems.add(`NAME: required by ${action}`);
+      if (action === "save" && given.file === undefined) problems.add("FILE: required by save");
+      if (action !== undefined && action !== "save") checkUnsaved(given, problems);
     },
     run: async (input, context) => {
       const backend = await kind.open(input, context, context.signal);
       const { action, name = "" } = input;
       if (action === "list") return await list(backend, input, context);
+      if (action === "save") return await save(backend, { ...input, name, file: input.file ?? "" }, context);
       await act(backend, { action, name, clusterId: input.clusterId }, context);
       context.output.result({ text: name, data: { snapshot: name } });
     },
   });
+};
+
+type SaveInput = ValuesOf<typeof saveOptions & typeof saveArguments>;
+
+function checkUnsaved({ file, withoutBase, recipients, replace }: Partial<SaveInput>, problems: Problems): void {
+  const only = "only allowed with save";
+  if (file !== undefined) problems.add(`FILE: ${only}`);
+  if (withoutBase === true) problems.add(`--without-base: ${only}`);
+  if (recipients !== undefined && recipients.length > 0) problems.add(`--recipient: ${only}`);
+  if (replace === true) problems.add(`--replace: ${only}`);
+}
+
+interface Save extends SaveInput {
+  readonly clusterId: string;
+  readonly name: string;
+  readonly file: string;
+}
+
+async function save(backend: Backend<unknown>, input: Save, context: Context): Promise<void> {
+  const [{ saveSnapshot }, { encryptionFor }] = await Promise.all([
+    import("../../cluster/snapshots.ts"),
+    import("../../cluster/export-cluster.ts"),
+  ]);
+  const { output, progress, environment, signal } = context;
+  const { file, recipients, name } = input;
+  const encrypt = encryptionFor(recipients, environment);
+  const target = { path: file, withoutBase: input.withoutBase, replaces: input.replace, encrypt };
+  await saveSnapshot(backend, { clusterId: input.clusterId, name, file: target }, signal);
+  if (encrypt === undefined) {
+    progress.note(
+      `${file} holds the secrets of the cluster and the keys of its nodes. Only you can read it; encrypt it before you share it.`,
+    );
+  }
+  output.result({ text: file, data: { snapshot: name, file } });
+}
 
 interface Act {
   readonly action: "create" | "restore" | "delete";

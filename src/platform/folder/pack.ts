@@ -7,7 +7,7 @@ import { createGzip } from "node:zlib";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { shellText, withoutHeader } from "../../ssh/shell-text.ts";
 import { sha256OfFile } from "../../system/files/byte-source.ts";
-import { isFileOrAbsent } from "../../system/files/private-file.ts";
+import { isFileOrAbsent, writeAll } from "../../system/files/private-file.ts";
 import { type TarFile, tarStream } from "../../system/files/tar.ts";
 import artifactFile from "./artifact.sh" with { type: "text" };
 import checkFile from "./check-node.sh" with { type: "text" };
@@ -133,11 +133,6 @@ async function writeArchive(
     { signal },
   );
   return hash.digest("hex");
-}
-
-/** On a disk that is nearly full, a write may be shorter than asked for and still succeed. Only the next one fails. */
-async function writeAll(output: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let done = 0; done < bytes.length;) done += (await output.write(bytes, done)).bytesWritten;
 }
 
 /** The byte of a gzip header that names the system on which it was written (RFC 1952). */

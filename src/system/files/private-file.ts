@@ -1,5 +1,18 @@
 import { randomUUID } from "node:crypto";
-import { access, chmod, constants, lstat, mkdir, mkdtemp, open, rename, rm, stat, statfs } from "node:fs/promises";
+import {
+  type FileHandle,
+  access,
+  chmod,
+  constants,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  rename,
+  rm,
+  stat,
+  statfs,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
@@ -30,6 +43,31 @@ export async function writePrivateFile(path: string, text: string): Promise<void
   } finally {
     await folder.close();
   }
+}
+
+/**
+ * Writes all bytes, at this position or at the current one. On a disk that is nearly full, a write may be shorter than asked for and still succeed.
+ * Only the next one fails.
+ */
+export async function writeAll(output: FileHandle, bytes: Uint8Array, position?: number): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    const at = position === undefined ? null : position + done;
+    done += (await output.write(bytes, done, bytes.length - done, at)).bytesWritten;
+  }
+}
+
+const noBytes = Buffer.alloc(256 * 1024);
+
+/** Writes a file that only this user can read. Chunks of zeros take no space on the disk. */
+export async function writeSparse(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  await using file = await open(path, "w", 0o600);
+  let place = 0;
+  for await (const chunk of chunks) {
+    const isEmpty = chunk.length <= noBytes.length && noBytes.compare(chunk, 0, chunk.length, 0, chunk.length) === 0;
+    if (!isEmpty) await writeAll(file, chunk, place);
+    place += chunk.length;
+  }
+  await file.truncate(place);
 }
 
 const plainFileName = /^[A-Za-z0-9_][\w-]*(\.[\w-]+)*$/;

@@ -1,4 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import type { Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { errorCode } from "../files/private-file.ts";
 import type { Environment } from "../runtime.ts";
 
 export interface ProgramRun {
@@ -6,8 +9,8 @@ export interface ProgramRun {
   readonly environment: Environment;
   /** The folder that the program starts in; if absent, ours. */
   readonly cwd?: string;
-  /** The program's stdin; if absent, empty. */
-  readonly stdin?: string | Uint8Array;
+  /** The program's stdin; if absent, empty. If a stream fails, so does the run once the program has ended. */
+  readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** The minimum number of characters kept per stream. Only the end of longer output is kept. Default: 64 Mi. */
   readonly keptCharacters?: number;
   /** Called with each piece of output from either stream. */
@@ -51,16 +54,27 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
       run.onOutput?.(chunk);
     });
   }
-  // If a program ends without reading its input, its status decides.
-  child.stdin.on("error", () => {}).end(run.stdin ?? "");
+  const fed = feed(child.stdin, run.stdin ?? "");
+  fed.catch(() => {});
   try {
     const status = await ended.promise;
     signal.throwIfAborted();
+    await fed;
     return { status: status ?? undefined, ...written };
   } finally {
     signal.removeEventListener("abort", onAbort);
     for (const timer of timers) clearTimeout(timer);
   }
+}
+
+/** If a program ends without reading its input, its status decides. */
+async function feed(stdin: Writable, input: NonNullable<ProgramRun["stdin"]>): Promise<void> {
+  stdin.on("error", () => {});
+  if (typeof input === "string" || input instanceof Uint8Array) return void stdin.end(input);
+  await pipeline(input, stdin).catch((error: unknown) => {
+    const code = errorCode(error);
+    if (code !== "EPIPE" && code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
+  });
 }
 
 /** How long an aborted program may take to end. One that hangs, or whose output a hanging child keeps open, is killed then. */

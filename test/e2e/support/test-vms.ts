@@ -61,14 +61,19 @@ export async function startTestVms(): Promise<TestVms> {
       return names.filter((name) => name.startsWith(`${clusterId}-`));
     },
     [Symbol.asyncDispose]: async () => {
-      for (const pid of (await machinesIn(stateFolder)).values()) process.kill(pid, "SIGKILL");
+      for (const pid of await pidsIn(folder.path)) process.kill(pid, "SIGKILL");
       await folder[Symbol.asyncDispose]();
     },
   };
 }
 
+const machinesIn = async (path: string): Promise<ReadonlyMap<string, number>> => new Map(await processesIn(path));
+
+/** Also those in other folders for the state, where nodes have the same names. */
+const pidsIn = async (path: string): Promise<readonly number[]> => (await processesIn(path)).map(([, pid]) => pid);
+
 /** Which processes have a process file on their command line whose path begins so. */
-async function machinesIn(path: string): Promise<ReadonlyMap<string, number>> {
+async function processesIn(path: string): Promise<readonly (readonly [node: string, pid: number])[]> {
   const pids = (await readdir("/proc")).filter((name) => /^[0-9]+$/.test(name));
   const found = await Promise.all(
     pids.map(async (pid): Promise<readonly (readonly [string, number])[]> => {
@@ -77,5 +82,5 @@ async function machinesIn(path: string): Promise<ReadonlyMap<string, number>> {
       return file.startsWith(path) ? [[file.split("/").at(-2)!, Number(pid)]] : [];
     }),
   );
-  return new Map(found.flat());
+  return found.flat();
 }

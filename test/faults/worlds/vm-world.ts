@@ -83,10 +83,12 @@ export class VmWorld extends ProgramWorld {
   async leftovers(keepsCluster: boolean): Promise<readonly Thing[]> {
     const machines = this.machines();
     const kept = keepsCluster ? 1 : 0;
-    const disks = (await readdir(this.stateFolder, { recursive: true }).catch(() => [])).filter((name) =>
-      name.endsWith("disk.qcow2"),
-    );
-    const drafts = (await this.templates()).filter((path) => basename(path).startsWith("."));
+    const inState = await readdir(this.stateFolder, { recursive: true }).catch(() => []);
+    const disks = inState.filter((name) => name.endsWith("disk.qcow2") && !name.includes("/snapshots/installed/"));
+    const drafts = [
+      ...(await this.templates()).filter((path) => basename(path).startsWith(".")),
+      ...(await readdir(this.folder, { recursive: true })).filter((name) => name.endsWith(".part")),
+    ];
     return [
       ...drafts.map((id): Thing => ({ kind: "file", id })),
       ...machines.slice(kept).map((id): Thing => ({ kind: "machine", id: `process ${id}` })),
@@ -95,7 +97,7 @@ export class VmWorld extends ProgramWorld {
   }
 
   async endCluster(): Promise<void> {
-    const destroyed = await this.run(["destroy", "-c", "faulty"]);
+    const destroyed = await this.run(["destroy", "--yes", "-c", "faulty"]);
     if (destroyed.status !== 0) throw new Error(`the cluster could not be destroyed:\n${destroyed.stderr}`);
   }
 

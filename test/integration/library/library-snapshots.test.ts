@@ -2,7 +2,8 @@
 
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
-import type { Backend, Snapshots } from "../../../src/backend/contract.ts";
+import type { Backend } from "../../../src/backend/contract.ts";
+import type { Snapshots } from "../../../src/backend/contract.ts";
 import { Cluster } from "../../../src/index.ts";
 import { libraryRuntime } from "../../../src/library/runtime.ts";
 import type { ClusterRecord } from "../../../src/model/cluster-record.ts";

@@ -1,4 +1,5 @@
-import type { Backend, CopyRequest } from "../../../src/backend/contract.ts";
+import type { Backend } from "../../../src/backend/contract.ts";
+import type { CopyRequest } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

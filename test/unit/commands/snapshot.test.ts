@@ -1,5 +1,9 @@
-import type { SnapshotRecord, Snapshots } from "../../../src/backend/contract.ts";
+import type { SnapshotRecord } from "../../../src/model/snapshot.ts";
+import type { Snapshots } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
+import type { BackendKind } from "../../../src/backend/contract.ts";
+import type { SnapshotFile } from "../../../src/model/snapshot.ts";
+import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
@@ -75,4 +79,31 @@ test.each([
 ])("snapshot %s is rejected", async (words, problem) => {
   const failure = await failureOf(run(words));
   expect(failure.message).toContain(problem);
+});
+
+test("save passes on where the file goes, and says that it is secret; only virtual machines have it", async () => {
+  const files: unknown[] = [];
+  const snapshots = {
+    files: { save: async (_: unknown, name: string, file: SnapshotFile) => void files.push([name, file]) },
+  };
+  const backend = { name: "vm", find: async () => ({ ...cluster, backend: "vm" }), snapshots } as const;
+  const save = async (words: string, kind: BackendKind = vmKind) =>
+    runCommandLine(`snapshot ${words} -c example`, { kind, backend: backend as never, nowMs: 0 });
+  const ran = await save("save installed /tmp/cluster.zst --without-base");
+  expect(files).toEqual([
+    ["installed", { path: "/tmp/cluster.zst", withoutBase: true, replaces: false, encrypt: undefined }],
+  ]);
+  expect(ran).toMatchObject({ stdout: "/tmp/cluster.zst", data: { snapshot: "installed", file: "/tmp/cluster.zst" } });
+  expect(ran.told).toEqual([expect.stringContaining("holds the secrets of the cluster")]);
+  expect((await save("save installed /tmp/cluster.age --replace --recipient age1")).told).toEqual([]);
+  expect(files[1]).toEqual(["installed", expect.objectContaining({ replaces: true, encrypt: expect.any(Function) })]);
+  for (const [words, problem] of [
+    ["save installed", "FILE: required by save"],
+    ["create installed /tmp/x", "FILE: only allowed with save"],
+    ["list --without-base", "--without-base: only allowed with save"],
+    ["list --recipient age1", "--recipient: only allowed with save"],
+    ["list --replace", "--replace: only allowed with save"],
+  ])
+    expect((await failureOf(save(words!))).message).toContain(problem!);
+  expect((await failureOf(save("save installed", containerKind))).message).toContain("save");
 });

@@ -3,7 +3,8 @@ import { type ClusterName, type ClusterRecord, nodeCount, nodeReference } from "
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { makePrivateFolder } from "../../../system/files/private-file.ts";
 import type { Runtime } from "../../../system/runtime.ts";
-import type { CopyRequest, Creation, SnapshotRecord, Snapshots } from "../../contract.ts";
+import type { SnapshotRecord } from "../../../model/snapshot.ts";
+import type { CopyRequest, Creation, Snapshots } from "../../contract.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import { assertIncomplete } from "../../shared/machine-errors.ts";
 import type { Engine } from "../engine/engine.ts";

@@ -1,4 +1,4 @@
-import { constants, copyFile, mkdir } from "node:fs/promises";
+import { constants, copyFile, mkdir, rename } from "node:fs/promises";
 import { platform, totalmem } from "node:os";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
@@ -11,43 +11,37 @@ import { errorCode, freeSpaceProblem } from "../../../system/files/private-file.
 import { readOwnJson, readOwnText } from "../../../system/files/read-text.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest } from "../../contract.ts";
-import type { MachineSettings, NodeFacts, StoredCluster } from "../cluster-facts.ts";
+import { snapshotTitle } from "../../shared/describe-copy.ts";
+import { lockMachines } from "../../shared/lock-machines.ts";
+import type { MachineSettings, NodeFacts } from "../cluster-facts.ts";
 import { hostname, readOwnCluster } from "../machines/launch.ts";
 import { writeSeed } from "../machines/machine-arguments.ts";
 import { machineFiles } from "../machines/machine-process.ts";
 import { trialLimitsMs, tryAccelerators } from "../qemu/accelerator.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { sshUser } from "../records.ts";
+import type { CopyOrigin, OpenOrigin } from "./copy-origin.ts";
 import {
   type SnapshotFacts,
   type StoredSnapshot,
   checkSnapshot,
   findSnapshot,
   copyFailure,
+  factsText,
+  readSnapshotFacts,
   savedFiles,
 } from "../snapshots/snapshot-files.ts";
 
-/** What a copy continues from. */
-export interface ResolvedCopy {
-  readonly source: StoredCluster;
-  readonly snapshot: StoredSnapshot;
-  readonly saved: SnapshotFacts;
-  /** The key that opens the saved machines. */
-  readonly privateKey: string;
-  /** The host keys that the saved machines present, in the order of the source's nodes. */
-  readonly hostKeys: readonly Buffer[];
-}
-
 /**
- * Checks everything that a copy relies on, and creates nothing. Throws `snapshot-not-found` and `snapshot-unusable`, `capacity-lacking` if this
- * computer lacks memory or space for more machines, and `key-missing` if it has no keys for those that were saved.
+ * Checks everything that a copy of a snapshot relies on, and creates nothing. Throws `snapshot-not-found` and `snapshot-unusable`, `capacity-lacking`
+ * if this computer lacks memory or space for more machines, and `key-missing` if it has no keys for those that were saved.
  */
 export async function resolveCopy(
   qemu: Qemu,
   { source: cluster, snapshot: name }: CopyRequest,
   { root, runtime }: { readonly root: string; readonly runtime: Runtime },
   signal: AbortSignal,
-): Promise<ResolvedCopy> {
+): Promise<CopyOrigin> {
   const source = await readOwnCluster(cluster.directory);
   const snapshot = await findSnapshot(cluster, name);
   const { nodes } = source.facts;
@@ -57,7 +51,47 @@ export async function resolveCopy(
   checking.done();
   assertMemory(cluster, saved.machines, totalmem());
   await assertSpace(root, saved);
-  return { source, snapshot, saved, ...(await readKeys(cluster, nodes)) };
+  const keys = await readKeys(cluster, nodes);
+  const { createdAt, qemuVersion, machines } = saved;
+  const summary = { cluster: cluster.id, snapshot: name, createdAt };
+  return {
+    facts: source.facts,
+    nodes,
+    machines,
+    whyBoot: undefined,
+    qemuVersion,
+    title: snapshotTitle(summary),
+    summary,
+    open: async (_, inner) => {
+      // Nobody may delete the snapshot meanwhile.
+      const lock = await lockMachines(cluster.directory, runtime, inner);
+      const { folder } = snapshot;
+      const unlock = { [Symbol.asyncDispose]: lock[Symbol.asyncDispose] };
+      const opened = { ...keys, directory: source.directory, folder, movesDisks: false, ...unlock };
+      try {
+        await assertUnchanged(cluster, snapshot, saved);
+        return opened;
+      } catch (error) {
+        await opened[Symbol.asyncDispose]();
+        throw error;
+      }
+    },
+  };
+}
+
+/** The plan checked these files, perhaps minutes ago. */
+async function assertUnchanged(
+  { id }: CopyRequest["source"],
+  { name, folder }: StoredSnapshot,
+  saved: SnapshotFacts,
+): Promise<void> {
+  const facts = await readSnapshotFacts(folder);
+  if (facts !== undefined && factsText(facts) === factsText(saved)) return;
+  throw new ClusterError(
+    "snapshot-not-found",
+    `The snapshot "${name}" of cluster "${id}" was deleted or made again meanwhile.`,
+    { hint: "Try again.", facts: { cluster: id, snapshot: name } },
+  );
 }
 
 /** Memory that was saved under one accelerator can't continue under another. */
@@ -115,10 +149,10 @@ export async function assertSpace(root: string, { files }: Pick<SnapshotFacts, "
   throw new ClusterError("capacity-lacking", problem, { hint: "Make room, or delete a snapshot." });
 }
 
-async function readKeys(
-  { id, directory }: CopyRequest["source"],
+export async function readKeys(
+  { id, directory }: Pick<CopyRequest["source"], "id" | "directory">,
   nodes: readonly NodeFacts[],
-): Promise<Pick<ResolvedCopy, "privateKey" | "hostKeys">> {
+): Promise<Pick<OpenOrigin, "privateKey" | "hostKeys">> {
   const files = creationFiles(directory);
   const missing = (what: string, cause?: unknown): ClusterError =>
     new ClusterError("key-missing", `${what} of cluster "${id}" is not on this machine.`, {
@@ -146,6 +180,8 @@ interface Origin {
   readonly node: Pick<NodeFacts, "id" | "role" | "index">;
   /** The folder of its snapshot. */
   readonly snapshot: string;
+  /** Whether its disk is moved instead of copied. */
+  readonly movesDisks?: boolean;
 }
 
 interface MachineCopy {
@@ -168,7 +204,9 @@ export async function copyMachine(origin: Origin, copy: MachineCopy): Promise<vo
   const to = machineFiles(copy.directory, node);
   await mkdir(to.folder, { recursive: true, mode: 0o700 });
   try {
-    await copyFile(join(origin.snapshot, saved.disk), to.disk, constants.COPYFILE_FICLONE);
+    const disk = join(origin.snapshot, saved.disk);
+    if (origin.movesDisks === true) await rename(disk, to.disk);
+    else await copyFile(disk, to.disk, constants.COPYFILE_FICLONE);
     await copyIfPresent(join(origin.snapshot, saved.variables), to.flash.variables);
     await copyIfPresent(from.flash.program, to.flash.program);
     const hosts = copy.hosts.map((each) => ({ address: each.privateAddress, name: hostname(each) }));
@@ -191,5 +229,5 @@ async function copyIfPresent(from: string, to: string): Promise<void> {
 }
 
 /** With another instance id, cloud-init would set the machine up again when it boots, and give it the first host key. */
-const readInstanceId = async (seed: string): Promise<string | undefined> =>
+export const readInstanceId = async (seed: string): Promise<string | undefined> =>
   readOwnJson(join(seed, "meta-data"), read.field("instance-id", read.matching(/^[\w-]{1,64}$/)));

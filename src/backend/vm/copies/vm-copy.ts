@@ -1,20 +1,28 @@
-import { ClusterError } from "../../../errors.ts";
+import { hasErrorId, messageOf } from "../../../errors.ts";
 import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
-import type { CopyRequest, Creation, CreationFolder, CreationSummary } from "../../contract.ts";
+import type { CopyRequest, Creation, CreationFolder, CreationPace, CreationSummary } from "../../contract.ts";
 import { deadlineSetup } from "../../shared/deadline.ts";
-import { describeCopy } from "../../shared/describe-copy.ts";
+import { describeOrigin } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
-import { type NodeFacts, type StoredCluster, endOf } from "../cluster-facts.ts";
+import {
+  type MachineSettings,
+  type NodeFacts,
+  type StoredCluster,
+  endOf,
+  writeClusterFacts,
+} from "../cluster-facts.ts";
 import { lookAtMachines, readOwnCluster } from "../machines/launch.ts";
+import { removeSockets } from "../machines/private-network.ts";
+import { prepareRelaunch } from "../qemu/fall-back.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { continueMachines } from "../snapshots/restore-machines.ts";
-import { factsText, readSnapshotFacts } from "../snapshots/snapshot-files.ts";
 import { markUsed, templateNamed } from "../templates/template-files.ts";
-import { type ClaimedMachines, VmMachines, vmPace } from "../vm-machines.ts";
+import { type ClaimedMachines, VmMachines, slowLimitMs, vmPace } from "../vm-machines.ts";
+import type { CopyOrigin, OpenOrigin } from "./copy-origin.ts";
 import { replaceKeys, systemKeyLocation } from "./replace-keys.ts";
-import { type ResolvedCopy, copyMachine } from "./resolve-copy.ts";
+import { copyMachine } from "./resolve-copy.ts";
 
 const copiesAtOnce = 4;
 const loginsAtOnce = 20;
@@ -23,8 +31,16 @@ export interface CopyPlan {
   readonly qemu: Qemu;
   /** The folder of this machine's creations. */
   readonly root: string;
-  readonly request: CopyRequest;
-  readonly resolved: ResolvedCopy;
+  readonly request: Pick<CopyRequest, "clusterId" | "lifetimeMs">;
+  readonly origin: CopyOrigin;
+}
+
+type OldKeys = Pick<OpenOrigin, "privateKey" | "hostKeys">;
+
+/** How the machines are started. */
+interface Start {
+  readonly machines: MachineSettings;
+  readonly whyBoot: string | undefined;
 }
 
 /**
@@ -34,49 +50,67 @@ export interface CopyPlan {
 export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
   readonly summary: CreationSummary;
   readonly nodeCount: number;
-  readonly pace = vmPace;
   readonly #plan: CopyPlan;
+  #start: Start;
 
   constructor(plan: CopyPlan, runtime: Runtime) {
     super(plan, runtime);
     this.#plan = plan;
-    this.nodeCount = plan.resolved.source.facts.nodes.length;
-    this.summary = describe(plan.request, plan.resolved, runtime.clock);
+    this.#start = plan.origin;
+    this.nodeCount = plan.origin.nodes.length;
+    this.summary = describe(plan, runtime.clock);
+  }
+
+  get pace(): CreationPace {
+    const { machines, whyBoot } = this.#start;
+    const isSlow = whyBoot !== undefined && machines.accelerator === "tcg";
+    return { ...vmPace, ...(isSlow && { loginLimitMs: slowLimitMs }) };
   }
 
   async claim({ creationId, directory }: CreationFolder, signal: AbortSignal): Promise<void> {
-    const { source, saved } = this.#plan.resolved;
-    const { nodes } = source.facts;
-    const facts = { ...source.facts, ...(await this.newFacts(creationId, nodes)), machines: saved.machines };
+    const { facts: source, nodes } = this.#plan.origin;
+    const { variant, distribution, counts, webUi } = source;
+    const { machines } = this.#start;
+    const facts = { variant, distribution, counts, webUi, machines, ...(await this.newFacts(creationId, nodes)) };
     await this.claimId({ directory, facts }, signal);
   }
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
-    const { clock, progress } = this.runtime;
-    const { directory } = this.claimed;
-    {
-      // Nobody may delete the snapshot meanwhile.
-      await using _source = await lockMachines(this.#plan.request.source.directory, this.runtime, signal);
-      await using _own = await lockMachines(directory, this.runtime, signal);
-      await this.#assertUnchanged();
-      await this.#markTemplate();
-      using step = progress.start("Continue virtual machines");
-      const cluster = await readOwnCluster(directory);
-      await this.#copyMachines(cluster, publicKey, signal);
-      const { snapshot, saved } = this.#plan.resolved;
-      await continueMachines(this.#plan.qemu, { cluster, folder: snapshot.folder, saved, clock }, signal);
-      step.done();
-    }
-    using step = progress.start("Replace the keys");
-    await this.#replaceKeys(publicKey, signal);
+    const old = await this.#startMachines(publicKey, signal);
+    using step = this.runtime.progress.start("Replace the keys");
+    await this.#replaceKeys(publicKey, old, signal);
     step.done();
   }
 
-  async #copyMachines({ directory, facts }: StoredCluster, publicKey: string, signal: AbortSignal): Promise<void> {
-    const { source, snapshot } = this.#plan.resolved;
+  /** Resolves with the keys that the machines know. */
+  async #startMachines(publicKey: string, signal: AbortSignal): Promise<OldKeys> {
+    const { clock, progress } = this.runtime;
+    const { directory } = this.claimed;
+    const { qemu, origin } = this.#plan;
+    const { machines, whyBoot } = this.#start;
+    const boots = whyBoot !== undefined;
+    await using _ = await lockMachines(directory, this.runtime, signal);
+    const { facts } = await readOwnCluster(directory);
+    await using files = await origin.open(directory, signal);
+    await this.#markTemplate();
+    if (boots) progress.note(`The nodes boot from their disks: ${whyBoot}.`);
+    using step = progress.start(boots ? "Start virtual machines" : "Continue virtual machines");
+    const cluster = { directory, facts: { ...facts, machines } };
+    await writeClusterFacts(directory, cluster.facts);
+    await this.#copyMachines(cluster, { files, publicKey }, signal);
+    await continueMachines(qemu, { cluster, folder: files.folder, saved: { machines }, clock, boots }, signal);
+    step.done();
+    return { privateKey: files.privateKey, hostKeys: files.hostKeys };
+  }
+
+  async #copyMachines(
+    { directory, facts }: StoredCluster,
+    { files, publicKey }: { readonly files: OpenOrigin; readonly publicKey: string },
+    signal: AbortSignal,
+  ): Promise<void> {
     const hosts = facts.nodes;
     const copy = async (node: NodeFacts, place: number): Promise<void> => {
-      const origin = { directory: source.directory, node, snapshot: snapshot.folder };
+      const origin = { directory: files.directory, node, snapshot: files.folder, movesDisks: files.movesDisks };
       const firstHostKey = this.hostKeys.of(node);
       const deadline = endOf(facts).expiresAt;
       await copyMachine(origin, { directory, node, place, hosts, publicKey, firstHostKey, deadline });
@@ -84,14 +118,13 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     await mapConcurrently(facts.nodes, copiesAtOnce, copy, signal);
   }
 
-  async #replaceKeys(publicKey: string, signal: AbortSignal): Promise<void> {
-    const { source, privateKey, hostKeys } = this.#plan.resolved;
+  async #replaceKeys(publicKey: string, { privateKey, hostKeys }: OldKeys, signal: AbortSignal): Promise<void> {
     const deadlineMs = this.runtime.clock.now() + this.pace.loginLimitMs;
     const cluster = await lookAtMachines(this.claimed.directory, this.#plan.qemu.architecture);
     const { expiresAt } = cluster;
-    const hasDeadline = expiresAt !== undefined || source.facts.expiresAt !== undefined;
+    const hasDeadline = expiresAt !== undefined || this.#plan.origin.facts.expiresAt !== undefined;
     const replace = async (node: ClusterRecord["nodes"][number]): Promise<void> => {
-      const place = source.facts.nodes.findIndex((each) => nodeReference(each) === nodeReference(node));
+      const place = this.#plan.origin.nodes.findIndex((each) => nodeReference(each) === nodeReference(node));
       const hostKey = hostKeys[place];
       if (hostKey === undefined) throw new RangeError(`The source has no ${nodeReference(node)}`);
       await replaceKeys(
@@ -115,23 +148,24 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
 
   /** Disks in the snapshot of a cluster of copies are layers on the template's. */
   async #markTemplate(): Promise<void> {
-    const { template } = this.#plan.resolved.saved.machines;
+    const { template } = this.#start.machines;
     const { facts, directory } = this.claimed;
     if (template !== undefined)
       await markUsed(templateNamed(this.runtime.environment, template), facts.creationId, directory);
   }
 
-  /** The plan checked these files, perhaps minutes ago. */
-  async #assertUnchanged(): Promise<void> {
-    const { request, resolved } = this.#plan;
-    const facts = await readSnapshotFacts(resolved.snapshot.folder);
-    if (facts !== undefined && factsText(facts) === factsText(resolved.saved)) return;
-    const { source, snapshot } = request;
-    throw new ClusterError(
-      "snapshot-not-found",
-      `The snapshot "${snapshot}" of cluster "${source.id}" was deleted or made again meanwhile.`,
-      { hint: "Try again.", facts: { cluster: source.id, snapshot } },
-    );
+  /** If QEMU can't load the memory of a file although it should, the machines boot. */
+  async recover(failure: unknown, signal: AbortSignal): Promise<boolean> {
+    const { machines, whyBoot } = this.#start;
+    const { bootAccelerator } = this.#plan.origin;
+    const isOfQemu = hasErrorId(failure, "engine-failed") || hasErrorId(failure, "machine-failed");
+    if (bootAccelerator === undefined || whyBoot !== undefined || !isOfQemu || this.introduced.size > 0) return false;
+    await prepareRelaunch(this.claimed.directory, this.runtime, signal);
+    await removeSockets(this.claimed.directory);
+    this.runtime.progress.detail(1, messageOf(failure));
+    const accelerator = bootAccelerator();
+    this.#start = { machines: { ...machines, accelerator }, whyBoot: "QEMU cannot continue from their memory" };
+    return true;
   }
 
   async look(): Promise<ClusterRecord> {
@@ -139,25 +173,27 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
   }
 }
 
-/** Describes what a copy would create, for people and as data. */
-function describe(
-  request: CopyRequest,
-  { source, saved }: Pick<ResolvedCopy, "source" | "saved">,
-  clock: Clock,
-): CreationSummary {
-  const { accelerator, memoryMegabytes, cpus } = saved.machines;
-  return describeCopy(
+function describe({ request, origin }: CopyPlan, clock: Clock): CreationSummary {
+  const { accelerator, memoryMegabytes, cpus } = origin.machines;
+  const boots = origin.whyBoot === undefined ? [] : ([["Boots", origin.whyBoot]] as const);
+  return describeOrigin(
     request,
     {
-      createdAt: saved.createdAt,
-      counts: source.facts.counts,
-      engine: `QEMU ${saved.qemuVersion}, ${accelerator}`,
+      ...origin.facts,
+      ...origin,
+      engine: `QEMU ${origin.qemuVersion}, ${accelerator}`,
       lines: [
+        ...boots,
         ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs`],
         ["Network", "a private network of its own; outside traffic goes through this machine"],
         ["Reached at", "ports of 127.0.0.1"],
       ],
-      facts: { engine: { name: "qemu", version: saved.qemuVersion, accelerator }, memoryMegabytes, cpus },
+      facts: {
+        boots: boots.length > 0,
+        engine: { name: "qemu", version: origin.qemuVersion, accelerator },
+        memoryMegabytes,
+        cpus,
+      },
     },
     clock,
   );

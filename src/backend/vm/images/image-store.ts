@@ -117,7 +117,7 @@ async function obtainFromWeb(source: ImageSource, obtaining: Obtaining, signal: 
 }
 
 /** Nobody else may write to the store, whatever the umask is or an earlier version left. */
-async function closeStore(environment: Environment): Promise<void> {
+export async function closeStore(environment: Environment): Promise<void> {
   await makePrivateFolder(cacheFolder(environment));
   await makePrivateFolder(imageFolder(environment));
 }
@@ -236,7 +236,7 @@ const noFile = (path: string): ClusterError =>
     facts: { image: path },
   });
 
-const storedPath = (folder: string, prefix: string, { hex }: Sum): string =>
+export const storedPath = (folder: string, prefix: string, { hex }: Sum): string =>
   join(folder, `${prefix}-${hex.slice(0, 16)}.img`);
 
 const inMegabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);

@@ -186,6 +186,12 @@ export const macAddresses = (place: number): { readonly outside: string; readonl
   return { outside: `52:54:00:93:${end}`, inside: `52:54:00:94:${end}` };
 };
 
+/** Writes the part of a seed that a copy of its machine keeps. */
+export async function writeInstanceId(folder: string, instanceId: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writeFile(join(folder, "meta-data"), JSON.stringify({ "instance-id": instanceId }), { mode: 0o600 });
+}
+
 /** Writes the files for cloud-init's NoCloud source. All are JSON, because every JSON text is also YAML. */
 export async function writeSeed(folder: string, seed: Seed): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -22,7 +22,7 @@ import { type SnapshotFacts, copyFailure, savedFiles } from "./snapshot-files.ts
 const atOnce = 4;
 
 /** Ends the machines, puts back their disks, and starts them from the saved memory. All continue at about the same moment. */
-export async function restoreMachines(qemu: Qemu, plan: ContinuePlan, signal: AbortSignal): Promise<void> {
+export async function restoreMachines(qemu: Qemu, plan: RestorePlan, signal: AbortSignal): Promise<void> {
   const { cluster, saved, clock } = plan;
   const { directory, facts } = cluster;
   // The disks are copied while the machines still run, so that a full disk harms nobody.
@@ -42,7 +42,7 @@ export async function restoreMachines(qemu: Qemu, plan: ContinuePlan, signal: Ab
 
 const draft = (path: string): string => `${path}.restored`;
 
-async function copyDisks({ cluster, folder, saved }: ContinuePlan, node: NodeFacts): Promise<void> {
+async function copyDisks({ cluster, folder, saved }: RestorePlan, node: NodeFacts): Promise<void> {
   const machine = machineFiles(cluster.directory, node);
   const files = savedFiles(node);
   try {
@@ -73,13 +73,19 @@ export interface ContinuePlan {
   readonly cluster: StoredCluster;
   /** The snapshot's folder. */
   readonly folder: string;
-  readonly saved: SnapshotFacts;
+  readonly saved: Pick<SnapshotFacts, "machines">;
   readonly clock: Clock;
+  /** Whether they boot instead. */
+  readonly boots?: boolean;
+}
+
+export interface RestorePlan extends ContinuePlan {
+  readonly saved: SnapshotFacts;
 }
 
 /** Starts machines from saved memory. All continue at about the same moment. */
 export async function continueMachines(qemu: Qemu, plan: ContinuePlan, signal: AbortSignal): Promise<void> {
-  const { cluster, folder, saved, clock } = plan;
+  const { cluster, folder, saved, clock, boots = false } = plan;
   const { directory, facts } = cluster;
   const sockets = await systemTemporaryFolder();
   await recordSockets(directory, sockets.path);
@@ -93,12 +99,13 @@ export async function continueMachines(qemu: Qemu, plan: ContinuePlan, signal: A
       isSandboxed: saved.machines.isSandboxed,
       sockets: { folder: sockets.path, count: facts.nodes.length },
       clock,
-      memoryOf: (node) => join(folder, savedFiles(node).memory),
+      ...(!boots && { memoryOf: (node) => join(folder, savedFiles(node).memory) }),
       template: saved.machines.template === undefined ? undefined : {},
     },
     {},
     signal,
   );
+  if (boots) return;
   await Promise.all(facts.nodes.map(async (node) => awaitLoaded({ directory, node, clock }, signal)));
   await resumeMachines({ directory, nodes: facts.nodes });
 }

@@ -118,6 +118,28 @@ interface Checked {
   readonly snapshot: StoredSnapshot;
 }
 
+const unusable = ({ id }: ClusterName, { name }: StoredSnapshot, why: string, hint: string): ClusterError =>
+  new ClusterError("snapshot-unusable", `The snapshot "${name}" of cluster "${id}" ${why}.`, {
+    hint,
+    facts: { cluster: id, snapshot: name },
+  });
+
+const deletion = "Nothing was stopped. Delete the snapshot, and make another one.";
+
+/** Reads a snapshot whose files are about to be read anyway. Throws `snapshot-unusable` unless all are there. */
+export async function assertAllThere(
+  cluster: ClusterName,
+  { nodes, snapshot }: Omit<Checked, "cluster">,
+): Promise<SnapshotFacts> {
+  const facts = await readSnapshotFacts(snapshot.folder);
+  if (facts === undefined) throw unusable(cluster, snapshot, "is damaged: its snapshot.json cannot be read", deletion);
+  for (const path of new Set([...Object.keys(facts.files), ...requiredFiles(nodes)])) {
+    const isThere = facts.files[path] !== undefined && (await isAccessible(join(snapshot.folder, path)));
+    if (!isThere) throw unusable(cluster, snapshot, `is damaged: ${path} is missing`, deletion);
+  }
+  return facts;
+}
+
 /**
  * Reads a snapshot and checks everything that a restore relies on. Throws `snapshot-unusable` if a file is missing or differs from what was saved,
  * and if this QEMU can't read memory that another version wrote.
@@ -127,14 +149,9 @@ export async function checkSnapshot(
   { cluster, nodes, snapshot }: Checked,
   signal: AbortSignal,
 ): Promise<SnapshotFacts> {
-  const unusable = (why: string, hint: string): ClusterError =>
-    new ClusterError("snapshot-unusable", `The snapshot "${snapshot.name}" of cluster "${cluster.id}" ${why}.`, {
-      hint,
-      facts: { cluster: cluster.id, snapshot: snapshot.name },
-    });
-  const deletion = "Nothing was stopped. Delete the snapshot, and make another one.";
+  const refuse = (why: string, hint = deletion): ClusterError => unusable(cluster, snapshot, why, hint);
   const facts = await readSnapshotFacts(snapshot.folder);
-  if (facts === undefined) throw unusable("is damaged: its snapshot.json cannot be read", deletion);
+  if (facts === undefined) throw refuse("is damaged: its snapshot.json cannot be read");
   const [version, problems] = await Promise.all([
     exactVersion(qemu, signal),
     mapConcurrently(
@@ -146,12 +163,12 @@ export async function checkSnapshot(
   ]);
   if (release(version) !== release(facts.qemuVersion)) {
     const text = `was made by QEMU ${facts.qemuVersion}, and this machine has ${version}`;
-    throw unusable(text, "Nothing was stopped. Use the QEMU that made it, or make another snapshot.");
+    throw refuse(text, "Nothing was stopped. Use the QEMU that made it, or make another snapshot.");
   }
   const problem = problems.find((each) => each !== undefined);
-  if (problem !== undefined) throw unusable(`is damaged: ${problem}`, deletion);
+  if (problem !== undefined) throw refuse(`is damaged: ${problem}`);
   const missing = await missingImage(qemu, { nodes, snapshot }, signal);
-  if (missing !== undefined) throw unusable(`needs the image ${missing}, which is not there`, deletion);
+  if (missing !== undefined) throw refuse(`needs the image ${missing}, which is not there`);
   return facts;
 }
 
@@ -164,7 +181,7 @@ export async function exactVersion(qemu: Qemu, signal: AbortSignal): Promise<str
 }
 
 /** The form of saved memory changes with the first two numbers; the third counts corrections. */
-const release = (version: string): string => version.split(".").slice(0, 2).join(".");
+export const release = (version: string): string => version.split(".").slice(0, 2).join(".");
 
 const requiredFiles = (nodes: readonly NodeFacts[]): readonly string[] =>
   nodes.flatMap((node) => [savedFiles(node).disk, savedFiles(node).memory]);

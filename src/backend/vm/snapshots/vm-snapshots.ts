@@ -4,7 +4,8 @@ import { type ClusterName, type ClusterRecord, nodeReference } from "../../../mo
 import { outside } from "../../../outside-text.ts";
 import { freeSpaceProblem, makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Runtime } from "../../../system/runtime.ts";
-import type { CopyRequest, SnapshotRecord, Snapshots } from "../../contract.ts";
+import type { CopyRequest, FileCopyRequest, Snapshots } from "../../contract.ts";
+import type { SnapshotFile, SnapshotRecord } from "../../../model/snapshot.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import { assertIncomplete } from "../../shared/machine-errors.ts";
 import { type StoredCluster, assertIdCanBeClaimed } from "../cluster-facts.ts";
@@ -18,6 +19,7 @@ import { pauseMachines } from "./pause-machines.ts";
 import { restoreMachines } from "./restore-machines.ts";
 import { describeFiles, saveMachines } from "./save-machines.ts";
 import {
+  assertAllThere,
   checkSnapshot,
   draftFolder,
   factsPath,
@@ -31,9 +33,21 @@ import {
   usedBytes,
 } from "./snapshot-files.ts";
 
+interface Saving {
+  readonly cluster: ClusterName;
+  readonly name: string;
+  readonly file: SnapshotFile;
+}
+
 /** Snapshots of memory and disks of all machines, as files in the cluster's folder. */
 export class VmSnapshots implements Snapshots {
   readonly holdsMemory = true;
+  readonly files = {
+    save: async (cluster: ClusterName, name: string, file: SnapshotFile, signal: AbortSignal): Promise<void> =>
+      this.#save({ cluster, name, file }, signal),
+    planCopy: async (request: FileCopyRequest, signal: AbortSignal): Promise<VmCopy> =>
+      this.#planFileCopy(request, signal),
+  };
   readonly #qemu: Qemu;
   /** The folder of this machine's creations. */
   readonly #root: string;
@@ -131,8 +145,26 @@ export class VmSnapshots implements Snapshots {
   async planCopy(request: CopyRequest, signal: AbortSignal): Promise<VmCopy> {
     const [qemu, root, runtime] = [this.#qemu, this.#root, this.#runtime];
     await assertIdCanBeClaimed(root, request.clusterId, runtime.clock);
-    const resolved = await resolveCopy(qemu, request, { root, runtime }, signal);
-    return new VmCopy({ qemu, root, request, resolved }, runtime);
+    const origin = await resolveCopy(qemu, request, { root, runtime }, signal);
+    return new VmCopy({ qemu, root, request, origin }, runtime);
+  }
+
+  async #save({ cluster, name, file }: Saving, signal: AbortSignal): Promise<void> {
+    const { saveFile } = await import("../files/save-file.ts");
+    await using _ = await lockMachines(cluster.directory, this.#runtime, signal);
+    const stored = await readOwnCluster(cluster.directory);
+    const snapshot = await findSnapshot(cluster, name);
+    const saved = await assertAllThere(cluster, { nodes: stored.facts.nodes, snapshot });
+    const { progress } = this.#runtime;
+    await saveFile(this.#qemu, { stored, snapshot, saved, progress }, file, signal);
+  }
+
+  async #planFileCopy(request: FileCopyRequest, signal: AbortSignal): Promise<VmCopy> {
+    const { resolveFile } = await import("../files/resolve-file.ts");
+    const [qemu, root, runtime] = [this.#qemu, this.#root, this.#runtime];
+    await assertIdCanBeClaimed(root, request.clusterId, runtime.clock);
+    const origin = await resolveFile(qemu, request, runtime, signal);
+    return new VmCopy({ qemu, root, request, origin }, runtime);
   }
 }
 

@@ -3,7 +3,8 @@ import { ClusterError, quoted } from "../../../errors.ts";
 import { creationOfDirectory } from "../../../store/creation-folder.ts";
 import { isAccessible } from "../../../system/files/private-file.ts";
 import type { Clock, Environment } from "../../../system/runtime.ts";
-import type { TemplateRecord, Templates } from "../../contract.ts";
+import type { TemplateRecord } from "../../../model/template-record.ts";
+import type { Templates } from "../../contract.ts";
 import {
   type StoredTemplate,
   type TemplateKind,

@@ -11,15 +11,12 @@ import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { createCluster } from "../../../../src/cluster/create.ts";
 import { summarizeCreation } from "../../../../src/cluster/create/plan-machines.ts";
 import { Cluster, type CopyClusterRequest, VmBackend } from "../../../../src/index.ts";
-import { generateKeyPair } from "../../../../src/ssh/keys.ts";
-import { createKnownHosts } from "../../../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../../../src/store/creation-folder.ts";
 import { type Runtime, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
-import { wireKey } from "../../../support/ssh-options.ts";
 import { until } from "../../../support/until.ts";
-import { readCount, startCountingMachines } from "./counting-machines.ts";
+import { pinKeys, readCount, startCountingMachines } from "./counting-machines.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
 const lack =
@@ -43,15 +40,6 @@ const countsOf = async ({ directory, facts }: StoredCluster): Promise<readonly n
 async function untilCounting(cluster: StoredCluster): Promise<void> {
   const before = await countsOf(cluster);
   await until("the machines count", async () => (await countsOf(cluster)).every((now, place) => now > before[place]!));
-}
-
-async function pinSource(): Promise<void> {
-  const files = creationFiles(source().directory);
-  await writeFile(files.privateKey, generateKeyPair("source").privateKey, { mode: 0o600 });
-  const knownHosts = createKnownHosts(files.knownHosts);
-  for (const { ports } of source().facts.nodes) {
-    await knownHosts.pin("127.0.0.1", ports.ssh, wireKey(generateKeyPair("host").publicKey));
-  }
 }
 
 /** The cluster that a running creation of this id has made so far. */
@@ -84,7 +72,7 @@ beforeAll(async () => {
   if (lack !== undefined) return;
   state.folder = await scratchFolder();
   state.source = await startCountingMachines(state.folder.path, runtime());
-  await pinSource();
+  await pinKeys(source());
   await untilCounting(source());
   await backend().snapshots.create((await backend().find("counting", neverAborted))!, "counted", neverAborted);
 }, 60_000);

@@ -8,7 +8,11 @@ import { machineFiles } from "../../../../src/backend/vm/machines/machine-proces
 import { hostArchitecture } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { runOnMonitor } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
+import { generateKeyPair } from "../../../../src/ssh/keys.ts";
+import { createKnownHosts } from "../../../../src/ssh/openssh-files.ts";
+import { creationFiles } from "../../../../src/store/creation-folder.ts";
 import { type Runtime, systemClock } from "../../../../src/system/runtime.ts";
+import { wireKey } from "../../../support/ssh-options.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** xor ax, ax; mov ds, ax; sti; then, 18 times a second: hlt; inc dword [0x1000]; jmp back. */
@@ -41,6 +45,15 @@ export async function startCountingMachines(folder: string, runtime: Runtime): P
     neverAborted,
   );
   return { directory, facts };
+}
+
+/** Gives the cluster keys that nobody accepts. */
+export async function pinKeys({ directory, facts }: StoredCluster): Promise<void> {
+  const files = creationFiles(directory);
+  await writeFile(files.privateKey, generateKeyPair("source").privateKey, { mode: 0o600 });
+  const knownHosts = createKnownHosts(files.knownHosts);
+  for (const { ports } of facts.nodes)
+    await knownHosts.pin("127.0.0.1", ports.ssh, wireKey(generateKeyPair("host").publicKey));
 }
 
 /** The current count of the machine in this folder. */

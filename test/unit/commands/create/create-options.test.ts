@@ -85,14 +85,22 @@ test("a snapshot takes the place of the artifact and of everything that is told 
   );
 });
 
-test.each(["default", "default:", ":installed", "default:Installed", "a/b:installed", "a:b:c"])(
-  "--from %s is no snapshot",
-  async (given) => {
-    expect((await parsedForVms(`--from ${given}`)).problems).toEqual([
-      `--from: "${given}" is not a cluster id and a snapshot's name, such as default:installed`,
-    ]);
-  },
-);
+test.each(["default:", ":installed", "default:Installed", "a:b:c"])("--from %s is no snapshot", async (given) => {
+  expect((await parsedForVms(`--from ${given}`)).problems).toEqual([
+    `--from: "${given}" is not a cluster id and a snapshot's name, such as default:installed`,
+  ]);
+});
+
+test.each([
+  ["cluster.zst", { path: "/tmp/cluster.zst", shown: "cluster.zst" }],
+  ["./default:installed", { path: "/tmp/default:installed", shown: "./default:installed" }],
+  ["/var/cluster", { path: "/var/cluster", shown: "/var/cluster" }],
+  ["https://example.com/cluster.zst", { url: "https://example.com/cluster.zst" }],
+])("--from %s is a file", async (given, location) => {
+  const { values, problems } = await parsedForVms(`--from ${given} --sha256 ${"AB".repeat(32)}`);
+  expect(problems).toEqual([]);
+  expect(values).toMatchObject({ from: { location }, sha256: "ab".repeat(32) });
+});
 
 test("help and completion know that a snapshot takes the artifact's place, on containers and virtual machines", () => {
   const helpOf = (kind: BackendKind): string => {

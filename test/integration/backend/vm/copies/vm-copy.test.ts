@@ -35,18 +35,11 @@ async function openCopy() {
   const folder = await scratchFolder();
   const directory = join(folder.path, `copy-${creationId}`);
   await mkdir(directory);
-  const saved = { schemaVersion: 1, createdAt: source.createdAt, qemuVersion: "7.2.22", machines, files: {} };
   const plan = {
     qemu: { architecture: architectureOf("x64") } as Qemu,
     root: folder.path,
-    request: { clusterId: "copy", source: { id: "source" }, snapshot: "installed" },
-    resolved: {
-      source: { directory: "/nowhere", facts: source },
-      snapshot: { name: "installed", folder: "/nowhere", isComplete: true },
-      saved,
-      privateKey: "",
-      hostKeys: [],
-    },
+    request: { clusterId: "copy" },
+    origin: { facts: source, nodes, machines, whyBoot: undefined, qemuVersion: "7.2.22", title: "", summary: {} },
   } as unknown as CopyPlan;
   const copy = new VmCopy(plan, { environment: {}, clock: systemClock, progress: silentProgress });
   return {

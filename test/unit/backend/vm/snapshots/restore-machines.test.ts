@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { machineFiles, machinesFolder } from "../../../../../src/backend/vm/machines/machine-process.ts";
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
-import { type ContinuePlan, restoreMachines } from "../../../../../src/backend/vm/snapshots/restore-machines.ts";
+import { type RestorePlan, restoreMachines } from "../../../../../src/backend/vm/snapshots/restore-machines.ts";
 import { savedFiles } from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
@@ -22,7 +22,7 @@ test("if a disk can't be copied, nothing is stopped and no copy is left", async 
   for (const node of nodes.slice(0, 2)) await writeFile(join(folder, savedFiles(node).disk), "then");
   const plan = { cluster: { directory, facts: { nodes } }, folder, saved: { files: {} }, clock: systemClock };
   // A QEMU that is used would throw another error.
-  const restoring = restoreMachines({} as Qemu, plan as unknown as ContinuePlan, neverAborted);
+  const restoring = restoreMachines({} as Qemu, plan as unknown as RestorePlan, neverAborted);
   expect(await failureOf(restoring)).toMatchObject({ code: "ENOENT" });
   const left = await readdir(machinesFolder(directory), { recursive: true });
   expect(left.filter((name) => name.endsWith("restored"))).toEqual([]);

@@ -1,0 +1,317 @@
+/**
+ * A cluster as one file, for another computer. The file is what `zstd` reads: first a skippable frame (RFC 8878, 3.1.2) with a manifest as JSON, then
+ * the compressed contents of all parts, in the manifest's order. What the parts are, and `facts`, is the backend's business.
+ */
+import { createHash } from "node:crypto";
+import { constants, type FileHandle, lstat, open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Duplex } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import zlib from "node:zlib";
+import { ClusterError, messageOf } from "../../errors.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+import * as read from "../../model/reader.ts";
+import { outside } from "../../outside-text.ts";
+import { byteSource } from "../../system/files/byte-source.ts";
+import { errorCode, isFileOrAbsent, writeAll } from "../../system/files/private-file.ts";
+import { unreadableReason } from "../../system/files/read-text.ts";
+import { IncompleteArchive } from "../../system/files/tar.ts";
+import { parseJson } from "../../system/parse-json.ts";
+import { version } from "../../version.ts";
+import type { SnapshotFile } from "../../model/snapshot.ts";
+
+const format = "cluster-e2e-cluster";
+const formatVersion = 1;
+/** Any of 16 magic numbers begins a skippable frame. */
+const frameMagic = 0x18_4d_2a_5e;
+const frameHeadBytes = 8;
+/** A thousand nodes need a fifth of it. */
+const mostManifestBytes = 4 * 1024 * 1024;
+const encryptedMark = "age-encryption.org/";
+
+/** One part of the file: a disk, for example. */
+export interface FilePart {
+  /** A relative path, such as `master_0/disk.qcow2`. */
+  readonly name: string;
+  readonly bytes: number;
+  /** Hexadecimal. */
+  readonly sha256: string;
+}
+
+export interface Manifest {
+  readonly backend: ClusterRecord["backend"];
+  /** The version of the program that wrote the file. */
+  readonly createdBy: string;
+  readonly facts: unknown;
+  readonly parts: readonly FilePart[];
+  /** Of all other fields, in hexadecimal. It finds damage, and proves nothing about who wrote the file. */
+  readonly sha256: string;
+}
+
+export interface ClusterFile {
+  readonly path: string;
+  /** The path or URL as messages show it. */
+  readonly shown: string;
+  readonly manifest: Manifest;
+}
+
+interface Zstd {
+  readonly createZstdCompress?: () => Duplex;
+  readonly createZstdDecompress?: () => Duplex;
+}
+
+/** Throws `machine-not-set-up` if the library runs on a Node that is too old. */
+function zstd(): Required<Zstd> {
+  const { createZstdCompress, createZstdDecompress } = zlib as Zstd;
+  if (createZstdCompress !== undefined && createZstdDecompress !== undefined)
+    return { createZstdCompress, createZstdDecompress };
+  throw new ClusterError("machine-not-set-up", "This version of Node cannot read and write zstd.", {
+    hint: "Use Node 22.15 or later, or Bun, or the command line.",
+  });
+}
+
+export interface FileToWrite extends Omit<SnapshotFile, "withoutBase"> {
+  readonly backend: Manifest["backend"];
+  readonly facts: unknown;
+  readonly parts: readonly (FilePart & { readonly contents: () => AsyncIterable<Uint8Array> })[];
+  /** Called with the number of bytes of all parts that have been read so far. */
+  readonly onProgress: (bytes: number) => void;
+}
+
+/** Throws `bad-usage` unless a file may be written there. */
+export async function assertWritable(path: string, replaces: boolean): Promise<void> {
+  if (!(await isFileOrAbsent(path).catch(() => false))) throw notWritten(path, "it is not a regular file", undefined);
+  const isThere = await lstat(path).then(
+    () => true,
+    () => false,
+  );
+  if (isThere && !replaces)
+    throw new ClusterError("bad-usage", `${path} exists already.`, { hint: "Choose another file, or pass `replace`." });
+}
+
+const notWritten = (path: string, reason: string, cause: unknown): ClusterError =>
+  new ClusterError("bad-usage", `Cannot write ${path}: ${reason}.`, {
+    hint: "Pass a file in an existing folder that you may write to.",
+    cause,
+  });
+
+/**
+ * Writes the file (0600) under another name, and renames it once it is complete. What a killed program left is replaced. Throws `bad-usage` if it
+ * can't be written, `capacity-lacking` if the disk is full, and `snapshot-unusable` if a part isn't what its sum says.
+ */
+export async function writeClusterFile(file: FileToWrite, signal: AbortSignal): Promise<void> {
+  const draft = `${file.path}.part`;
+  await assertWritable(file.path, file.replaces);
+  try {
+    await rm(draft, { force: true });
+    await using output = await open(draft, "wx", 0o600);
+    await writeContents(file, { draft, output }, signal);
+    await output.sync();
+    if ((await lstat(draft)).ino !== (await output.stat()).ino)
+      throw notWritten(file.path, "another process writes the same file", undefined);
+    await rename(draft, file.path);
+    await using folder = await open(dirname(file.path), "r");
+    await folder.sync();
+  } catch (error) {
+    await rm(draft, { force: true }).catch(() => {});
+    signal.throwIfAborted();
+    if (error instanceof ClusterError) throw error;
+    throw diskFull(error, file.path) ?? notWritten(file.path, messageOf(error), error);
+  }
+}
+
+async function writeContents(
+  file: FileToWrite,
+  { draft, output }: { readonly draft: string; readonly output: FileHandle },
+  signal: AbortSignal,
+): Promise<void> {
+  const prefix = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    yield manifestFrame(file);
+    yield* chunks;
+  };
+  const save = async (chunks: AsyncIterable<Uint8Array>): Promise<void> => {
+    if (file.encrypt !== undefined) return await file.encrypt(chunks, draft, signal);
+    for await (const chunk of chunks) await writeAll(output, chunk);
+  };
+  await pipeline(partContents(file), zstd().createZstdCompress(), prefix, save, { signal });
+}
+
+function manifestFrame({ backend, facts, parts }: FileToWrite): Buffer {
+  const listed = parts.map(({ name, bytes, sha256 }) => ({ name, bytes, sha256 }));
+  const content = { format, formatVersion, backend, createdBy: version, facts, parts: listed };
+  const text = Buffer.from(JSON.stringify({ ...content, sha256: checksum(content) }));
+  const head = Buffer.alloc(frameHeadBytes);
+  head.writeUInt32LE(frameMagic);
+  head.writeUInt32LE(text.length, 4);
+  return Buffer.concat([head, text]);
+}
+
+const checksum = (content: unknown): string => createHash("sha256").update(JSON.stringify(content)).digest("hex");
+
+async function* partContents({ parts, onProgress }: FileToWrite): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for (const part of parts) {
+    const changed = (): ClusterError =>
+      new ClusterError("snapshot-unusable", `The snapshot is damaged: ${part.name} has changed.`, {
+        hint: "Delete the snapshot, and make another one.",
+      });
+    for await (const chunk of verified(part, part.contents(), changed)) {
+      yield chunk;
+      bytes += chunk.length;
+      onProgress(bytes);
+    }
+  }
+}
+
+/** Yields the same chunks. Throws the failure at the end, or as soon as there are too many bytes. */
+async function* verified(
+  { bytes, sha256 }: FilePart,
+  chunks: AsyncIterable<Uint8Array>,
+  failure: () => ClusterError,
+): AsyncGenerator<Uint8Array> {
+  const hash = createHash("sha256");
+  let seen = 0;
+  for await (const chunk of chunks) {
+    seen += chunk.length;
+    if (seen > bytes) throw failure();
+    hash.update(chunk);
+    yield chunk;
+  }
+  if (seen !== bytes || hash.digest("hex") !== sha256) throw failure();
+}
+
+/**
+ * Reads and checks what the file says about itself, not yet its contents. Throws `bad-usage` if it can't be read, or isn't a file with a cluster, and
+ * `snapshot-unusable` if it is damaged, encrypted, from a newer version or for another backend.
+ */
+export async function openClusterFile(
+  { path, shown }: Pick<ClusterFile, "path" | "shown">,
+  backend: Manifest["backend"],
+): Promise<ClusterFile> {
+  zstd();
+  await using file = await openForReading(path, shown);
+  const { manifest } = await readManifest(file, shown, backend);
+  return { path, shown, manifest };
+}
+
+async function openForReading(path: string, shown: string): Promise<FileHandle> {
+  try {
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    if ((await file.stat()).isFile()) return file;
+    await file.close();
+  } catch (error) {
+    throw unreadable(shown, unreadableReason(error), error);
+  }
+  throw unreadable(shown, "it is not a regular file", undefined);
+}
+
+const unreadable = (shown: string, reason: string, cause: unknown): ClusterError =>
+  new ClusterError("bad-usage", `Cannot read ${outside(shown)}: ${reason}.`, {
+    hint: "Pass a file that the snapshot command wrote, or a snapshot as CLUSTER:NAME.",
+    cause,
+  });
+
+/** For a file that can't become a cluster. `why` continues its name. */
+export const unusableFile = (shown: string, why: string, hint?: string): ClusterError =>
+  new ClusterError("snapshot-unusable", `${outside(shown)} ${why}.`, {
+    hint: hint ?? "Copy the file again, or save the snapshot again.",
+    facts: { file: shown },
+  });
+
+async function readManifest(
+  file: FileHandle,
+  shown: string,
+  backend: Manifest["backend"],
+): Promise<{ readonly manifest: Manifest; readonly contentsAt: number }> {
+  const head = Buffer.alloc(encryptedMark.length);
+  await file.read(head, 0, head.length, 0);
+  if (head.toString("latin1") === encryptedMark)
+    throw unusableFile(shown, "is encrypted with age", "Decrypt it: age --decrypt --output PLAIN_FILE FILE");
+  const length = head.readUInt32LE(4);
+  const foreign = unusableFile(
+    shown,
+    "was not written by the snapshot command",
+    "Pass a file that the snapshot command saved.",
+  );
+  if (head.readUInt32LE() !== frameMagic || length > mostManifestBytes) throw foreign;
+  const text = Buffer.alloc(length);
+  const { bytesRead } = await file.read(text, 0, length, frameHeadBytes);
+  if (bytesRead < length) throw unusableFile(shown, "is incomplete");
+  const found = parseJson(text.toString("utf8"));
+  if (!read.isMapping(found) || found["format"] !== format) throw foreign;
+  if ((read.integer(found["formatVersion"]) ?? 0) > formatVersion)
+    throw unusableFile(shown, "was written by a newer version of this program", "Upgrade this program.");
+  const { sha256, ...content } = found;
+  const manifest = sha256 === checksum(content) ? parseManifest(found) : undefined;
+  if (manifest === undefined) throw unusableFile(shown, "is damaged: its manifest is not valid");
+  if (manifest.backend !== backend) {
+    const program = `cluster-${manifest.backend}`;
+    throw unusableFile(shown, `is a cluster of ${program}`, `Create it with ${program}.`);
+  }
+  return { manifest, contentsAt: frameHeadBytes + length };
+}
+
+export const parseClusterParts: read.Reader<readonly FilePart[]> = read.list(
+  read.object({
+    name: read.matching(/^[a-z0-9_.-]{1,64}(?:\/[a-z0-9_.-]{1,64})?$/),
+    bytes: read.refined(read.integer, (bytes) => (bytes < 0 ? undefined : bytes)),
+    sha256: read.matching(/^[0-9a-f]{64}$/),
+  }),
+);
+
+const parseManifest: read.Reader<Manifest> = read.object({
+  backend: read.oneOf("container", "vm"),
+  createdBy: read.matching(/^[\w.+-]{1,64}$/),
+  facts: read.anything,
+  parts: parseClusterParts,
+  sha256: read.string,
+});
+
+/**
+ * Reads all parts, in order. `take` must read each to its end, and then knows that it is what the manifest says. Throws `snapshot-unusable` if the file
+ * is damaged, incomplete, longer than it says, or another one than when it was opened, and `capacity-lacking` if `take` fails because a disk is full.
+ */
+export async function readParts(
+  { path, shown, manifest }: ClusterFile,
+  take: (part: FilePart, chunks: AsyncIterable<Uint8Array>) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { createZstdDecompress } = zstd();
+  const file = await openForReading(path, shown);
+  try {
+    const { manifest: now, contentsAt } = await readManifest(file, shown, manifest.backend);
+    if (now.sha256 !== manifest.sha256) throw unusableFile(shown, "was replaced meanwhile", "Try again.");
+    const takeAll = async (chunks: AsyncIterable<Uint8Array>): Promise<void> => {
+      const source = byteSource(chunks);
+      for (const part of manifest.parts) {
+        const changed = (): ClusterError => unusableFile(shown, `is damaged: ${part.name} has another checksum`);
+        await take(part, verified(part, source.stream(part.bytes), changed));
+      }
+      if (!(await source.endsWithin(0))) throw unusableFile(shown, "is damaged: it is longer than its manifest says");
+    };
+    const compressed = file.createReadStream({ start: contentsAt, autoClose: false });
+    await pipeline(compressed, createZstdDecompress(), takeAll, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw readFailure(error, shown);
+  } finally {
+    await file.close();
+  }
+}
+
+function readFailure(error: unknown, shown: string): unknown {
+  if (error instanceof IncompleteArchive) return unusableFile(shown, "is incomplete");
+  if (errorCode(error)?.startsWith("ZSTD_") === true)
+    return unusableFile(shown, "is damaged: it cannot be decompressed");
+  return diskFull(error, "the cluster's files") ?? error;
+}
+
+function diskFull(error: unknown, what: string): ClusterError | undefined {
+  const code = errorCode(error);
+  return code === "ENOSPC" || code === "EDQUOT"
+    ? new ClusterError("capacity-lacking", `The disk is full: ${what} cannot be written.`, {
+        hint: "Make room.",
+        cause: error,
+      })
+    : undefined;
+}

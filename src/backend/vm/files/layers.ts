@@ -1,0 +1,100 @@
+import { readdir, rename, rm, stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { sha256OfFile } from "../../../system/files/byte-source.ts";
+import { isAccessible, writeSparse } from "../../../system/files/private-file.ts";
+import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
+import type { Runtime } from "../../../system/runtime.ts";
+import { unusableFile } from "../../shared/cluster-file.ts";
+import { closeStore, storedPath } from "../images/image-store.ts";
+import { identityOf, readVerification, recordVerification } from "../images/image-verification.ts";
+import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
+import type { LayerFacts } from "./file-facts.ts";
+import { readQcow2 } from "./qcow2.ts";
+
+/** A layer and where it is on this computer. */
+export interface Layer extends LayerFacts {
+  readonly path: string;
+}
+
+export interface LayerStore {
+  readonly qemu: Qemu;
+  /** The folder of the images. */
+  readonly folder: string;
+  readonly runtime: Pick<Runtime, "clock" | "environment">;
+  /** The name of the cluster's file, for messages. */
+  readonly shown: string;
+}
+
+/** Finds an image by its contents. */
+export async function findImage(folder: string, layer: LayerFacts, signal: AbortSignal): Promise<string | undefined> {
+  const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".img"));
+  const own = basename(pathIn(folder, layer));
+  for (const name of names.toSorted((a, b) => Number(b === own) - Number(a === own))) {
+    const path = join(folder, name);
+    if (!(await isStored(path, layer, signal))) continue;
+    const head = layer.format === "raw" ? undefined : await readQcow2(path);
+    if (head === undefined || (head.problem === undefined && !head.hasBacking)) return path;
+  }
+  return undefined;
+}
+
+const pathIn = (folder: string, { sha256 }: LayerFacts): string =>
+  storedPath(folder, "own", { algorithm: "sha256", hex: sha256 });
+
+/** A layer above another one has the sum that it had in its file, but another name of that layer in its head. */
+async function isStored(path: string, { bytes, sha256, below }: LayerFacts, signal: AbortSignal): Promise<boolean> {
+  if (!(await isAccessible(path))) return false;
+  const [verified, identity] = await Promise.all([readVerification(path), identityOf(path)]);
+  if (verified?.identity === identity && verified.sum.hex === sha256) return true;
+  return below === undefined && (await stat(path)).size === bytes && (await sha256OfFile(path, signal)) === sha256;
+}
+
+/** Keeps a layer among the images, under a name that stands for its contents. Reads all of it, also if it is there already. */
+export async function storeLayer(
+  store: LayerStore,
+  { layer, below }: { readonly layer: Layer; readonly below: Layer | undefined },
+  chunks: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+): Promise<Layer> {
+  const { folder, runtime } = store;
+  await closeStore(runtime.environment);
+  const path = pathIn(folder, layer);
+  await using _ = await acquireProcessLock(`${path}.lock`, { clock: runtime.clock, onWait: () => {} }, signal);
+  if (await isStored(path, layer, signal)) {
+    for await (const _chunk of chunks) continue;
+    return { ...layer, path };
+  }
+  const draft = `${path}.part`;
+  try {
+    await writeSparse(draft, chunks);
+    if (layer.format === "qcow2") await settleDisk(store, { path: draft, name: "its image", below }, signal);
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+  await recordVerification(path, { sum: { algorithm: "sha256", hex: layer.sha256 }, identity: await identityOf(path) });
+  return { ...layer, path };
+}
+
+/** Lays a disk from outside on its layer, whatever it names itself. Throws `snapshot-unusable` if QEMU would open any other file. */
+export async function settleDisk(
+  { qemu, shown }: LayerStore,
+  { path, name, below }: { readonly path: string; readonly name: string; readonly below: Layer | undefined },
+  signal: AbortSignal,
+): Promise<void> {
+  const head = await readQcow2(path);
+  if (head.problem !== undefined) throw unusableFile(shown, `is damaged: ${name} ${head.problem}`);
+  if (head.hasBacking && below === undefined)
+    throw unusableFile(shown, `is damaged: ${name} is layered on a file that it does not contain`);
+  if (below === undefined) return;
+  // Unsafe means that it reads neither the old layer nor the new one.
+  const words = ["rebase", "-u", "-f", "qcow2", "-b", below.path, "-F", below.format, path];
+  const end = await qemu.image(words, signal);
+  if (end.status !== 0)
+    throw unusableFile(
+      shown,
+      `is damaged: ${name} is not a disk that QEMU can use`,
+      qemuFailure("qemu-img rebase", end).message,
+    );
+}

@@ -1,0 +1,67 @@
+import { rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { sha256OfFile } from "../../../system/files/byte-source.ts";
+import { isAccessible } from "../../../system/files/private-file.ts";
+import { maskUrl } from "../../../system/mask-url.ts";
+import { resumeDownload } from "../../../system/network.ts";
+import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
+import type { Runtime } from "../../../system/runtime.ts";
+import { unusableFile } from "../../shared/cluster-file.ts";
+import type { FileCopyRequest } from "../../contract.ts";
+import { closeStore, imageFolder } from "../images/image-store.ts";
+
+const stallLimitMs = 60_000;
+
+const failure = {
+  id: "snapshot-unusable",
+  hint: "Check the network and the proxy variables (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), or download the file yourself and pass its path. The part that was received is kept, and the next attempt resumes it.",
+} as const;
+
+/**
+ * Resolves with a file on this computer. One from the web stays among the images, by its checksum, so that it is downloaded once. Throws
+ * `snapshot-unusable` if it can't be downloaded, or has another checksum.
+ */
+export async function obtainFile(
+  { location, sha256 }: FileCopyRequest["file"],
+  { environment, clock, progress }: Runtime,
+  signal: AbortSignal,
+): Promise<{ readonly path: string; readonly shown: string }> {
+  const shown = "url" in location ? maskUrl(location.url) : location.shown;
+  const assertSum = async (path: string): Promise<void> => {
+    const actual = sha256 === undefined ? undefined : await sha256OfFile(path, signal);
+    if (actual === sha256) return;
+    throw unusableFile(
+      shown,
+      `has the SHA-256 checksum ${actual ?? ""}, not ${sha256 ?? ""}`,
+      "Check the checksum, or download the file again.",
+    );
+  };
+  if ("path" in location) {
+    if (await isAccessible(location.path)) await assertSum(location.path);
+    return { path: location.path, shown };
+  }
+  await closeStore(environment);
+  const path = join(imageFolder(environment), `cluster-${sha256 ?? ""}.zst`);
+  using step = progress.start("Download the file", shown);
+  const onWait = (): void => step.update("waiting for another process that downloads it");
+  await using _ = await acquireProcessLock(`${path}.lock`, { clock, onWait }, signal);
+  if (!(await isAccessible(path))) {
+    const draft = `${path}.part`;
+    const onProgress = (received: number, total: number | undefined): void =>
+      step.update(`${inMegabytes(received)}${total === undefined ? "" : ` of ${inMegabytes(total)}`} MB`);
+    const download = { url: location.url, path: draft, clock, stallLimitMs, onProgress, shown, failure };
+    await resumeDownload(download, signal);
+    try {
+      await assertSum(draft);
+    } catch (error) {
+      // Resuming this download wouldn't help.
+      if (!signal.aborted) await rm(draft, { force: true });
+      throw error;
+    }
+    await rename(draft, path);
+  }
+  step.done();
+  return { path, shown };
+}
+
+const inMegabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);

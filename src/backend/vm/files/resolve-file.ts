@@ -1,0 +1,246 @@
+import { mkdir, rm } from "node:fs/promises";
+import { platform, totalmem } from "node:os";
+import { dirname, join } from "node:path";
+import { nodeCount } from "../../../model/cluster-record.ts";
+import * as read from "../../../model/reader.ts";
+import { parseKey } from "../../../ssh/keys.ts";
+import { freeSpaceProblem, makePrivateFolder, writeSparse } from "../../../system/files/private-file.ts";
+import { parseJson } from "../../../system/parse-json.ts";
+import type { Runtime } from "../../../system/runtime.ts";
+import { ClusterError } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
+import type { FileCopyRequest } from "../../contract.ts";
+import {
+  type ClusterFile,
+  type FilePart,
+  openClusterFile,
+  readParts,
+  unusableFile,
+} from "../../shared/cluster-file.ts";
+import { snapshotTitle } from "../../shared/describe-copy.ts";
+import { isOver } from "../../shared/lifetimes.ts";
+import { endOf } from "../cluster-facts.ts";
+import type { CopyOrigin, OpenOrigin } from "../copies/copy-origin.ts";
+import { closeStore, imageFolder } from "../images/image-store.ts";
+import { writeInstanceId } from "../machines/machine-arguments.ts";
+import { machineFiles } from "../machines/machine-process.ts";
+import { assertMemory, assertVersion } from "../plan.ts";
+import { type AcceleratorTrial, chooseAccelerator, trialLimitsMs, tryAccelerators } from "../qemu/accelerator.ts";
+import { readBrokenAccelerator } from "../qemu/broken-accelerator.ts";
+import { type Qemu, qemuVersion } from "../qemu/qemu.ts";
+import { hasSandbox } from "../qemu/sandbox.ts";
+import { exactVersion, release, snapshotsFolder } from "../snapshots/snapshot-files.ts";
+import { newNodes } from "../vm-machines.ts";
+import { type VmFileFacts, describeCpu, keysPart, layerPart, nodeParts, readVmFacts } from "./file-facts.ts";
+import { obtainFile } from "./obtain-file.ts";
+import { type Layer, type LayerStore, findImage, settleDisk, storeLayer } from "./layers.ts";
+
+/** A file whose manifest has been checked, and how its cluster can run on this computer. */
+interface Loading {
+  readonly qemu: Qemu;
+  readonly runtime: Runtime;
+  readonly file: ClusterFile;
+  readonly facts: VmFileFacts;
+  /** The images that the file lacks, by the layer's number. */
+  readonly images: ReadonlyMap<number, string>;
+}
+
+/**
+ * Checks a file's manifest, and how its machines can run here; creates nothing. Throws `bad-usage` and `snapshot-unusable` like `openClusterFile`,
+ * `image-not-found` if an image is neither in the file nor on this computer, `capacity-lacking` and `machine-not-set-up`.
+ */
+export async function resolveFile(
+  qemu: Qemu,
+  { file: named }: FileCopyRequest,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<CopyOrigin> {
+  using checking = runtime.progress.start("Check the file");
+  const file = await openClusterFile(await obtainFile(named, runtime, signal), "vm");
+  const facts = readVmFacts(file);
+  const { architecture, counts, machines } = facts;
+  if (architecture !== qemu.architecture.name)
+    throw unusableFile(
+      file.shown,
+      `holds machines for ${architecture}, and this one is ${qemu.architecture.name}`,
+      "Save a cluster on a computer like this one.",
+    );
+  const [short, version, trials, isSandboxed, cpu, broken] = await Promise.all([
+    qemuVersion(qemu, signal),
+    exactVersion(qemu, signal),
+    tryAccelerators(qemu, platform(), trialLimitsMs, signal),
+    hasSandbox(qemu, signal),
+    describeCpu(),
+    readBrokenAccelerator(runtime.environment),
+  ]);
+  assertVersion(short, nodeCount(counts));
+  const hint = "Use a computer with more memory, or save a smaller cluster.";
+  assertMemory(nodeCount(counts) * machines.memoryMegabytes, totalmem(), hint);
+  const images = await findImages({ runtime, file, facts }, signal);
+  const whyBoot = whyMemoryDoesNotFit(facts, { version, cpu, trials });
+  const ends = isOver(endOf(facts), runtime.clock);
+  if (ends && whyBoot !== undefined)
+    throw unusableFile(
+      file.shown,
+      `holds nodes whose lifetime is over, so that they would end when they boot; and they cannot continue: ${whyBoot}`,
+      "Use a computer like the one that saved the file, or save a cluster without a lifetime.",
+    );
+  const usable = () => chooseAccelerator(trials, { forced: undefined, broken }, qemu.architecture);
+  checking.done();
+  const summary = { cluster: facts.clusterId, snapshot: facts.snapshot, createdAt: facts.createdAt };
+  const loading = { qemu, runtime, file, facts, images };
+  return {
+    facts,
+    nodes: newNodes(counts),
+    machines: { ...machines, isSandboxed, accelerator: whyBoot === undefined ? machines.accelerator : usable() },
+    qemuVersion: version,
+    whyBoot,
+    ...(!ends && { bootAccelerator: usable }),
+    title: `${outside(file.shown)}: ${snapshotTitle(summary)}`,
+    summary: { file: file.shown, ...summary },
+    open: async (directory, inner) => unpack(loading, directory, inner),
+  };
+}
+
+interface Here {
+  readonly version: string;
+  readonly cpu: string;
+  readonly trials: readonly AcceleratorTrial[];
+}
+
+/** Returns why saved memory can't continue on this computer, as the end of a sentence. */
+function whyMemoryDoesNotFit(
+  { qemuVersion: saved, machines: { accelerator }, cpu }: Pick<VmFileFacts, "qemuVersion" | "machines" | "cpu">,
+  here: Here,
+): string | undefined {
+  if (release(saved) !== release(here.version))
+    return `QEMU ${saved} saved their memory, and this computer has ${here.version}`;
+  if (accelerator === "tcg") return undefined;
+  const problem = here.trials.find((trial) => trial.accelerator === accelerator);
+  if (problem === undefined || problem.problem !== undefined)
+    return `their memory was saved under ${accelerator}, which does not work here`;
+  return cpu === here.cpu ? undefined : `their memory was saved on another processor, ${outside(cpu)}`;
+}
+
+async function findImages(
+  { runtime, file, facts }: Pick<Loading, "runtime" | "file" | "facts">,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<number, string>> {
+  const images = new Map<number, string>();
+  for (const [number, layer] of facts.layers.entries()) {
+    if (file.manifest.parts.some(({ name }) => name === layerPart(number))) continue;
+    const path = await findImage(imageFolder(runtime.environment), layer, signal);
+    if (path === undefined)
+      throw new ClusterError(
+        "image-not-found",
+        `${outside(file.shown)} lacks its image, and this computer does not have it: SHA-256 ${layer.sha256}.`,
+        {
+          hint: "Create a cluster from that image first, or save the file with its image.",
+          facts: { file: file.shown, sha256: layer.sha256 },
+        },
+      );
+    images.set(number, path);
+  }
+  return images;
+}
+
+/** A thousand host keys take a tenth of it. */
+const mostKeysBytes = 1024 * 1024;
+
+/**
+ * Unpacks the file in the folder of the new cluster, and its layers among the images, where they stay. Throws what `readParts` does, and
+ * `snapshot-unusable` for disks that name other files.
+ */
+async function unpack(loading: Loading, directory: string, signal: AbortSignal): Promise<OpenOrigin> {
+  const { runtime, file, facts, qemu, images } = loading;
+  const { shown, manifest } = file;
+  // No snapshot has such a name; whatever removes the snapshots removes it.
+  const folder = join(snapshotsFolder(directory), "..file");
+  const remove = async (): Promise<void> => rm(folder, { recursive: true, force: true });
+  await assertSpace(loading, directory);
+  using step = runtime.progress.start("Unpack the file");
+  const total = manifest.parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  const seen = { bytes: 0 };
+  const counted = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      seen.bytes += chunk.length;
+      step.update(`${inMegabytes(seen.bytes)} of ${inMegabytes(total)} MB`);
+      yield chunk;
+    }
+  };
+  const nodes = newNodes(facts.counts);
+  const paths = new Map(
+    nodes.flatMap((node) =>
+      Object.values(nodeParts({ snapshot: folder, cluster: folder }, node)).map(({ name, path }) => [name, path]),
+    ),
+  );
+  const layers: Layer[] = facts.layers.map((layer, number) => ({ ...layer, path: images.get(number) ?? "" }));
+  const store: LayerStore = { qemu, folder: imageFolder(runtime.environment), runtime, shown };
+  const got: { keys?: Buffer } = {};
+  const take = async (part: FilePart, given: AsyncIterable<Uint8Array>): Promise<void> => {
+    const chunks = counted(given);
+    const path = paths.get(part.name);
+    const number = facts.layers.findIndex((_, place) => layerPart(place) === part.name);
+    const layer = layers[number];
+    if (part.name === keysPart) got.keys = await readKeysPart(part, chunks, shown);
+    else if (layer !== undefined)
+      layers[number] = await storeLayer(store, { layer, below: layers[layer.below ?? -1] }, chunks, signal);
+    else if (path !== undefined) {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      await writeSparse(path, chunks);
+      if (part.name.endsWith(".qcow2"))
+        await settleDisk(store, { path, name: part.name, below: layers[facts.below[part.name] ?? -1] }, signal);
+    }
+  };
+  try {
+    await remove();
+    await makePrivateFolder(snapshotsFolder(directory));
+    await makePrivateFolder(folder);
+    await readParts(file, take, signal);
+    const keys = await parseKeys(got.keys, nodes.length, shown);
+    for (const [place, node] of nodes.entries())
+      await writeInstanceId(machineFiles(folder, node).seed, facts.instanceIds[place] ?? "");
+    step.done();
+    return { directory: folder, folder, movesDisks: true, ...keys, [Symbol.asyncDispose]: remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+const inMegabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);
+
+async function assertSpace({ file, runtime }: Loading, directory: string): Promise<void> {
+  const sum = (parts: readonly FilePart[]): number => parts.reduce((total, { bytes }) => total + bytes, 0);
+  const { parts } = file.manifest;
+  const layers = parts.filter(({ name }) => name.startsWith("layer-"));
+  const images = imageFolder(runtime.environment);
+  await closeStore(runtime.environment);
+  const problem =
+    (await freeSpaceProblem(images, sum(layers))) ?? (await freeSpaceProblem(directory, sum(parts) - sum(layers)));
+  if (problem !== undefined) throw new ClusterError("capacity-lacking", problem, { hint: "Make room." });
+}
+
+async function readKeysPart({ bytes }: FilePart, chunks: AsyncIterable<Uint8Array>, shown: string): Promise<Buffer> {
+  if (bytes > mostKeysBytes) throw unusableFile(shown, "is damaged: its keys are too long");
+  const taken: Uint8Array[] = [];
+  for await (const chunk of chunks) taken.push(chunk);
+  return Buffer.concat(taken);
+}
+
+const parseKeyTexts = read.object({
+  privateKey: read.string,
+  hostKeys: read.list(read.matching(/^[A-Za-z0-9+/]+={0,2}$/)),
+});
+
+async function parseKeys(
+  given: Buffer | undefined,
+  count: number,
+  shown: string,
+): Promise<Pick<OpenOrigin, "privateKey" | "hostKeys">> {
+  const texts = parseKeyTexts(parseJson(given?.toString("utf8") ?? ""));
+  const key = texts === undefined ? undefined : await parseKey(texts.privateKey);
+  if (texts?.hostKeys.length !== count || key === undefined || key instanceof Error || !key.isPrivateKey())
+    throw unusableFile(shown, "is damaged: it has no usable keys");
+  return { privateKey: texts.privateKey, hostKeys: texts.hostKeys.map((each) => Buffer.from(each, "base64")) };
+}

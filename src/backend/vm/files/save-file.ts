@@ -1,0 +1,191 @@
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import * as read from "../../../model/reader.ts";
+import { mapConcurrently } from "../../../system/concurrency.ts";
+import { sha256OfFile } from "../../../system/files/byte-source.ts";
+import { isAccessible } from "../../../system/files/private-file.ts";
+import { parseJson } from "../../../system/parse-json.ts";
+import type { Progress } from "../../../system/runtime.ts";
+import type { SnapshotFile } from "../../../model/snapshot.ts";
+import { type FileToWrite, assertWritable, writeClusterFile } from "../../shared/cluster-file.ts";
+import type { StoredCluster } from "../cluster-facts.ts";
+import { readInstanceId, readKeys } from "../copies/resolve-copy.ts";
+import { machineFiles } from "../machines/machine-process.ts";
+import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
+import { type FileFacts, type SnapshotFacts, type StoredSnapshot } from "../snapshots/snapshot-files.ts";
+import { type LayerFacts, type VmFileFacts, describeCpu, keysPart, layerPart, nodeParts } from "./file-facts.ts";
+
+const atOnce = 4;
+
+export interface FileSource {
+  readonly stored: StoredCluster;
+  readonly snapshot: StoredSnapshot;
+  readonly saved: SnapshotFacts;
+  readonly progress: Progress;
+}
+
+type Part = FileToWrite["parts"][number];
+
+/** Writes a snapshot to a file, for a caller that holds the lock of the cluster's machines. Throws what `writeClusterFile` does. */
+export async function saveFile(
+  qemu: Qemu,
+  source: FileSource,
+  { path, withoutBase, ...how }: SnapshotFile,
+  signal: AbortSignal,
+): Promise<void> {
+  await assertWritable(path, how.replaces);
+  using step = source.progress.start("Save the cluster as a file");
+  const keys = await keysOf(source);
+  const disks = await disksOf(source, signal);
+  const layers = await readLayers(qemu, disks, signal);
+  const files = disks.map(({ name, path: from, facts }): Part => ({
+    name,
+    ...facts,
+    contents: () => createReadStream(from),
+  }));
+  const images = imagesOf(layers);
+  const included = layers.list.flatMap(({ path: from, bytes, sha256 }, number): readonly Part[] =>
+    withoutBase && images.has(number)
+      ? []
+      : [{ name: layerPart(number), bytes, sha256, contents: () => createReadStream(from) }],
+  );
+  const parts = [keys, ...included, ...files];
+  const total = inMegabytes(parts.reduce((sum, { bytes }) => sum + bytes, 0));
+  const onProgress = (bytes: number): void => step.update(`${inMegabytes(bytes)} of ${total} MB`);
+  const facts = await factsOf(qemu, source, layers);
+  await writeClusterFile({ path, ...how, backend: "vm", facts, parts, onProgress }, signal);
+  step.done(`${inMegabytes((await stat(path)).size)} MB`);
+}
+
+const inMegabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);
+
+/** The keys that open the saved machines, and by which they are known. */
+async function keysOf({ stored }: FileSource): Promise<Part> {
+  const { privateKey, hostKeys } = await readKeys(
+    { id: stored.facts.clusterId, directory: stored.directory },
+    stored.facts.nodes,
+  );
+  const text = Buffer.from(JSON.stringify({ privateKey, hostKeys: hostKeys.map((key) => key.toString("base64")) }));
+  const sha256 = createHash("sha256").update(text).digest("hex");
+  return {
+    name: keysPart,
+    bytes: text.length,
+    sha256,
+    contents: async function* () {
+      yield text;
+    },
+  };
+}
+
+interface SavedDisk {
+  readonly name: string;
+  readonly path: string;
+  readonly facts: FileFacts;
+}
+
+/** The files of all machines. Those of the snapshot have sums already. */
+async function disksOf({ stored, snapshot, saved }: FileSource, signal: AbortSignal): Promise<readonly SavedDisk[]> {
+  const folders = { snapshot: snapshot.folder, cluster: stored.directory };
+  const found = await mapConcurrently(
+    stored.facts.nodes,
+    atOnce,
+    async (node): Promise<readonly SavedDisk[]> => {
+      const { disk, memory, variables, flash } = nodeParts(folders, node);
+      const kept = [disk, memory, variables].flatMap(({ name, path }) => {
+        const facts = saved.files[name];
+        return facts === undefined ? [] : [{ name, path, facts }];
+      });
+      return (await isAccessible(flash.path))
+        ? [...kept, { ...flash, facts: await describe(flash.path, signal) }]
+        : kept;
+    },
+    signal,
+  );
+  return found.flat();
+}
+
+const describe = async (path: string, signal: AbortSignal): Promise<FileFacts> => ({
+  bytes: (await stat(path)).size,
+  sha256: await sha256OfFile(path, signal),
+});
+
+interface Layers {
+  readonly list: readonly (LayerFacts & { readonly path: string })[];
+  readonly below: Readonly<Record<string, number>>;
+}
+
+/** Follows the disks to the images that they are layered on. These files are our own, so QEMU may open them. */
+async function readLayers(qemu: Qemu, disks: readonly SavedDisk[], signal: AbortSignal): Promise<Layers> {
+  const list: (LayerFacts & { readonly path: string })[] = [];
+  const numberOf = async (path: string): Promise<number | undefined> => {
+    const under = await readBacking(qemu, path, signal);
+    if (under === undefined) return undefined;
+    const known = list.findIndex((layer) => layer.path === under.path);
+    if (known !== -1) return known;
+    const below = under.format === "raw" ? undefined : await numberOf(under.path);
+    return list.push({ ...under, ...(await describe(under.path, signal)), below }) - 1;
+  };
+  const below: Record<string, number> = {};
+  for (const { name, path } of disks) {
+    const number = name.endsWith(".qcow2") ? await numberOf(path) : undefined;
+    if (number !== undefined) below[name] = number;
+  }
+  return { list, below };
+}
+
+/** The layers below all others of the nodes' disks. Firmware has such layers too, but they are not kept among the images. */
+function imagesOf({ list, below }: Layers): ReadonlySet<number> {
+  const bottomOf = (number: number): number => {
+    const under = list[number]?.below;
+    return under === undefined ? number : bottomOf(under);
+  };
+  const disks = Object.entries(below).filter(([name]) => name.endsWith("/disk.qcow2"));
+  return new Set(disks.map(([, number]) => bottomOf(number)));
+}
+
+const parseBacking = read.object({
+  "full-backing-filename": read.optional(read.string),
+  "backing-filename-format": read.optional(read.oneOf("qcow2", "raw")),
+});
+
+async function readBacking(
+  qemu: Qemu,
+  path: string,
+  signal: AbortSignal,
+): Promise<{ readonly path: string; readonly format: LayerFacts["format"] } | undefined> {
+  const end = await qemu.image(["info", "--output=json", "-f", "qcow2", path], signal);
+  const found = end.status === 0 ? parseBacking(parseJson(end.stdout)) : undefined;
+  if (found === undefined) throw qemuFailure("qemu-img info", end);
+  const { "full-backing-filename": under, "backing-filename-format": format = "raw" } = found;
+  return under === undefined ? undefined : { path: under, format };
+}
+
+async function factsOf(
+  qemu: Qemu,
+  { stored, snapshot, saved }: FileSource,
+  { list, below }: Layers,
+): Promise<VmFileFacts> {
+  const { clusterId, variant, distribution, counts, webUi, expiresAt, nodes } = stored.facts;
+  const instanceIds = await Promise.all(
+    nodes.map(async (node) => (await readInstanceId(machineFiles(stored.directory, node).seed)) ?? node.id),
+  );
+  const { createdAt, qemuVersion, machines } = saved;
+  return {
+    clusterId,
+    snapshot: snapshot.name,
+    createdAt,
+    variant,
+    distribution,
+    counts,
+    webUi,
+    expiresAt,
+    architecture: qemu.architecture.name,
+    qemuVersion,
+    cpu: await describeCpu(),
+    machines,
+    instanceIds,
+    layers: list.map(({ format, bytes, sha256, below: under }) => ({ format, bytes, sha256, below: under })),
+    below,
+  };
+}

@@ -1,0 +1,30 @@
+/** What is known about saved clusters. */
+export interface SnapshotRecord {
+  readonly name: string;
+  readonly createdAt: Date | undefined;
+  /** The disk space that only this snapshot uses. */
+  readonly sizeBytes: number;
+  /** False for what an interrupted `create` or `delete` left. */
+  readonly isComplete: boolean;
+}
+
+/** A file to write a snapshot to. */
+export interface SnapshotFile {
+  readonly path: string;
+  /** Whether to replace an existing file. */
+  readonly replaces: boolean;
+  /** Whether to leave out images that the other computer has. */
+  readonly withoutBase: boolean;
+  /** Writes the chunks to the path, encrypted; absent: the file is not encrypted. */
+  readonly encrypt?:
+    | ((chunks: AsyncIterable<Uint8Array>, path: string, signal: AbortSignal) => Promise<void>)
+    | undefined;
+}
+
+/** A file that `save` wrote. */
+export interface ClusterFileReference {
+  /** `shown`: the path as messages show it. */
+  readonly location: { readonly path: string; readonly shown: string } | { readonly url: string };
+  /** The expected checksum in lower-case hexadecimal. A URL has one. */
+  readonly sha256?: string | undefined;
+}

@@ -1,0 +1,241 @@
+/** A cluster of real QEMUs that is saved as a file, and continues from it on another computer: other folders for state and cache. */
+
+import { mkdir, readFile, readdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type StoredCluster, readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
+import { allProcessFiles, endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
+import type { SnapshotFile } from "../../../../src/model/snapshot.ts";
+import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
+import { createCluster } from "../../../../src/cluster/create.ts";
+import { summarizeCreation } from "../../../../src/cluster/create/plan-machines.ts";
+import { encryptionFor } from "../../../../src/cluster/export-cluster.ts";
+import { saveSnapshot } from "../../../../src/cluster/snapshots.ts";
+import { type Runtime, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
+import { rewrite } from "../../../support/rewrite-cluster-file.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { until } from "../../../support/until.ts";
+import { pinKeys, readCount, startCountingMachines } from "./counting-machines.ts";
+
+const lack =
+  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null ? undefined : "no QEMU for this processor here";
+const checks = test.skipIf(lack !== undefined);
+const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; source?: StoredCluster } = {};
+/** More than a machine counts in the time until it is looked at. */
+const savedCount = 60;
+const folder = (): string => state.folder!.path;
+const file = (): string => join(folder(), "cluster.zst");
+const stateOf = (computer: string): string => join(folder(), computer === "first" ? "state" : computer);
+
+function runtime(computer: string, notes: string[] = [], path = process.env["PATH"]): Runtime {
+  const own = { XDG_STATE_HOME: stateOf(computer), XDG_CACHE_HOME: join(stateOf(computer), "cache"), PATH: path };
+  const progress = { ...silentProgress, note: (text: string) => void notes.push(text) };
+  return { environment: { ...process.env, ...own }, clock: systemClock, progress };
+}
+
+const backend = (computer: string) => createVmBackend(runtime(computer));
+const save = async (path: string, how: Partial<SnapshotFile> = {}) =>
+  saveSnapshot(
+    backend("first"),
+    { clusterId: "counting", name: "counted", file: { path, withoutBase: false, replaces: false, ...how } },
+    neverAborted,
+  );
+
+const request = (limitMs: number, path = file()) => ({
+  clusterId: "copy",
+  machines: { from: { location: { path, shown: path } } },
+  installation: undefined,
+  ownKey: undefined,
+  keepOnFailure: false,
+  deadlineMs: Date.now() + limitMs,
+  onAbandon: () => ({ [Symbol.dispose]: () => {} }),
+});
+
+async function made(computer: string): Promise<StoredCluster | undefined> {
+  const root = join(stateOf(computer), "cluster-e2e", "vm");
+  const names = await readdir(root).catch(() => []);
+  const found = names
+    .filter((each) => /^copy-[0-9a-f]{16}$/.test(each))
+    .map(async (name) => readCluster(join(root, name)));
+  return (await Promise.all(found)).find((cluster) => cluster !== undefined);
+}
+
+const countsOf = async ({ directory, facts }: StoredCluster): Promise<readonly number[]> =>
+  Promise.all(facts.nodes.map(async (node) => readCount(machineFiles(directory, node).folder).catch(() => 0)));
+
+/** Creates a cluster that nobody can log in to, looks at it, and interrupts the creation. Nothing of it may be left but its images. */
+async function createAndLook(
+  on: Runtime,
+  computer: string,
+  look: (copy: StoredCluster) => Promise<void>,
+  path = file(),
+): Promise<void> {
+  const interrupted = new AbortController();
+  const place = { backend: createVmBackend(on), install: undefined };
+  const creation = failureOf(createCluster(request(60_000, path), place, on, interrupted.signal));
+  try {
+    await until("the copy counts", async () => {
+      const cluster = await made(computer);
+      return cluster !== undefined && (await countsOf(cluster)).every((count) => count > 0);
+    });
+    await look((await made(computer))!);
+  } finally {
+    interrupted.abort(new Error("interrupted"));
+    await creation;
+  }
+  expect(await creation).toMatchObject({ message: "interrupted" });
+  expect(await made(computer)).toBeUndefined();
+  const left = await readdir(stateOf(computer), { recursive: true });
+  expect(left.filter((name) => /disk|memory|\.part|\.\.file/.test(name))).toEqual([]);
+}
+
+beforeAll(async () => {
+  if (lack !== undefined) return;
+  state.folder = await scratchFolder();
+  state.source = await startCountingMachines(folder(), runtime("first"));
+  await pinKeys(state.source);
+  await until("the machines count", async () => (await countsOf(state.source!)).every((count) => count > savedCount));
+  await backend("first").snapshots.create(
+    (await backend("first").find("counting", neverAborted))!,
+    "counted",
+    neverAborted,
+  );
+  await save(file());
+}, 60_000);
+
+afterAll(async () => {
+  if (state.source !== undefined)
+    await endMachines(await allProcessFiles(state.source.directory), systemClock, neverAborted);
+  await state.folder?.[Symbol.asyncDispose]();
+});
+
+checks(`the file can only be read by its user, and zstd can read it (${lack ?? "here"})`, async () => {
+  expect((await stat(file())).mode & 0o777).toBe(0o600);
+  expect(await readdir(folder())).not.toContain("cluster.zst.part");
+  expect((await readFile(file())).toString("latin1")).not.toContain("PRIVATE KEY");
+});
+
+// Shows N29.
+checks(
+  "on another computer, the machines go on counting from the memory in the file, any number of times",
+  async () => {
+    for (const computer of ["second", "second", "third"]) {
+      const notes: string[] = [];
+      await createAndLook(runtime(computer, notes), computer, async (copy) => {
+        expect(copy.facts).toMatchObject({ clusterId: "copy", counts: state.source!.facts.counts, variant: "oss" });
+        expect((await countsOf(copy)).every((count) => count > savedCount)).toBe(true);
+      });
+      expect(notes.join()).not.toContain("boot");
+      const images = await readdir(join(stateOf(computer), "cache", "cluster-e2e", "images"));
+      expect(images.filter((name) => name.endsWith(".img")).length).toBe(1);
+    }
+  },
+  120_000,
+);
+
+checks(
+  "where the memory doesn't fit, the machines boot from their disks, and a line says why",
+  async () => {
+    const bin = join(folder(), "bin");
+    await mkdir(bin);
+    const other = `#!/bin/sh\n[ "$1" = --version ] && echo QEMU emulator version 9.9.9 && exit\nexec ${Bun.which("qemu-system-x86_64")} "$@"\n`;
+    await writeFile(join(bin, "qemu-system-x86_64"), other, { mode: 0o755 });
+    const notes: string[] = [];
+    const on = runtime("second", notes, `${bin}:${process.env["PATH"]}`);
+    await createAndLook(on, "second", async (copy) => {
+      expect((await countsOf(copy)).every((count) => count < savedCount)).toBe(true);
+    });
+    expect(notes).toContainEqual(
+      expect.stringMatching(
+        /^The nodes boot from their disks: QEMU \d+\.\d+\.\d+ saved their memory, and this computer has 9\.9\.9\.$/,
+      ),
+    );
+  },
+  60_000,
+);
+
+checks(
+  "if QEMU cannot load the memory after all, the machines boot",
+  async () => {
+    const path = join(folder(), "broken.zst");
+    const broken = Buffer.from("this is no memory");
+    await rewrite(file(), path, (name, bytes) => (name.endsWith("/memory") ? broken : bytes));
+    const notes: string[] = [];
+    await createAndLook(
+      runtime("second", notes),
+      "second",
+      async (copy) => {
+        expect((await countsOf(copy)).every((count) => count < savedCount)).toBe(true);
+      },
+      path,
+    );
+    expect(notes).toContainEqual("The nodes boot from their disks: QEMU cannot continue from their memory.");
+  },
+  60_000,
+);
+
+checks(
+  "a file without its image needs a computer that has it",
+  async () => {
+    const path = join(folder(), "light.zst");
+    await save(path, { withoutBase: true });
+    expect((await stat(path)).size).toBeLessThan((await stat(file())).size);
+    await createAndLook(runtime("second"), "second", async () => {}, path);
+    const place = { backend: backend("fourth"), install: undefined };
+    expect(await failureOf(summarizeCreation(request(60_000, path), place, neverAborted))).toMatchObject({
+      id: "image-not-found",
+    });
+  },
+  60_000,
+);
+
+checks("a dry run creates nothing", async () => {
+  const place = { backend: backend("fourth"), install: undefined };
+  const { facts } = await summarizeCreation(request(60_000), place, neverAborted);
+  expect(facts).toMatchObject({ cluster: "copy", boots: false, from: { cluster: "counting", snapshot: "counted" } });
+  expect(await readdir(stateOf("fourth")).catch(() => [])).toEqual([]);
+});
+
+checks("a file that exists is replaced only if that is asked for, and anything else never", async () => {
+  const path = join(folder(), "other.zst");
+  await writeFile(path, "precious");
+  expect(await failureOf(save(path))).toMatchObject({ id: "bad-usage" });
+  expect(await readFile(path, "utf8")).toBe("precious");
+  await save(path, { replaces: true });
+  expect((await stat(path)).size).toBeGreaterThan(1000);
+  expect(await failureOf(save(folder(), { replaces: true }))).toMatchObject({ id: "bad-usage" });
+  expect(await failureOf(save(join(folder(), "missing", "file.zst")))).toMatchObject({ id: "bad-usage" });
+  expect(await failureOf(save("/dev/full", { replaces: true }))).toMatchObject({ id: "bad-usage" });
+});
+
+test.skipIf(lack !== undefined || Bun.which("age-keygen") === null)(
+  "a file for a recipient can only be used once the recipient has decrypted it",
+  async () => {
+    const [key, path, plain] = ["key", "cluster.age", "decrypted.zst"].map((name) => join(folder(), name)) as [
+      string,
+      string,
+      string,
+    ];
+    await Bun.$`age-keygen -o ${key}`.quiet();
+    const recipient = (await Bun.$`age-keygen -y ${key}`.text()).trim();
+    await save(path, { encrypt: encryptionFor([recipient], process.env) });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    const place = { backend: backend("fourth"), install: undefined };
+    expect(await failureOf(summarizeCreation(request(60_000, path), place, neverAborted))).toMatchObject({
+      id: "snapshot-unusable",
+      message: expect.stringContaining("is encrypted with age"),
+    });
+    await Bun.$`age --decrypt -i ${key} --output ${plain} ${path}`.quiet();
+    const { facts } = await summarizeCreation(request(60_000, plain), place, neverAborted);
+    expect(facts).toMatchObject({ cluster: "copy" });
+    const refused = save(join(folder(), "refused.age"), { encrypt: encryptionFor(["nobody"], process.env) });
+    expect(await failureOf(refused)).toMatchObject({
+      id: "bad-usage",
+      message: expect.stringContaining("age cannot encrypt"),
+    });
+    expect((await readdir(folder())).filter((name) => name.startsWith("refused"))).toEqual([]);
+  },
+  30_000,
+);
