@@ -294,7 +294,7 @@ test("a new cluster continues from the snapshot, beside the source and with keys
   expect(await vms().run(["run", "-c", id(), ...srun])).toMatchObject({ stdout: "agent-0\n" });
 }, 600_000);
 
-// Shows N29.
+// Shows R120.
 test("on another computer, the snapshot's file becomes a cluster of that user, in which jobs run", async () => {
   const file = join(vms().folder, "cluster.zst");
   const saved = await vms().run(["snapshot", "save", "installed", file, "-c", id()]);

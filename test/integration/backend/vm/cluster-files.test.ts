@@ -117,7 +117,7 @@ checks(`the file can only be read by its user, and zstd can read it (${lack ?? "
   expect((await readFile(file())).toString("latin1")).not.toContain("PRIVATE KEY");
 });
 
-// Shows N29.
+// Shows R120.
 checks(
   "on another computer, the machines go on counting from the memory in the file, any number of times",
   async () => {
