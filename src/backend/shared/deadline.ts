@@ -18,7 +18,7 @@ export const deadlineFiles = (deadline: Date | undefined) => [
       ]),
   { name: "etc/systemd/system/sysinit.target.d/", mode: 0o755, text: "" },
   {
-    name: "etc/systemd/system/sysinit.target.d/cluster-e2e.conf",
+    name: "etc/systemd/system/sysinit.target.d/cluster-e2e-deadline.conf",
     mode: 0o644,
     text: deadline === undefined ? "[Unit]\n" : `[Unit]\nWants=${deadlineUnit}\n`,
   },

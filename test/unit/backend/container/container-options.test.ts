@@ -178,7 +178,7 @@ test("a node's keys come with the modes that sshd wants, folders before what is 
     ["-rwxr-xr-x", "usr/local/sbin/cluster-e2e-deadline"],
     ["-rw-r--r--", "etc/systemd/system/cluster-e2e-deadline.service"],
     ["drwxr-xr-x", "etc/systemd/system/sysinit.target.d/"],
-    ["-rw-r--r--", "etc/systemd/system/sysinit.target.d/cluster-e2e.conf"],
+    ["-rw-r--r--", "etc/systemd/system/sysinit.target.d/cluster-e2e-deadline.conf"],
   ]);
   expect(Buffer.from(archive).toString()).toContain(
     "ExecStart=/bin/sh /usr/local/sbin/cluster-e2e-deadline 1700000000",
