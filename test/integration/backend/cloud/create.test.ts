@@ -64,7 +64,7 @@ test("launches machines that terminate themselves, with tags from which the clus
   });
   expect(agent?.volumeTags).toEqual(agent?.tags ?? {});
   expect(cluster.expiresAt!.getTime() - 7_200_000).toBeWithin(startMs - 3_000, Date.now() + 1);
-  expect(agent?.userData).toContain(`SECOND=${cluster.expiresAt!.getTime() / 1000}\\n`);
+  expect(agent?.userData).toContain(`cluster-e2e-deadline ${cluster.expiresAt!.getTime() / 1000}\\n`);
   expect(agent?.userData).not.toContain(cloud.secretAccessKey);
   expect(cloud.groups().find(({ groupName }) => groupName === "cluster-e2e-Mine_1.x")).toMatchObject({
     tags: { "cluster-e2e:creation-id": cluster.creationId, "cluster-e2e:expires-at": cluster.expiresAt!.toISOString() },

@@ -64,6 +64,7 @@ test.each(["bash", "sh"])(
     if (shell === "bash")
       expect(await interrupted(`${shell} -c 'trap "exit 7" INT; echo up; sleep 60 & wait'`)).toBe(7);
   },
+  30_000,
 );
 
 test("a bad name is refused", () => {
