@@ -53,12 +53,15 @@ test.each(["bash", "sh"])(
       const script = renderSessionScript({ settings: [], words: [line], missingFolderHint });
       // As on a terminal, the whole group gets the signal.
       const child = spawn(shell, ["-c", script], { detached: true, stdio: ["ignore", "pipe", "ignore"] });
-      const ended = new Promise<unknown>((resolve) => child.once("close", (code, signal) => resolve(code ?? signal)));
+      const ended = new Promise<unknown>((resolve) => child.once("exit", (code, signal) => resolve(code ?? signal)));
       await new Promise((resolve) => child.stdout.once("data", resolve));
       // Bash loses a signal that comes while it starts a program.
       await Bun.sleep(300);
       process.kill(-child.pid!, "SIGINT");
-      return ended;
+      const status = await ended;
+      // What runs in the background ignores the signal.
+      await Bun.$`kill -KILL -- -${child.pid!}`.quiet().nothrow();
+      return status;
     };
     expect(await interrupted("echo up; sleep 60; echo not this; exit 9")).toBe(130);
     expect(await interrupted("echo up; while :; do :; done")).toBe(130);
