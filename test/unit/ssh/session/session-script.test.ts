@@ -60,7 +60,7 @@ test.each(["bash", "sh"])(
       process.kill(-child.pid!, "SIGINT");
       const status = await ended;
       // What runs in the background ignores the signal.
-      await Bun.$`kill -KILL -- -${child.pid!}`.quiet().nothrow();
+      await Bun.$`kill -KILL -- -${child.pid}`.quiet().nothrow();
       return status;
     };
     expect(await interrupted("echo up; sleep 60; echo not this; exit 9")).toBe(130);
