@@ -21,7 +21,7 @@ import { pinKeys, readCount, startCountingMachines } from "./counting-machines.t
 
 const lack =
   process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null ? undefined : "no QEMU for this processor here";
-const checks = test.skipIf(lack !== undefined);
+const testHere = test.skipIf(lack !== undefined);
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; source?: StoredCluster } = {};
 /** More than a machine counts in the time until it is looked at. */
 const savedCount = 60;
@@ -111,14 +111,14 @@ afterAll(async () => {
   await state.folder?.[Symbol.asyncDispose]();
 });
 
-checks(`the file can only be read by its user, and zstd can read it (${lack ?? "here"})`, async () => {
+testHere(`the file can only be read by its user, and zstd can read it (${lack ?? "here"})`, async () => {
   expect((await stat(file())).mode & 0o777).toBe(0o600);
   expect(await readdir(folder())).not.toContain("cluster.zst.part");
   expect((await readFile(file())).toString("latin1")).not.toContain("PRIVATE KEY");
 });
 
 // Shows R120.
-checks(
+testHere(
   "on another computer, the machines go on counting from the memory in the file, any number of times",
   async () => {
     for (const computer of ["second", "second", "third"]) {
@@ -135,7 +135,7 @@ checks(
   120_000,
 );
 
-checks(
+testHere(
   "where the memory doesn't fit, the machines boot from their disks, and a line says why",
   async () => {
     const bin = join(folder(), "bin");
@@ -156,7 +156,7 @@ checks(
   60_000,
 );
 
-checks(
+testHere(
   "if QEMU cannot load the memory after all, the machines boot",
   async () => {
     const path = join(folder(), "broken.zst");
@@ -176,7 +176,7 @@ checks(
   60_000,
 );
 
-checks(
+testHere(
   "a file without its image needs a computer that has it",
   async () => {
     const path = join(folder(), "light.zst");
@@ -191,14 +191,14 @@ checks(
   60_000,
 );
 
-checks("a dry run creates nothing", async () => {
+testHere("a dry run creates nothing", async () => {
   const place = { backend: backend("fourth"), install: undefined };
   const { facts } = await summarizeCreation(request(60_000), place, neverAborted);
   expect(facts).toMatchObject({ cluster: "copy", boots: false, from: { cluster: "counting", snapshot: "counted" } });
   expect(await readdir(stateOf("fourth")).catch(() => [])).toEqual([]);
 });
 
-checks("a file that exists is replaced only if that is asked for, and anything else never", async () => {
+testHere("a file that exists is replaced only if that is asked for, and anything else never", async () => {
   const path = join(folder(), "other.zst");
   await writeFile(path, "precious");
   expect(await failureOf(save(path))).toMatchObject({ id: "bad-usage" });

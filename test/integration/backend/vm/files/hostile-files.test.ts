@@ -20,7 +20,7 @@ import { manifestFor, putTogether, sha256, takeApart } from "../../../../support
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const lack = Bun.which("qemu-img") === null ? "no QEMU here" : undefined;
-const checks = test.skipIf(lack !== undefined);
+const testHere = test.skipIf(lack !== undefined);
 const megabyte = 1024 * 1024;
 
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; good?: ExampleFile } = {};
@@ -65,7 +65,7 @@ beforeAll(async () => {
 
 afterAll(async () => state.folder?.[Symbol.asyncDispose]());
 
-checks(`a disk is laid on the image from the file, which stays in the cache (${lack ?? "here"})`, async () => {
+testHere(`a disk is laid on the image from the file, which stays in the cache (${lack ?? "here"})`, async () => {
   const path = join(folder(), "good.zst");
   await writeFile(path, good().bytes);
   const taken = await takeApart(path);
@@ -302,14 +302,14 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<
 ];
 
 // Shows R120.
-checks.each(files)("%s is refused, and nothing is left", async (_, id, message, make) => {
+testHere.each(files)("%s is refused, and nothing is left", async (_, id, message, make) => {
   const path = join(folder(), "hostile.zst");
   await writeFile(path, await make());
   expect(await failureOf(load(path))).toMatchObject({ id, message: expect.stringMatching(message) });
   expect(await left()).toEqual([]);
 });
 
-checks("what isn't a regular file is refused at once", async () => {
+testHere("what isn't a regular file is refused at once", async () => {
   await Bun.$`mkfifo ${join(folder(), "pipe")}`;
   await symlink("nowhere", join(folder(), "dangling"));
   for (const name of ["pipe", "dangling", "missing", "."])
@@ -317,7 +317,7 @@ checks("what isn't a regular file is refused at once", async () => {
   expect(await failureOf(load("/dev/zero"))).toMatchObject({ id: "bad-usage" });
 });
 
-checks("a disk's own name for its layer doesn't matter: QEMU opens the one from the file", async () => {
+testHere("a disk's own name for its layer doesn't matter: QEMU opens the one from the file", async () => {
   const path = join(folder(), "named.zst");
   const secret = join(folder(), "secret.raw");
   await writeFile(secret, "secret");
@@ -327,7 +327,7 @@ checks("a disk's own name for its layer doesn't matter: QEMU opens the one from 
   expect(backing).toStartWith(join(folder(), "cache"));
 });
 
-checks("an image in the cache that somebody has changed is not used", async () => {
+testHere("an image in the cache that somebody has changed is not used", async () => {
   const path = join(folder(), "again.zst");
   await writeFile(path, good().bytes);
   const [backing] = await load(path);
@@ -339,7 +339,7 @@ checks("an image in the cache that somebody has changed is not used", async () =
   expect(await readFile(again!)).toEqual(good().contents.get("layer-0")!);
 });
 
-checks("a file from the web is downloaded once, if it has the checksum", async () => {
+testHere("a file from the web is downloaded once, if it has the checksum", async () => {
   const requests: string[] = [];
   using server = Bun.serve({
     hostname: "127.0.0.1",
