@@ -1,8 +1,8 @@
 /**
  * Measures how much time the programs add to what the machines need, and how much faster a restored cluster is ready than
  * a new one. Prints a table of ratios to references from the same run, and writes it with all figures to dist/bench.json.
- * Needs what `scripts/test e2e` needs, rsync and built executables. CONTRIBUTING.md describes the rows.
- * Usage: bun run bench [start-up] [size] [questions] [create] [sync] [run] [wait] [containers] [example] [dcos] [container-snapshots] [vm-snapshots] [vms] [tests] [all-tests]
+ * Needs what `scripts/test e2e` needs, rsync, clustershell and built executables. CONTRIBUTING.md describes the rows.
+ * Usage: bun run bench [start-up] [size] [questions] [create] [sync] [run] [run-many] [wait] [containers] [example] [dcos] [container-snapshots] [vm-snapshots] [vms] [vm-templates] [tests] [all-tests]
  */
 import { join } from "node:path";
 import { programs } from "./build.ts";
@@ -12,11 +12,13 @@ import { measureDcos } from "./bench/dcos.ts";
 import { measureExample } from "./bench/example.ts";
 import type { Row } from "./bench/measure.ts";
 import { measureQuestions } from "./bench/questions.ts";
+import { measureRunMany } from "./bench/run-many.ts";
 import { measureRun } from "./bench/run-command.ts";
 import { measureContainerSnapshots, measureVmSnapshots } from "./bench/snapshots.ts";
 import { measureSizes, measureStartUp } from "./bench/start-up.ts";
 import { measureSync } from "./bench/sync.ts";
 import { allTests, measureTests, quickTests } from "./bench/tests.ts";
+import { measureVmTemplates } from "./bench/vm-templates.ts";
 import { measureVms } from "./bench/vms.ts";
 import { measureWait } from "./bench/wait.ts";
 
@@ -38,13 +40,15 @@ const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
   },
   sync: async () => ({ rows: await measureSync(executable) }),
   run: async () => ({ rows: await measureRun(executable) }),
+  "run-many": async () => ({ rows: await measureRunMany(executable) }),
   wait: async () => ({ rows: await measureWait(executable) }),
   containers: async () => ({ rows: await measureContainers(join(dist, "cluster-container")) }),
   example: async () => ({ rows: await measureExample(join(dist, "cluster-container")) }),
   dcos: async () => ({ rows: [await measureDcos(join(dist, "cluster-container"))] }),
   "container-snapshots": async () => ({ rows: [await measureContainerSnapshots(join(dist, "cluster-container"))] }),
-  "vm-snapshots": async () => ({ rows: [await measureVmSnapshots(join(dist, "cluster-vm"))] }),
+  "vm-snapshots": async () => ({ rows: await measureVmSnapshots(join(dist, "cluster-vm")) }),
   vms: async () => ({ rows: await measureVms(join(dist, "cluster-vm")) }),
+  "vm-templates": async () => ({ rows: await measureVmTemplates(join(dist, "cluster-vm")) }),
   tests: async () => ({ rows: [await measureTests(quickTests)] }),
   "all-tests": async () => ({ rows: [await measureTests(allTests)] }),
 };

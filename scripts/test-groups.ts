@@ -16,6 +16,12 @@ export const slowModules: Readonly<Record<string, string>> = {
   "test/e2e/examples-cloud.test.ts": "builds node images",
   "test/e2e/faults.test.ts": "builds node images",
   "test/e2e/dcos-releases.test.ts": "replays releases of the platform",
+  "test/e2e/podman-flow.test.ts": "repeats a flow elsewhere",
+  "test/e2e/container-copies.test.ts": "repeats a flow elsewhere",
+  "test/e2e/container-enterprise.test.ts": "repeats a flow elsewhere",
+  "test/e2e/container-interrupts.test.ts": "repeats a flow elsewhere",
+  "test/e2e/lifetime.test.ts": "waits for the ends of clusters",
+  "test/integration/hostile-input.test.ts": "gives 10 MB to every parser",
 };
 
 /** QEMU translates the code of virtual machines where KVM doesn't work, which keeps all processors busy. */
@@ -29,6 +35,7 @@ export const longFiles = [
   "node-recipe",
   "release",
   "vm-enterprise",
+  "vm-networkd",
   "vm-breaking",
   "dcos",
   "podman-flow",

@@ -1,9 +1,9 @@
 /** What `create` adds to the time that machines need, its API calls and its peak memory, on in-process machines. */
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startBenchCloud } from "./local-cloud.ts";
+import { type BenchCloud, startBenchCloud } from "./local-cloud.ts";
 import type { Row } from "./measure.ts";
-import { median, inMegabytes, rowOf, inSeconds, time } from "./measure.ts";
+import { type Timing, median, inMegabytes, rowOf, inSeconds, time } from "./measure.ts";
 
 const bootDelayMs = 2000;
 /** How long the local cloud leaves a new instance `pending`. */
@@ -39,24 +39,27 @@ export async function measureCreate(executable: string): Promise<readonly (reado
   return bySize;
 }
 
-async function measureSize(executable: string, nodes: number): Promise<CreateMeasurement> {
+/** A local cloud whose machines are in its process, and answer as a creation expects it. */
+export async function startAnsweringCloud(delayMs: number): Promise<BenchCloud> {
   const answersFile = join(tmpdir(), `cluster-e2e-bench-answers-${process.pid}.json`);
   await Bun.write(answersFile, JSON.stringify(answers));
-  await using cloud = await startBenchCloud("in-process", [
-    "--boot-delay-ms",
-    String(bootDelayMs),
-    "--answers",
-    answersFile,
-  ]);
+  const cloud = await startBenchCloud("in-process", ["--boot-delay-ms", String(delayMs), "--answers", answersFile]);
+  await Bun.file(answersFile).delete();
+  return cloud;
+}
+
+/** Creates a cluster with one master, one public agent, and agents otherwise. */
+export async function createScripted(executable: string, cloud: BenchCloud, nodes: number): Promise<Timing> {
   const artifact = join(cloud.folder, "artifact.sh");
   await Bun.write(artifact, "#!/bin/bash\n# variant: oss\n");
   const words = ["--agents", String(nodes - 2), "--public-agents", "1", "--linux-distribution", "debian-12", artifact];
-  const { seconds, peakMegabytes } = await time(
-    [executable, "create", "--variant", "oss", ...words],
-    cloud.environment,
-  );
+  return time([executable, "create", "--variant", "oss", ...words], cloud.environment);
+}
+
+async function measureSize(executable: string, nodes: number): Promise<CreateMeasurement> {
+  await using cloud = await startAnsweringCloud(bootDelayMs);
+  const { seconds, peakMegabytes } = await createScripted(executable, cloud, nodes);
   const apiCalls = await cloud.requestCounts();
-  await Bun.file(answersFile).delete();
   const total = Object.values(apiCalls).reduce((sum, count) => sum + count, 0);
   return {
     nodes,

@@ -11,25 +11,53 @@ const nodes = ["--agents", "1", "--public-agents", "0"];
 const job = ["srun", "-N1", "hostname"];
 const tryLimitMs = 300_000;
 
+/** A restore maps memory rather than reading it, so it takes as long with more of it. */
+const sameTime = 1.2;
+
 export async function measureContainerSnapshots(executable: string): Promise<Row> {
-  const image = ["--node-image", "localhost/cluster-e2e-machine:debian-12"];
-  return measure({ executable, what: "containers", options: image, limit: 0.5 });
+  const options = ["--node-image", "localhost/cluster-e2e-machine:debian-12"];
+  return restoreRow("containers", await measure({ executable, options }), 0.5);
 }
 
-export async function measureVmSnapshots(executable: string): Promise<Row> {
+export async function measureVmSnapshots(executable: string): Promise<readonly Row[]> {
   const image = (await time([join(root, "test/vm-image/build")])).stdout.trim();
-  const options = ["--memory", "768", "--cpus", "1", "--disk-size", "4g", "--image", image];
-  return measure({ executable, what: "vms", options, limit: 0.05 });
+  const withMemory = async (megabytes: number): Promise<Restored> => {
+    const options = ["--memory", String(megabytes), "--cpus", "1", "--disk-size", "4g", "--image", image];
+    return measure({ executable, options });
+  };
+  const [small, large] = [await withMemory(512), await withMemory(2048)];
+  const compared = rowOf({
+    what: "vms: restore a 1+1 cluster of nodes with 2 GB until a job has run",
+    values: [large.restored],
+    unit: inSeconds,
+    references: [small.restored],
+    by: "512 MB",
+    limit: sameTime,
+  });
+  return [restoreRow("vms", small, 0.05), compared];
 }
+
+interface Restored {
+  readonly created: number;
+  readonly restored: number;
+}
+
+const restoreRow = (what: string, { created, restored }: Restored, limit: number): Row =>
+  rowOf({
+    what: `${what}: restore a 1+1 cluster until a job has run`,
+    values: [restored],
+    unit: inSeconds,
+    references: [created],
+    by: "create --wait",
+    limit,
+  });
 
 interface Bench {
   readonly executable: string;
-  readonly what: string;
   readonly options: readonly string[];
-  readonly limit: number;
 }
 
-async function measure({ executable, what, options, limit }: Bench): Promise<Row> {
+async function measure({ executable, options }: Bench): Promise<Restored> {
   const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-bench-"));
   const environment = { XDG_STATE_HOME: join(folder, "state") };
   const run = (...words: readonly string[]) => time([executable, ...words, "-c", id], environment);
@@ -44,14 +72,7 @@ async function measure({ executable, what, options, limit }: Bench): Promise<Row
     await run("snapshot", "restore", "installed");
     await untilJobRuns([executable, "run", "-c", id, ...job], environment);
     const restored = (performance.now() - began) / 1000;
-    return rowOf({
-      what: `${what}: restore a 1+1 cluster until a job has run`,
-      values: [restored],
-      unit: inSeconds,
-      references: [created],
-      by: "create --wait",
-      limit,
-    });
+    return { created, restored };
   } finally {
     await run("destroy", "--yes").catch(() => {});
     await rm(folder, { recursive: true, force: true });

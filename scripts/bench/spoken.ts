@@ -14,7 +14,8 @@ export async function spoken(
 ): Promise<readonly Line[]> {
   const started = performance.now();
   const child = Bun.spawn([...argv], {
-    env: environmentOf(environment),
+    // Wide enough for each command in one line.
+    env: environmentOf({ ...environment, COLUMNS: "100000" }),
     stdin: "ignore",
     stdout: "ignore",
     stderr: "pipe",

@@ -16,12 +16,6 @@ const sizes = [
   { nodes: 1, rounds: 5, limit: 1.25 },
   { nodes: 8, rounds: 3, limit: 1.1 },
 ] as const;
-/** Under tcg. */
-const templateSizes = [
-  { nodes: 3, rounds: 5, limit: 0.15 },
-  { nodes: 8, rounds: 5, limit: 0.12 },
-] as const;
-
 interface Size {
   readonly nodes: number;
   readonly rounds: number;
@@ -29,31 +23,35 @@ interface Size {
 }
 
 export async function measureVms(executable: string): Promise<readonly Row[]> {
-  const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-bench-"));
-  try {
-    const image = (await time([join(root, "test/vm-image/build")])).stdout.trim();
-    const artifact = await writeSmallArtifact(folder);
-    const rows: Row[] = [];
-    const bench = { executable, folder, image, artifact };
-    for (const size of sizes) rows.push(await measureSize(bench, size));
-    for (const size of templateSizes) rows.push(await measureCopies(bench, size));
-    return rows;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  await using bench = await openVmBench(executable);
+  const rows: Row[] = [];
+  for (const size of sizes) rows.push(await measureSize(bench, size));
+  return rows;
 }
 
-interface Bench {
+export interface VmBench extends AsyncDisposable {
   readonly executable: string;
   readonly folder: string;
   readonly image: string;
   readonly artifact: string;
+  readonly cache?: string;
 }
 
-async function measureSize(bench: Bench, { nodes, rounds, limit }: Size): Promise<Row> {
+export async function openVmBench(executable: string): Promise<VmBench> {
+  const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-bench-"));
+  return {
+    executable,
+    folder,
+    image: (await time([join(root, "test/vm-image/build")])).stdout.trim(),
+    artifact: await writeSmallArtifact(folder),
+    [Symbol.asyncDispose]: async () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+async function measureSize(bench: VmBench, { nodes, rounds, limit }: Size): Promise<Row> {
   const [login, byHand]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round += 1) {
-    const created = await create(bench, nodes, ["--fresh-boot"]);
+    const created = await createVms(bench, { nodes, options: ["--fresh-boot"] });
     login.push(created.login);
     byHand.push(await startByHand(created.machines, bench.image));
   }
@@ -67,43 +65,25 @@ async function measureSize(bench: Bench, { nodes, rounds, limit }: Size): Promis
   });
 }
 
-/** Later creations than the one that makes the template. */
-async function measureCopies(bench: Bench, { nodes, rounds, limit }: Size): Promise<Row> {
-  const [login, byHand]: [number[], number[]] = [[], []];
-  const { machines } = await create(bench, nodes, ["--fresh-boot"]);
-  await create(bench, 1, []);
-  for (let round = 0; round < rounds; round += 1) {
-    login.push((await create(bench, nodes, [])).login);
-    byHand.push(await startByHand(machines, bench.image));
-  }
-  return rowOf({
-    what: `vms: ${nodes} copies of a template until SSH`,
-    values: login,
-    unit: inSeconds,
-    references: byHand,
-    by: "the same QEMU booted by hand",
-    limit,
-  });
-}
-
-interface Machine {
+export interface Machine {
   /** QEMU's command line, for a machine in `copy` of which the seed is there. */
   readonly argv: readonly string[];
   readonly copy: string;
 }
 
-async function create(
-  { executable, folder, image, artifact }: Bench,
-  nodes: number,
-  options: readonly string[],
+/** Creates a cluster, and removes it after `whileThere`. */
+export async function createVms(
+  { executable, folder, image, artifact, cache = join(folder, "cache") }: VmBench,
+  { nodes, options = [], megabytes = 768, whileThere }: VmCreation,
 ): Promise<{ readonly login: number; readonly machines: readonly Machine[] }> {
-  const environment = { XDG_STATE_HOME: join(folder, "state"), XDG_CACHE_HOME: join(folder, "cache") };
-  const machine = ["--memory", "768", "--cpus", "1", "--disk-size", diskSize, "--image", image];
+  const environment = { XDG_STATE_HOME: join(folder, "state"), XDG_CACHE_HOME: cache };
+  const machine = ["--memory", String(megabytes), "--cpus", "1", "--disk-size", diskSize, "--image", image];
   const counts = ["--agents", String(nodes - 1), "--public-agents", "0"];
   const words = ["create", "-vv", "--variant", "oss", "-c", id, ...machine, ...counts, ...options, artifact];
   try {
     const lines = await spoken([executable, ...words], environment);
     const commands = findLines(lines, /^qemu-system-\w+ .{0,5000}hostfwd=.{0,5000} -daemonize$/, nodes);
+    await whileThere?.(commands);
     return {
       login: lastOf(lines, /: \$ .{0,5000} e2e-first-contact /, nodes),
       machines: await Promise.all(commands.map(async (line, index) => copyOf(line, join(folder, `copy-${index}`)))),
@@ -111,6 +91,14 @@ async function create(
   } finally {
     await time([executable, "destroy", "-c", id], environment);
   }
+}
+
+interface VmCreation {
+  readonly nodes: number;
+  readonly options?: readonly string[];
+  readonly megabytes?: number;
+  /** Gets the command line of each QEMU. */
+  readonly whileThere?: (commands: readonly string[]) => Promise<void>;
 }
 
 /** Each has a network of its own inside, since the cluster's is gone. */
@@ -122,7 +110,7 @@ async function copyOf(line: string, copy: string): Promise<Machine> {
 }
 
 /** Resolves with the seconds until all have SSH. Their ports are those of the machines before, which are gone. */
-async function startByHand(machines: readonly Machine[], image: string): Promise<number> {
+export async function startByHand(machines: readonly Machine[], image: string): Promise<number> {
   const started = performance.now();
   const running = machines.map((machine) => startOne(machine, image));
   try {

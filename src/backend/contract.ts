@@ -201,12 +201,14 @@ export interface CreationRequest<Options> {
 
 /** The cluster to create from a snapshot: it has the same nodes, software and data, and continues where the snapshot was made. */
 export interface CopyRequest extends Pick<CreationRequest<never>, "clusterId" | "lifetimeMs"> {
+  /** How many such clusters are created at once, which must fit on this computer together; absent: one. */
+  readonly copies?: number | undefined;
   /** The cluster that has the snapshot. */
   readonly source: ClusterRecord;
   readonly snapshot: string;
 }
 
-export interface FileCopyRequest extends Pick<CopyRequest, "clusterId" | "lifetimeMs"> {
+export interface FileCopyRequest extends Pick<CopyRequest, "clusterId" | "lifetimeMs" | "copies"> {
   readonly file: ClusterFileReference;
 }
 

@@ -1,6 +1,7 @@
 import type { Clock, Progress } from "../system/runtime.ts";
 import type { Arguments, Habits, Invocation, Options, ValuesOf } from "./options/option.ts";
 import type { NameFlags, Problems } from "./options/problems.ts";
+import type { Colours } from "./terminal/colours.ts";
 
 /** The input of `run`: the values of arguments and options in one object. */
 type Input<Positionals, Declared> = ValuesOf<Positionals> & ValuesOf<Declared>;
@@ -136,6 +137,8 @@ export interface Result {
   readonly text: string;
   /** Keys are camelCase. Dates become ISO texts; absent and undefined members are left out. */
   readonly data: Readonly<Record<string, unknown>>;
+  /** Paints a line of the text, on a terminal. */
+  readonly paint?: (line: string, colours: Colours) => string;
 }
 
 /** The user's input while a command runs. */

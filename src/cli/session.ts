@@ -6,7 +6,8 @@ import { LogFile } from "./log-file.ts";
 import type { Invocation } from "./options/option.ts";
 import { flagNames } from "./options/problems.ts";
 import { type Terminal, answers } from "./terminal.ts";
-import { type Colours, OutputWriter, isColoured, isLive, loadColours, noColours } from "./terminal/output-writer.ts";
+import { OutputWriter } from "./terminal/output-writer.ts";
+import { type Colours, isColoured, isLive, loadColours, noColours } from "./terminal/colours.ts";
 import { TerminalProgress } from "./terminal/terminal-progress.ts";
 
 /** One run of one command: its context, and the data needed after the run. */
@@ -120,6 +121,10 @@ function openOutput(
     write: (text) => {
       progress.settle();
       terminal.write("stdout", text);
+    },
+    writePainted: (text) => {
+      progress.settle();
+      terminal.writePainted("stdout", text);
     },
   });
 }

@@ -66,9 +66,14 @@ export class Terminal {
     this.#write(name, printable(text));
   }
 
+  /** Writes a text that is printable, except for colours. */
+  writePainted(name: "stdout" | "stderr", text: string): void {
+    this.#write(name, text);
+  }
+
   /** Writes a text that is printable, except for colours. Returns a promise if much is waiting for the reader. */
   paint(name: "stdout" | "stderr", text: string): void | Promise<void> {
-    this.#write(name, text);
+    this.writePainted(name, text);
     return this.#pending.size > mostPending ? this.flush() : undefined;
   }
 

@@ -33,6 +33,8 @@ export interface NodesRun extends Omit<RunRequest, "node" | "isTerminal"> {
   readonly nodes: readonly NodeRecord[];
   /** Absent: the output is only in the outcomes. */
   readonly onLine?: OnNodeLine | undefined;
+  /** Whether files go to the paths that were given, for a single node. Otherwise each node has a folder of its name beside them. */
+  readonly keepsPaths?: boolean;
 }
 
 const loginsAtOnce = 64;
@@ -119,12 +121,13 @@ function failed(node: NodeRecord, thrown: unknown, signal: AbortSignal): NodeOut
   return { node, status: sshFailed, stdout: "", stderr: "", error };
 }
 
-/** Each node has a folder of its name beside where the file would be. */
-const fetchesOf = (node: NodeRecord, { fetches }: NodesRun): readonly FetchRequest[] =>
-  fetches.map(({ remote, local }) => ({
-    remote,
-    local: join(dirname(local), nodeReference(node), basename(local)),
-  }));
+const fetchesOf = (node: NodeRecord, { fetches, keepsPaths }: NodesRun): readonly FetchRequest[] =>
+  keepsPaths === true
+    ? fetches
+    : fetches.map(({ remote, local }) => ({ remote, local: inFolder(local, nodeReference(node)) }));
+
+/** Returns the path of the same name in a folder beside it: `results/report.xml` becomes `results/master_0/report.xml`. */
+export const inFolder = (path: string, folder: string): string => join(dirname(path), folder, basename(path));
 
 function linesOf(
   node: NodeRecord,

@@ -1,11 +1,11 @@
-import type { Context } from "../cli/command.ts";
+import type { Context, Source } from "../cli/command.ts";
 import type { FetchRequest } from "../cluster/fetch.ts";
 import { findCluster, findNodes } from "../cluster/find-cluster.ts";
 import { runOnCluster } from "../cluster/run-on-cluster.ts";
 import { type RunRequest, firstMaster } from "../cluster/run-on-node.ts";
 import type { NodeOutcome, NodesRun } from "../cluster/run-on-nodes.ts";
 import { ClusterError, messageOf } from "../errors.ts";
-import { type ClusterRecord, nodeGroups, nodeReference } from "../model/cluster-record.ts";
+import { type ClusterRecord, type NodeRecord, nodeGroups, nodeReference } from "../model/cluster-record.ts";
 import { outside } from "../outside-text.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import type { Variable } from "./read-variable.ts";
@@ -21,6 +21,8 @@ export type RunInput = Readonly<Record<string, unknown>> & {
   readonly environment: readonly Variable[];
   readonly environmentFile: readonly (readonly Variable[])[];
   readonly fetch: readonly FetchRequest[];
+  /** Its name begins each line of output, even if the command runs on one node only. */
+  readonly shard?: Source;
 };
 
 /** Resolves with the exit status of the command on the node, or with the highest one of several. */
@@ -41,8 +43,10 @@ export async function executeRun(kind: BackendKind, input: RunInput, context: Co
   };
   const find = (signal: AbortSignal) => sparingCommandStatus(context, findCluster(backend, clusterId, signal));
   const [node, ...others] = input.node;
-  if (others.length > 0 || Object.hasOwn(nodeGroups, node ?? "") || context.output.format === "json") {
-    return executeOnNodes(await find(context.signal), { ...request, selectors: input.node }, context);
+  const { shard } = input;
+  const hasLines = others.length > 0 || Object.hasOwn(nodeGroups, node ?? "") || shard !== undefined;
+  if (hasLines || context.output.format === "json") {
+    return executeOnNodes(await find(context.signal), { ...request, selectors: input.node, shard }, context);
   }
   const isTerminal = context.isTerminal.stdin && context.isTerminal.stdout;
   const runtime = { ...context, onConnecting: () => context.failuresExitWith(255) };
@@ -73,23 +77,28 @@ export async function loginPassword(
 
 interface NodesRequest extends Omit<NodesRun, "nodes" | "onLine"> {
   readonly selectors: readonly string[];
+  readonly shard: Source | undefined;
 }
 
 /** Resolves with the highest exit status of all nodes. Without a selector, the first running master is the only node. */
 async function executeOnNodes(
   cluster: ClusterRecord,
-  { selectors, ...request }: NodesRequest,
+  { selectors, shard, ...request }: NodesRequest,
   context: Context,
 ): Promise<number> {
   const { output, progress, signal } = context;
   const { runOnNodes } = await import("../cluster/run-on-nodes.ts");
   const nodes = selectors.length > 0 ? findNodes(cluster, selectors) : [await firstMaster(cluster, signal)];
-  const sources = new Map(nodes.map((node, index) => [node, { name: nodeReference(node), index }]));
+  const isAlone = shard !== undefined && nodes.length === 1;
+  const nameOf = (node: NodeRecord): string =>
+    shard === undefined ? nodeReference(node) : `${shard.name} ${nodeReference(node)}`;
+  const sources = new Map(nodes.map((node, index) => [node, isAlone ? shard : { name: nameOf(node), index }]));
   const outcomes = await runOnNodes(
     cluster,
     {
       ...request,
       nodes,
+      keepsPaths: isAlone,
       ...(output.format === "text" && {
         onLine: (node, stream, line) => output.line(stream, sources.get(node) ?? { name: "", index: 0 }, line),
       }),

@@ -51,14 +51,14 @@ export const skipHttpChecks = flag({
   summary: "Skip the HTTP checks of the masters, for clusters whose web UI this machine cannot reach",
 });
 
-export const junit = option(value(reportFile, "file"), {
+export const junit = option(value(laterFile, "file"), {
   flag: "--junit",
   placeholder: "<file>",
   summary: "File for a report in JUnit's format, which CI systems show; also written after a failure",
 });
 
 /** Finds out now whether the file can be written later; its folder may not exist yet. Returns its absolute path. */
-async function reportFile(given: string, { cwd }: Pick<Invocation, "cwd">): Promise<string> {
+export async function laterFile(given: string, { cwd }: Pick<Invocation, "cwd">): Promise<string> {
   const { dirname, resolve } = await import("node:path");
   const { freeSpaceProblem, isAccessible, isFileOrAbsent } = await import("../system/files/private-file.ts");
   const path = resolve(cwd, given);

@@ -10,8 +10,8 @@ import * as read from "./reader.ts";
 /** `--cluster-id` accepts the same ids. */
 export const parseClusterId = read.matching(/^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/);
 
-/** Ids that `once` generates for clusters that it removes. */
-export const temporaryClusterIds = /^once-[0-9a-f]{8}$/;
+/** Ids that `once` generates for clusters that it removes. With shards, each has its number at the end. */
+export const temporaryClusterIds = /^once-[0-9a-f]{8}(?:-[0-9]{1,2})?$/;
 
 export const parseCreationId = read.matching(/^[0-9a-f]{16}$/);
 

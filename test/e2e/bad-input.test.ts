@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const create = ["create", "--variant", "oss", "artifact.sh"];
 
-// Shows R24, R28, R29, R43, R58.
+// Shows R24, R28, R29, R44, R59.
 test.each<[string, readonly string[], string]>([
   ["an unknown command", ["crate"], "create"],
   ["an unknown option", [...create, "--master", "3"], "--masters"],
@@ -85,7 +85,7 @@ test.each<[string, readonly string[], string]>([
   expect(ran.stderr).toContain("[bad-usage]");
 });
 
-// Shows R90.
+// Shows R91.
 test("all problems of one command line are reported together", async () => {
   const words = [
     "create",
@@ -108,7 +108,7 @@ test("all problems of one command line are reported together", async () => {
   expect(ran.status).toBe(2);
 });
 
-// Shows R22, R59.
+// Shows R22, R60.
 test.each<[string, readonly string[], number, string]>([
   ["another variant", ["create", "--variant", "enterprise", "artifact.sh"], 1, "variant-mismatch"],
   ["an artifact that is no script", ["create", "--variant", "oss", "page.html"], 1, "artifact-invalid"],

@@ -16,6 +16,8 @@ const copy = async (cluster: string, ...more: readonly string[]) =>
   run(`create --from ${source()}:installed`, cluster, ...more);
 const on = async (cluster: string, script: string): Promise<string> =>
   (await run("run --no-test-env --node agent_0", cluster, script)).stdout.trim();
+/** Prints whether the node will end at a time of its own. */
+const deadline = "systemctl is-active cluster-e2e-deadline";
 const nodesOf = async (cluster: string) => (await containers().inspect(cluster)).nodes;
 
 /** Every image, container, network and volume of the cluster ids, also images without a name. */
@@ -53,13 +55,15 @@ test("a plan says what a copy would be, and creates nothing", async () => {
   expect([await things("source"), await things("copy")]).toEqual([before, []]);
 });
 
-// Shows R119.
-test("a copy runs beside its source with other keys, the same data, names and private addresses, and runs a job", async () => {
+// Shows R120.
+test("a copy runs beside its source with other keys, the same data, names and private addresses, and a lifetime of its own", async () => {
   await on(source(), "echo later >/root/note");
-  const made = await copy(id("copy"), "--wait", "--timeout", "3m");
+  const made = await copy(id("copy"), "--lifetime", "2h", "--wait", "--timeout", "3m");
   expect({ status: made.status, stdout: made.stdout }, made.stderr).toEqual({ status: 0, stdout: `${id("copy")}\n` });
   for (const cluster of [id("copy"), source()])
     expect(await run("run", cluster, "srun", "-N1", "hostname")).toMatchObject({ stdout: "agent-0\n" });
+  expect(await on(id("copy"), deadline)).toBe("active");
+  expect(await on(source(), deadline)).toBe("inactive");
   expect(await on(id("copy"), "cat /root/note /var/lib/docker/deep/note")).toBe("saved\nsaved");
   expect(await on(source(), "cat /root/note")).toBe("later");
 
@@ -154,6 +158,8 @@ test("a copy outlives its source, boots again, and can be saved and copied; the 
   expect(await run("wait --timeout 3m", id("copy"))).toMatchObject({ status: 0 });
   const third = await run(`create --from ${id("copy")}:again`, id("third"), "--wait", "--timeout", "3m");
   expect({ status: third.status }, third.stderr).toEqual({ status: 0 });
+  // A snapshot doesn't save a lifetime.
+  expect(await on(id("third"), deadline)).toBe("inactive");
   const addresses = async (cluster: string) => (await nodesOf(cluster)).map(({ privateAddress }) => privateAddress);
   expect(await addresses(id("third"))).toEqual(await addresses(id("copy")));
   expect((await run("destroy --yes", id("copy"))).status).toBe(0);

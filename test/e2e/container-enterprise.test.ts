@@ -29,7 +29,7 @@ test("create --wait ends with a platform that has TLS and a login", async () => 
 }, 400_000);
 
 describe.skipIf(browserLack !== undefined)(`in a browser (${browserLack ?? "Chromium"})`, () => {
-  // Shows R75.
+  // Shows R76.
   test("a browser refuses the web UI until it trusts the authority", async () => {
     const browser = await startBrowser(join(containers().folder, "desktop"));
     const web = (environment: Readonly<Record<string, string>>) =>

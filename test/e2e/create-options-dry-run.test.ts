@@ -22,7 +22,7 @@ afterAll(async () => {
 const dryRun = async (words: readonly string[]) =>
   cloud().run(["create", "--dry-run", "--variant", "oss", ...words, join(cloud().folder, "artifact.sh")]);
 
-// Shows R96.
+// Shows R97.
 test("as text: everything that a bill or a reviewer asks for", async () => {
   const shown = await dryRun(["--linux-distribution", "debian-12", "--masters", "3", "--custom-tag", "team:storage"]);
   expect(shown.status).toBe(0);
@@ -66,7 +66,7 @@ test("a type without a known price says so", async () => {
   expect(shown.stdout).toContain("price unknown");
 });
 
-// Shows R96.
+// Shows R97.
 test("nothing but descriptions was asked for, and nothing is kept here", async () => {
   const { counts } = (await cloud().control("requests")) as { readonly counts: Readonly<Record<string, number>> };
   expect(Object.keys(counts).filter((action) => !action.startsWith("Describe"))).toEqual([]);

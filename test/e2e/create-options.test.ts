@@ -74,7 +74,7 @@ test("one cluster with all of them, ready when create --wait returns", async () 
   ]);
 }, 600_000);
 
-// Shows R27, R44.
+// Shows R27, R45.
 test("instances and volumes are of the image, type, subnet and tags that were asked for", async () => {
   const machines = await machinesOf("default");
   const image = imagesOf("us-west-2").find(({ name }) => name === "debian-12-amd64-20250316-2053");
@@ -93,7 +93,7 @@ test("the security group admits the ranges that were asked for, and no others", 
   expect([...ranges].toSorted()).toEqual(["10.1.2.3/32", "127.0.0.0/8"]);
 });
 
-// Shows R50.
+// Shows R51.
 test("copied files and folders stand on the master with their modes, root's, and on no agent", async () => {
   const line =
     "cd / && stat -c '%a %U:%G %n' opt/copied/bin/tool opt/copied/notes.txt etc/single.d/single && /opt/copied/bin/tool";
@@ -108,7 +108,7 @@ test("copied files and folders stand on the master with their modes, root's, and
   expect(onAgent.status).toBe(2);
 });
 
-// Shows R48.
+// Shows R49.
 test("the genconf folder has its sub-folders, and its ip-detect was run on every node", async () => {
   const genconf = "/var/lib/cluster-e2e/installer/genconf";
   expect((await cloud().run(["run", `cat ${genconf}/sub/folder/data.txt`])).stdout).toBe("data\n");

@@ -83,13 +83,13 @@ test.concurrent("a key of another CA on the masters alone fails their installati
   expect(waited).toMatchObject({ status: 1, stdout: "" });
 }, 400_000);
 
-// Shows R37, R56.
+// Shows R37, R57.
 test.concurrent("the documented steps start an installation with the custom CA", async () => {
   const created = await cloud().run(createWords("default", state.own!.folder, state.own!.keyPath));
   expect(created).toMatchObject({ status: 0, stdout: "default\n" });
 }, 300_000);
 
-// Shows R73, R84.
+// Shows R74, R85.
 test("the default superuser is refused where --extra-config names another", async () => {
   const waited = await cloud().run(["wait", "--timeout", "6m"]);
   expect(waited.stderr).toContain('"admin"');
@@ -97,7 +97,7 @@ test("the default superuser is refused where --extra-config names another", asyn
   expect(waited).toMatchObject({ status: 1, stdout: "" });
 }, 400_000);
 
-// Shows R55, R84.
+// Shows R56, R85.
 test("wait succeeds with that superuser's name and password", async () => {
   const words = ["--superuser-username", superuser.name, "--superuser-password", superuser.password];
   const waited = await cloud().run(["wait", "--timeout", "6m", "-vvv", ...words]);
@@ -105,7 +105,7 @@ test("wait succeeds with that superuser's name and password", async () => {
   expect(waited.stderr).not.toContain(superuser.password);
 }, 400_000);
 
-// Shows R56.
+// Shows R57.
 test("the served certificate chains to the custom CA", async () => {
   const { status, output } = await handshakeWithMaster(state.own!.rootPath);
   expect(output).toContain("Verification: OK");

@@ -48,7 +48,7 @@ describe.each(rows)(`%s, %s (${rows.length} of ${all.length} rows)`, (release, v
   const run = async (command: string, ...words: readonly string[]) =>
     containers().run([command, "-c", id(), ...words], { limitMs: 200_000 });
 
-  // Shows R113.
+  // Shows R114.
   testOfRow(
     "is created, waited for, used, synced to, logged and destroyed",
     async () => {

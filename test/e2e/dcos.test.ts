@@ -50,7 +50,7 @@ const filesOn = async (id: string, folder: string): Promise<readonly string[]> =
 /** What a test runner in the tests folder sees of the variables that are set for it. */
 const showVariables = `pwd; env | grep -E '^(CLUSTER|DCOS)_|_HOSTS=|^PYTHONPATH=' | LC_ALL=C sort`;
 
-// Shows R112.
+// Shows R113.
 test("an open source release is created; Docker is started on machines where it doesn't run", async () => {
   const artifact = await buildDcosArtifact("oss", "1.9.10", cloud().folder);
   const created = await cloud().run(await createWords("default", "oss", [artifact]));
@@ -69,7 +69,7 @@ test("wait asks the units, 3dt and the masters; an open source cluster has no lo
   expect((await Promise.all(roles)).map(({ stdout }) => stdout)).toEqual(["master\n", "slave\n", "slave_public\n"]);
 }, 400_000);
 
-// Shows R112.
+// Shows R113.
 test("run sets both families of variables, in the tests folder, after the environment file", async () => {
   const [master, agent, publicAgent] = (await cloud().inspect("default")).nodes.map((node) => node.privateAddress);
   const login = ["--login-uname", "bob", "--login-pw", "-"];

@@ -94,7 +94,7 @@ test("all messages begin in one column, and remedies stand below them", async ()
   expect(lines.filter((line) => line.startsWith(" ")).every((line) => line.slice(column).startsWith("→ "))).toBe(true);
 });
 
-// Shows R60.
+// Shows R61.
 test("-v: source, account, region, the end of the credentials and times", async () => {
   const { stdout } = await doctor(["-v"]);
   expect(stdout).toMatch(
@@ -139,7 +139,7 @@ test.each<[string, Readonly<Record<string, string>>, readonly string[], string]>
   expect(stdout + stderr).not.toContain(secret());
 });
 
-// Shows R105.
+// Shows R106.
 test("a clock that is an hour off", async () => {
   await cloud().control("clock", { skewMs: 3_600_000 });
   const { status, failed } = await checks({});

@@ -17,7 +17,7 @@ beforeAll(async () => {
 const createWords = () =>
   `create --variant enterprise --linux-distribution debian-12 --public-agents 0 -vvv ${artifact()}`.split(" ");
 
-// Shows R53, R54.
+// Shows R54, R55.
 test("without a license the artifact's own words are shown, and nothing is left", async () => {
   const refused = await cloud().run(createWords());
   expect(refused.stderr).toMatch(
@@ -29,7 +29,7 @@ test("without a license the artifact's own words are shown, and nothing is left"
   expect(await cloud().machines()).toEqual([]);
 }, 300_000);
 
-// Shows R55.
+// Shows R56.
 test("with a license from the environment it is created, and the license is printed nowhere", async () => {
   const environment = { CLUSTER_LICENSE_KEY_PATH: join(cloud().folder, "license.txt") };
   const words = ["--security-mode", "strict", "--extra-config", join(cloud().folder, "security.yaml")];
@@ -52,7 +52,7 @@ test("wait checks TLS against the cluster's CA and logs in", async () => {
   expect(await cloud().run(["wait", "--timeout", "5m", "-vv"])).toMatchObject({ status: 0, stdout: "" });
 }, 400_000);
 
-// Shows R72.
+// Shows R73.
 test("a job runs, and the web UI speaks https", async () => {
   expect((await cloud().run(["run", "srun", "-N1", "echo", "ran"])).stdout).toBe("ran\n");
   expect((await cloud().inspect("default")).webUi).toStartWith("https://");
@@ -63,7 +63,7 @@ test("a job runs, and the web UI speaks https", async () => {
   }
 });
 
-// Shows R29, R49.
+// Shows R29, R50.
 test("--security-mode won over --extra-config, and the license is the file's without its newline, for root alone", async () => {
   const installer = "/var/lib/cluster-e2e/installer";
   const line = `cat /opt/cluster/etc/bootstrap-config.json; stat -c '%a %U' ${installer}/genconf/config.yaml ${installer}`;

@@ -61,7 +61,7 @@ const cases: readonly JsonCase[] = [
 ];
 
 describeOnBench("JSON under -vvv", (bench) => {
-  // Shows R88.
+  // Shows R89.
   test.each(cases.map((each) => [each.command, each.status, each] as const))(
     "%s ending with %d: one object with schemaVersion 1 and camelCase keys, no secret",
     async (_command, _status, given) => {

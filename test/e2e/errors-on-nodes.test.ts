@@ -197,5 +197,5 @@ const cases: readonly ErrorCase[] = [
   },
 ];
 
-// Shows R89.
+// Shows R90.
 testErrors("errors that nodes give cause to", cases);

@@ -163,5 +163,5 @@ const cases: readonly ErrorCase[] = [
   { id: "output-lost", status: 1, words: ["list"], stdout: "/dev/full", says: ["Cannot write the result: ENOSPC"] },
 ];
 
-// Shows R89.
+// Shows R90.
 testErrors("errors of command line, cloud and artifact", cases);

@@ -3,8 +3,12 @@
  * builds. A base built with debootstrap has the name that its recipe uses, so no registry is needed.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { chmod } from "node:fs/promises";
 import { join } from "node:path";
+import { executablePath } from "./support/executable.ts";
 import { nameDebianBase } from "./support/published-debian.ts";
+import { missingLine, triedExamples } from "./support/readme.ts";
+import { tryShell } from "./support/shell.ts";
 import { docker, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
@@ -64,6 +68,27 @@ async function withExample(
   expect(await containers().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
 }
 
+/** Runs the recipes for a platform on the page "Test a platform", word by word. They name no cluster, so a program of that name adds the id. */
+async function tryRecipes(platform: string, id: string): Promise<void> {
+  const { folder, environment } = containers();
+  const bin = join(folder, `bin-${id}`);
+  const program = join(bin, "cluster-container");
+  const line = `exec '${executablePath("cluster-container")}' "$command" -c ${id} "$@"`;
+  await Bun.write(program, `#!/bin/sh\ncommand=$1\nshift\n${line}\n`);
+  await chmod(program, 0o755);
+  const own = { ...environment, PATH: `${bin}:${process.env["PATH"]}`, COLUMNS: "10000" };
+  const variables = Object.entries(own).map(([name, value]) => `${name}=${value}`);
+  const recipes = await triedExamples("src/cluster/faults/README.md", `tried with ${platform}`);
+  expect(recipes).not.toEqual([]);
+  for (const { lines, status: expected, output: shown } of recipes) {
+    const { status, output } = await tryShell('exec env "$@"', ["sh", ...variables, "sh", "-euc", lines], folder);
+    expect({ status, missing: missingLine(shown.trim(), output) }, output).toEqual({
+      status: expected,
+      missing: undefined,
+    });
+  }
+}
+
 /** The example etcd as a second version, with another setting. */
 async function nextEtcd(release: string): Promise<string> {
   const folder = join(containers().folder, `etcd-${release}`);
@@ -74,7 +99,7 @@ async function nextEtcd(release: string): Promise<string> {
 }
 
 test.each(releasesFor("12"))(
-  "slurm on Debian %s: a job runs on both agents at once, and the page lists them",
+  "slurm on Debian %s: a job runs on both agents at once, the page lists them, and a paused agent is down",
   async (release) => {
     await withExample("slurm", release, [], async ({ id, run }) => {
       expect((await run(["srun", "-N2", "hostname"])).split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
@@ -82,6 +107,8 @@ test.each(releasesFor("12"))(
       const page = await fetch((await containers().inspect(id)).webUi);
       expect(page.status).toBe(200);
       expect(await page.text()).toMatch(/agent-0 .* idle[^]*agent-1 .* idle/);
+      await tryRecipes("slurm", id);
+      expect(await run(["./slurm-test"])).toBe("agent-0\nagent-1");
     });
   },
   limitMs,
@@ -130,11 +157,15 @@ test.each(releasesFor("13"))(
 );
 
 test.each(releasesFor("12"))(
-  "pacemaker on Debian %s: all nodes are online with a quorum, and the resource moves when its node stops",
+  "pacemaker on Debian %s: all nodes are online with a quorum, and the resource moves when its node stops or loses its power",
   async (release) => {
-    await withExample("pacemaker", release, [], async ({ run }) => {
-      const [status, place = ""] = (await run(["./pacemaker-test"])).split("\n");
+    await withExample("pacemaker", release, [], async ({ id, run }) => {
+      const locate = async (): Promise<readonly string[]> => (await run(["./pacemaker-test"])).split("\n");
+      const [, first] = await locate();
+      await tryRecipes("pacemaker", id);
+      const [status, place = ""] = await locate();
       expect(status).toBe("3 of 3 nodes are online, with a quorum; the resource runs on");
+      expect(place).not.toBe(first!);
       expect(place).toMatch(/^master-[012]$/);
       const stopped = place.replace("-", "_");
       const other = stopped === "master_1" ? "master_2" : "master_1";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
 
-// Shows R57.
+// Shows R58.
 test("wait ends with 1 and shows the failed node's log", async () => {
   await using cloud = await startTestCloud("container");
   const artifact = await buildArtifact("oss", cloud.folder);

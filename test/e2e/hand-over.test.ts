@@ -17,7 +17,7 @@ const summary = (): string => join(cloud().folder, "summary.md");
 const runThere = (...words: readonly string[]) =>
   cloud().run(words, { environment: { XDG_STATE_HOME: join(cloud().folder, "other") } });
 
-// Shows R95.
+// Shows R96.
 test("create appends what it has made to the step's summary, with the time until it was ready", async () => {
   const words = "create --variant oss --linux-distribution debian-12 --agents 0 --public-agents 0 --wait --summary";
   const created = await cloud().run([...words.split(" "), artifact()], {
@@ -34,7 +34,7 @@ test("create appends what it has made to the step's summary, with the time until
   expect(text).toMatch(/^\| Phases \| `.*Boot \d+\.\d s.*` \|$/m);
 }, 900_000);
 
-// Shows R115.
+// Shows R116.
 test("another computer imports the cluster, and then syncs a checkout and runs its tests", async () => {
   expect((await cloud().run(["export", "--output-file", exported()])).status).toBe(0);
   expect((await stat(exported())).mode & 0o777).toBe(0o600);
@@ -55,7 +55,7 @@ test("another computer imports the cluster, and then syncs a checkout and runs i
   });
 }, 120_000);
 
-// Shows R117.
+// Shows R118.
 test("run brings files and folders back after the command, whose exit status stays its own", async () => {
   const here = join(cloud().folder, "fetched");
   const line =

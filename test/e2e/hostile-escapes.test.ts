@@ -100,7 +100,7 @@ test.each(["text", "json", "ssh-config"])(
   },
 );
 
-// Shows R130.
+// Shows R131.
 test("a failure's message, and its stack at -vv", async () => {
   await cloud().control("faults", {
     action: "DescribeInstances",

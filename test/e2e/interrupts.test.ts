@@ -72,7 +72,7 @@ const stages: readonly Stage[] = [
   },
 ];
 
-// Shows R92.
+// Shows R93.
 test.each([...stages])(
   "Ctrl-C $when leaves nothing",
   async ({ reached, fault, logs }) => {
@@ -94,7 +94,7 @@ test.each([...stages])(
   180_000,
 );
 
-// Shows R98.
+// Shows R99.
 test("after kill -9 the same create works, and nothing is doubled", async () => {
   await cloud().control("reset", {});
   const killed = cloud().start(createWords("killed"));

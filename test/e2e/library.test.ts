@@ -16,7 +16,7 @@ const { backend: cloud, artifact } = shareBackend(async () => startTestCloud("co
 const node = await nodeProgram();
 if (node === undefined) console.warn("skipped: there is no Node 20.5 or later on the PATH to use the library with");
 
-// Shows R78.
+// Shows R79.
 test("the example runs a job under Bun and leaves nothing", async () => {
   const ran = await run([process.execPath, example, artifact()]);
   expect(ran.stderr).toContain("master_0: Start installation: done");

@@ -7,6 +7,7 @@ import { docker, nodeImage, startTestContainers } from "./support/test-container
 const platform = join(import.meta.dir, "support", "meter");
 const lifetimeMs = 75_000;
 
+// Shows R41.
 test("nodes end when the lifetime is over, even after a restart, and paused ones with the next command", async () => {
   await using containers = await startTestContainers();
   const id = containers.id("short");

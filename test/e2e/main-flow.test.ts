@@ -50,7 +50,7 @@ test("the same id again is refused, and the cluster there is unharmed", async ()
   expect(await cloud().machines()).toEqual([...before]);
 });
 
-// Shows R3, R63.
+// Shows R3, R64.
 test("a job runs across the agents", async () => {
   const ran = await cloud().run(["run", "srun", "-N2", "hostname"]);
   expect(ran.status).toBe(0);
@@ -60,7 +60,7 @@ test("a job runs across the agents", async () => {
   expect(names.toSorted()).toEqual(agents.map(({ stdout }) => stdout.trim()).toSorted());
 });
 
-// Shows R68.
+// Shows R69.
 test("one word is a shell line, several words are exactly these arguments", async () => {
   expect(await cloud().run(["run", "echo 'a' | wc -c"])).toMatchObject({ status: 0, stdout: "2\n" });
   const words = ["a b", "it's", "$HOME", "", "*", "new\nline"];
@@ -68,14 +68,14 @@ test("one word is a shell line, several words are exactly these arguments", asyn
   expect(ran.stdout).toBe(words.map((word) => `[${word}]`).join(""));
 });
 
-// Shows R91.
+// Shows R92.
 test("run passes stdin and the remote command's own status", async () => {
   expect(await cloud().run(["run", "cat"], { stdin: "piped\n" })).toMatchObject({ status: 0, stdout: "piped\n" });
   expect((await cloud().run(["run", "exit 37"])).status).toBe(37);
   expect((await cloud().run(["run", "no-such-program"])).status).toBe(127);
 });
 
-// Shows R4, R64, R85.
+// Shows R4, R65, R86.
 test("run sets the test environment, and only what was asked for with --no-test-env", async () => {
   const file = `${cloud().folder}/own.env`;
   await Bun.write(file, "MORE=loses to --env\nFROM_FILE=two words\n");
@@ -99,7 +99,7 @@ test("run sets the test environment, and only what was asked for with --no-test-
   expect(unset.stdout.split("\n")[0]).not.toContain("/opt/cluster");
 });
 
-// Shows R31, R33, R62, R76, R86.
+// Shows R31, R33, R63, R77, R87.
 test("inspect names the nodes and the key, and its ssh-config logs in", async () => {
   const cluster = await cloud().inspect("default");
   expect(cluster.nodes.map((node) => node.reference)).toEqual(["master_0", "agent_0", "agent_1", "public_agent_0"]);
@@ -113,7 +113,7 @@ test("inspect names the nodes and the key, and its ssh-config logs in", async ()
   expect((await fetch(cluster.webUi)).status).toBe(200);
 });
 
-// Shows R32, R67.
+// Shows R32, R68.
 test("a node is found by any of its four names, and an unknown one ends with 3", async () => {
   const cluster = await cloud().inspect("default");
   const node = nodeOf(cluster, "public_agent_0");
@@ -126,7 +126,7 @@ test("a node is found by any of its four names, and an unknown one ends with 3",
   expect(unknown.stderr).toContain("master_0, agent_0, agent_1, public_agent_0");
 });
 
-// Shows R61.
+// Shows R62.
 test("list shows the cluster, and another region's error names this one", async () => {
   expect((await cloud().run(["list", "--quiet"])).stdout).toBe("default\n");
   const listed = await cloud().run(["list", "--output", "json", "-vvv"]);
@@ -141,7 +141,7 @@ test("list shows the cluster, and another region's error names this one", async 
   expect(elsewhere.stderr).toContain("us-west-2");
 });
 
-// Shows R91, R123.
+// Shows R92, R124.
 test("a host key that was never seen is refused with 255", async () => {
   const cluster = await cloud().inspect("default");
   const knownHosts = cluster.sshKey.path.replace(/id_ed25519$/, "known_hosts");

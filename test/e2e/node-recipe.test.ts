@@ -111,7 +111,7 @@ async function runBothLayouts(containers: TestContainers): Promise<void> {
 }
 
 describe("on Docker", () => {
-  // Shows R111.
+  // Shows R112.
   test.concurrent(
     "both layouts run on Debian 12, and their images share all but the last step",
     async () => {
@@ -120,7 +120,7 @@ describe("on Docker", () => {
     limitMs,
   );
 
-  // Shows R111.
+  // Shows R112.
   test.concurrent.each(["debian-11", "debian-13"])(
     "what the dcos layout needs is put into the image of %s once, and no node installs it again",
     async (distribution) => {
@@ -133,7 +133,7 @@ describe("on Docker", () => {
     limitMs,
   );
 
-  // Shows R111.
+  // Shows R112.
   test.concurrent(
     "a build that fails says what the failing tool said last, and where",
     async () => {

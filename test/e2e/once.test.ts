@@ -2,7 +2,7 @@
  * `once` on containers, with a platform that is a folder: the command's exit code, files, logs and a report, and whatever happens, nothing else is
  * left.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { nodeImage, startTestContainers } from "./support/test-containers.ts";
@@ -128,3 +128,104 @@ test("what a killed once leaves the next one removes", async () => {
     await containers().run(["destroy", "-c", id]);
   }
 }, 120_000);
+
+describe("with shards", () => {
+  const source = (): string => containers().id("source");
+  const shards = (id: string, ...words: readonly string[]) => [
+    "once",
+    "-c",
+    id,
+    "--from",
+    `${source()}:installed`,
+    "--shards=3",
+    ...words,
+  ];
+  const left = async (id: string): Promise<readonly string[]> =>
+    (await Promise.all([1, 2, 3].map(async (number) => containers().things(`${id}-${number}`)))).flat();
+
+  beforeAll(async () => {
+    const made = await containers().run([
+      "create",
+      "--node-image",
+      nodeImage,
+      "--agents",
+      "1",
+      "--wait",
+      "-c",
+      source(),
+      platform,
+    ]);
+    if (made.status !== 0) throw new Error(made.stderr);
+    await containers().run(["snapshot", "create", "installed", "-c", source()]);
+  }, 120_000);
+
+  afterAll(async () => {
+    await containers().run(["destroy", "--yes", "-c", source()]);
+  }, 60_000);
+
+  test("copies run the command at once, with files of their own, and the highest exit code counts", async () => {
+    const id = containers().id("shards");
+    const words = ["--fetch", `/tmp/result:${path("shards/result")}`, "--logs-dir", path("shards/logs")];
+    const command = 'echo "$CLUSTER_SHARD of $CLUSTER_SHARDS" | tee /tmp/result; exit $((CLUSTER_SHARD * 10 - 10))';
+    const ran = await containers().run(shards(id, ...words, "--junit", path("shards/junit.xml"), "--", command));
+    expect({ status: ran.status, lines: ran.stdout.split("\n").toSorted() }, ran.stderr).toEqual({
+      status: 20,
+      lines: ["", "shard_1: 1 of 3", "shard_2: 2 of 3", "shard_3: 3 of 3"],
+    });
+    expect(ran.stderr).toContain("2 of 3 shards failed: shard_2, shard_3.");
+    for (const number of [1, 2, 3]) {
+      expect(await Bun.file(path(`shards/shard_${number}/result`)).text()).toBe(`${number} of 3\n`);
+      const report = await Bun.file(path(`shards/shard_${number}/junit.xml`)).text();
+      expect(report).toContain(`failures="${number === 1 ? 0 : 1}"`);
+      const logs = await readdir(path(`shards/logs/shard_${number}`));
+      if (number === 1) expect(logs).toEqual([]);
+      else expect(logs).toContain("master_0.console.txt");
+    }
+    expect(await left(id)).toEqual([]);
+    expect(await foldersOf(`${id}-1`)).toEqual([]);
+  }, 180_000);
+
+  test("several nodes of several shards are told apart", async () => {
+    const id = containers().id("nodes");
+    const words = ["--fetch", `/tmp/result:${path("nodes/result")}`, "--node", "all"];
+    const ran = await containers().run(shards(id, ...words, "--", "hostname | tee /tmp/result"));
+    expect(ran.status, ran.stderr).toBe(0);
+    const names = [1, 2, 3].flatMap((number) => ["agent-0", "master-0"].map((host) => [number, host]));
+    expect(ran.stdout.split("\n").toSorted()).toEqual([
+      "",
+      ...names.map(([number, host]) => `shard_${number} ${String(host).replace("-", "_")}: ${host}`),
+    ]);
+    expect(await Bun.file(path("nodes/shard_2/agent_0/result")).text()).toBe("agent-0\n");
+    expect(await left(id)).toEqual([]);
+  }, 180_000);
+
+  test.each(["SIGINT", "SIGTERM"] as const)(
+    "after %p nothing is left of any copy",
+    async (signal) => {
+      const id = containers().id(`shards-${signal.toLowerCase()}`);
+      const running = containers().start(shards(id, "--", "sleep 600"));
+      await running.said("is ready.");
+      running.interrupt(signal);
+      const ended = await running.ended;
+      expect({ status: ended.status, signal: ended.signal }, ended.stderr).toEqual({ status: undefined, signal });
+      expect(await left(id)).toEqual([]);
+    },
+    180_000,
+  );
+
+  test("what killed shards leave the next once removes", async () => {
+    const words = (...more: readonly string[]) => ["once", "--from", `${source()}:installed`, ...more];
+    const killed = containers().start(words("--shards", "2", "--", "sleep 600"));
+    await killed.said("is ready.");
+    killed.interrupt("SIGKILL");
+    const [, id = ""] = /Cluster "(once-[0-9a-f]{8})-\d" is ready/.exec((await killed.ended).stderr)!;
+    try {
+      expect((await left(id)).length).toBeGreaterThan(0);
+      const next = await containers().run(words("--", "true"));
+      expect(next.status, next.stderr).toBe(0);
+      expect(await left(id)).toEqual([]);
+    } finally {
+      for (const number of [1, 2]) await containers().run(["destroy", "-c", `${id}-${number}`]);
+    }
+  }, 180_000);
+});

@@ -66,7 +66,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     await engine.run(["untag", nodeImage, "localhost/cluster-e2e-node:tried"]);
   });
 
-  // Shows R109.
+  // Shows R110.
   test("a cluster is created, gets ready, and runs a job across its agents", async () => {
     const limits = ["--agents", "2", "--memory", "1g", "--cpus", "1.5"];
     const volume = ["--custom-volume", `${containers().folder}/shared:/shared:ro`];
@@ -154,7 +154,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id()} +running +oss +1 +2 +1 `, "m"));
   });
 
-  // Shows R109.
+  // Shows R110.
   test("the same id again is refused, and the other engine says where the cluster is", async () => {
     const again = await containers().run(createWords(id()));
     expect(again.status).toBe(1);
@@ -165,7 +165,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(elsewhere.stderr).toContain("add --engine podman");
   });
 
-  // Shows R109.
+  // Shows R110.
   test("a docker that is Podman's counts as Podman", async () => {
     const environment = { PATH: await pathWithEngine(containers().folder, "docker", () => 'exec podman "$@"') };
     const listed = await containers().run(["list", "--quiet", "--engine", "docker"], { environment });
@@ -198,7 +198,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(listed.stderr).toContain("podman machine start");
   });
 
-  // Shows R109.
+  // Shows R110.
   test("where Docker does not answer, Podman is found", async () => {
     const { engine, folder } = containers();
     const environment = {

@@ -13,14 +13,14 @@ const help = async (words: readonly string[]): Promise<string> => {
   return stdout.replaceAll(/\s+/g, " ");
 };
 
-// Shows R15, R41.
+// Shows R15, R42.
 test("--version prints the version and exits", async () => {
   const ran = await run("cluster-cloud", ["--version"], { environment: {} });
   expect(ran).toMatchObject({ status: 0, stderr: "" });
   expect(ran.stdout).toMatch(/^(?:\d{4}\.\d{1,2}\.\d{1,2}\.\d+|0\.0\.0\+[0-9a-z]+)\n$/);
 });
 
-// Shows R41.
+// Shows R42.
 test("the program has the specification's commands", async () => {
   const text = await help([]);
   expect(text).toStartWith("Usage: cluster-cloud [OPTIONS] COMMAND [ARGS]...");
@@ -79,7 +79,7 @@ const options: Readonly<Record<string, Readonly<Record<string, string | undefine
   web: one,
 };
 
-// Shows R42, R43, R73, R74.
+// Shows R43, R44, R74, R75.
 test.each(Object.entries(options))("%s has the specification's options and defaults", async (command, declared) => {
   const entries = (await help([command])).split(/ (?=-\w, --[a-z])|(?<!,) (?=--[a-z])/);
   for (const [flag, usual] of Object.entries(declared)) {
@@ -90,7 +90,7 @@ test.each(Object.entries(options))("%s has the specification's options and defau
 });
 
 describeOnBench("words of the specification", (bench) => {
-  // Shows R21, R23, R25, R26, R77.
+  // Shows R21, R23, R25, R26, R78.
   test("create without options: one master, one agent, one public agent of CentOS 7 in us-west-2, named default", async () => {
     const { cloud } = bench();
     const { stdout } = await cloud.run(["create", "--dry-run", "--output", "json", "--variant", "oss", "open.sh"], {
@@ -105,7 +105,7 @@ describeOnBench("words of the specification", (bench) => {
     });
   });
 
-  // Shows R30, R51.
+  // Shows R30, R52.
   test("SELinux is enforced on every node before the installation begins there", async () => {
     const { cloud } = bench();
     await using _failing = await answering({ pattern: "e2e-start-install", status: 1, readsStdin: true })(bench());
@@ -185,7 +185,7 @@ describeOnBench("words of the specification", (bench) => {
     `);
   });
 
-  // Shows R75.
+  // Shows R76.
   test("web opens the browser at the web UI, prints its URL, and says what the browser must trust", async () => {
     const { cloud, base } = bench();
     const url = `https://${base.nodes[0]!.publicAddress}/`;
@@ -222,7 +222,7 @@ describeOnBench("words of the specification", (bench) => {
     expect((await stat(join(folder.path, "master_0.console.txt"))).mode & 0o777).toBe(0o600);
   });
 
-  // Shows R97.
+  // Shows R98.
   test("two creates of one id at the same moment: one of them is refused", async () => {
     const { cloud } = bench();
     // The other one fails late, so that nothing is left of it either.

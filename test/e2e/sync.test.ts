@@ -89,7 +89,7 @@ const sent = ({ masters }: Synced): readonly number[] => masters.map(({ sentFile
 
 const ossTests = ["./conftest.py", "./deep/er/data.txt", "./run-all", "./test_oss.py", "./util/tool.py"];
 
-// Shows R69.
+// Shows R70.
 test("an open source checkout replaces the tests on all three masters, and adds to the library", async () => {
   const { masters } = await sync([state.oss!]);
   expect(masters.map(({ node, files, sentFiles }) => ({ node, files, sentFiles }))).toEqual(
@@ -105,7 +105,7 @@ test("an open source checkout replaces the tests on all three masters, and adds 
   );
 }, 60_000);
 
-// Shows R114.
+// Shows R115.
 test("a second time nothing is sent, and later only what has changed", async () => {
   expect(sent(await sync([state.oss!]))).toEqual([0, 0, 0]);
   const changed = join(state.oss!, "packages/integration-test/extra/test_oss.py");
@@ -120,7 +120,7 @@ test("a second time nothing is sent, and later only what has changed", async () 
   await Bun.write(changed, "# oss test\n");
 }, 60_000);
 
-// Shows R70.
+// Shows R71.
 test("without CHECKOUT_DIR it is CLUSTER_CHECKOUT_DIR, and without that the current folder", async () => {
   const environment = { CLUSTER_CHECKOUT_DIR: "oss" };
   expect(sent(await sync([], { cwd: cloud().folder, environment }))).toEqual([1, 1, 1]);
@@ -130,7 +130,7 @@ test("without CHECKOUT_DIR it is CLUSTER_CHECKOUT_DIR, and without that the curr
   );
 }, 60_000);
 
-// Shows R66.
+// Shows R67.
 test("run --sync-dir syncs to all masters before the command runs", async () => {
   await Bun.write(join(state.oss!, "packages/integration-test/extra/test_late.py"), "# late\n");
   const ran = await cloud().run(["run", "--node", "master_1", "--sync-dir", state.oss!, "cat", "test_late.py"]);
@@ -173,7 +173,7 @@ test("a checkout whose links leave it is refused before anything is asked, every
   expect(await asked()).toBe(before);
 }, 60_000);
 
-// Shows R69.
+// Shows R70.
 test("an enterprise checkout goes to an enterprise cluster as it is", async () => {
   const { masters } = await sync(["-c", "paid", state.enterprise!]);
   expect(masters).toMatchObject([{ node: "master_0", files: 3, sentFiles: 3 }]);

@@ -192,6 +192,7 @@ test("sync sends a checkout", async () => {
   expect((await vms().run(["run", "-c", id(), "ls"])).stdout).toContain("test_it.py");
 }, 120_000);
 
+// Shows R41.
 test("at the end of its lifetime the other cluster ends by itself, and the next list removes the rest", async () => {
   for (const limitMs = Date.now() + 600_000; Date.now() < limitMs; await Bun.sleep(1_000))
     if (!(await vms().machines(short())).has("master_0")) break;
@@ -216,7 +217,7 @@ test("inspect and web show addresses that work from here, and ssh-config logs in
   expect(await Bun.$`ssh -F ${config} agent_0 hostname`.text()).toBe("agent-0\n");
 }, 60_000);
 
-// Shows R118.
+// Shows R119.
 test("a snapshot brings back what ran, on a machine that was killed too: nothing boots, and clocks are right", async () => {
   const onAgent = async (script: string): Promise<string> => (await onNode("--node", "agent_0", script)).stdout.trim();
   const bootId = "cat /proc/sys/kernel/random/boot_id";
@@ -239,7 +240,7 @@ test("a snapshot brings back what ran, on a machine that was killed too: nothing
   );
 }, 600_000);
 
-// Shows R119.
+// Shows R120.
 test("a new cluster continues from the snapshot, beside the source and with keys of its own", async () => {
   const copy = vms().id("copy");
   const onCopy = (...words: readonly string[]) => vms().run(["run", "-c", copy, "--no-test-env", ...words]);
@@ -294,7 +295,7 @@ test("a new cluster continues from the snapshot, beside the source and with keys
   expect(await vms().run(["run", "-c", id(), ...srun])).toMatchObject({ stdout: "agent-0\n" });
 }, 600_000);
 
-// Shows R120.
+// Shows R121.
 test("on another computer, the snapshot's file becomes a cluster of that user, in which jobs run", async () => {
   const file = join(vms().folder, "cluster.zst");
   const saved = await vms().run(["snapshot", "save", "installed", file, "-c", id()]);
@@ -321,6 +322,26 @@ test("on another computer, the snapshot's file becomes a cluster of that user, i
   expect(await there("destroy", "-c", copy)).toMatchObject({ status: 0, stdout: `${copy}\n` });
   const left = await readdir(folder, { recursive: true });
   expect(left.filter((name) => /machines|disk|memory|cluster\.json|\.part$/.test(name))).toEqual([]);
+}, 600_000);
+
+// Shows R121.
+test("once saves a cluster in which its command failed, and from the file its processes continue", async () => {
+  const [own, again] = [vms().id("failing"), vms().id("again")];
+  const file = join(vms().folder, "out", "failed.zst");
+  const words = ["once", "--from", `${id()}:installed`, "-c", own, "--no-test-env", "--save-on-failure", file];
+  const ran = await vms().run([...words, "--", "nohup sh -c 'sleep 86400; :' >/dev/null 2>&1 & echo $!; exit 7"]);
+  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({
+    status: 7,
+    stdout: expect.stringMatching(/^\d+\n$/),
+  });
+  expect(ran.stderr).toContain("Bring the cluster back as it was: cluster-vm create --from");
+  expect((await vms().machines(own)).size).toBe(0);
+  expect((await vms().files(own)).filter((name) => /machines|disk|cluster\.json|snapshots/.test(name))).toEqual([]);
+  const created = await vms().run(["create", "--from", file, "-c", again]);
+  expect(created.status, created.stderr).toBe(0);
+  const command = await vms().run(["run", "-c", again, "--no-test-env", `cat /proc/${ran.stdout.trim()}/cmdline`]);
+  expect(command.stdout, command.stderr).toContain("sleep 86400");
+  expect((await vms().run(["destroy", "-c", again])).status).toBe(0);
 }, 600_000);
 
 test("a machine that was killed is told of at once by wait, run and list, and its console is kept by logs", async () => {

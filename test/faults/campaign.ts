@@ -20,9 +20,12 @@ import { nodeFaults } from "./table/node-faults.ts";
 import { lifetimeFaults } from "./table/lifetime-faults.ts";
 import { onceFaults } from "./table/once-faults.ts";
 import { passingApiFaults } from "./table/passing-api-faults.ts";
+import { powerFaults } from "./table/power-faults.ts";
 import { podmanFaults } from "./table/podman-faults.ts";
 import { qemuFaults } from "./table/qemu-faults.ts";
 import { rollBackFaults } from "./table/roll-back-faults.ts";
+import { shardFaults } from "./table/shard-faults.ts";
+import { saveFaults } from "./table/save-faults.ts";
 import { ContainerWorld } from "./worlds/container-world.ts";
 import { VmWorld } from "./worlds/vm-world.ts";
 import { CloudWorld } from "./worlds/cloud-world.ts";
@@ -60,10 +63,19 @@ export const campaign: readonly CampaignFault[] = [
     ...engineFaults,
     ...copyFaults,
     ...onceFaults.container,
+    ...shardFaults,
     ...lifetimeFaults.container,
+    ...powerFaults.container,
   ]),
   ...inWorld("podman", ContainerWorld.openPodman, podmanFaults),
-  ...inWorld("vm", VmWorld.open, [...qemuFaults, ...fileFaults, ...onceFaults.vm, ...lifetimeFaults.vm]),
+  ...inWorld("vm", VmWorld.open, [
+    ...qemuFaults,
+    ...fileFaults,
+    ...onceFaults.vm,
+    ...saveFaults,
+    ...lifetimeFaults.vm,
+    ...powerFaults.vm,
+  ]),
   ...inWorld("vm", VmWorld.openWithTemplates, templateFaults),
 ];
 

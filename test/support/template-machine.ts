@@ -1,4 +1,5 @@
 /** What QEMU does for templates of machines and for their copies, without a guest. */
+import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 
@@ -13,13 +14,18 @@ export class TemplateMachine {
   readonly isCopy: boolean;
   readonly #memory: string | undefined;
   readonly #canSave: boolean;
+  readonly #saved: Buffer;
   #state: string;
 
   /** `line` is QEMU's command line. */
-  constructor(line: string, { canSave }: { readonly canSave: boolean }) {
+  constructor(
+    line: string,
+    { canSave, savedBytes = 0 }: { readonly canSave: boolean; readonly savedBytes?: number | undefined },
+  ) {
     this.isCopy = line.includes("-incoming");
     this.#memory = /mem-path=([^,]+),share=on/.exec(line)?.[1];
     this.#canSave = canSave;
+    this.#saved = randomBytes(savedBytes);
     this.#state = this.isCopy ? "inmigrate" : "running";
   }
 
@@ -36,9 +42,10 @@ export class TemplateMachine {
     const next = { stop: "paused", "migrate-incoming": "paused", cont: "running" }[command];
     if (next !== undefined) this.#state = next;
     if (command === "migrate" && this.#canSave)
-      Bun.spawnSync(["sh", "-c", uri!.replace(/^exec:/, "")], { stdin: null });
+      Bun.spawnSync(["sh", "-c", uri!.replace(/^exec:/, "")], { stdin: this.#saved });
     if (command === "query-migrate")
       return this.#canSave ? { status: "completed" } : { status: "failed", "error-desc": "something odd" };
+    if (command === "query-version") return { qemu: { major: 7, minor: 2, micro: 0 } };
     return command === "query-status" ? { status: this.#state } : {};
   }
 }

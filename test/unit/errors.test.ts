@@ -8,13 +8,13 @@ const files = ["errors.test.ts", "errors-on-nodes.test.ts", "container-errors.te
 const sources = files.map((file) => readFileSync(join(import.meta.dir, "..", "e2e", file), "utf8"));
 const cases = sources.flatMap((source) => [...source.matchAll(/\bid: "([a-z-]+)",\s+status: (\d+),/g)]);
 
-// Shows R89.
+// Shows R90.
 test("the cases make every error happen, and no other", () => {
   const ids = new Set(cases.map(([, id]) => id ?? ""));
   expect([...ids].toSorted()).toEqual(Object.keys(errorTable).toSorted());
 });
 
-// Shows R91.
+// Shows R92.
 test("each with the exit code of the table", () => {
   const codes = Object.fromEntries(Object.entries(errorTable).map(([id, { exitCode }]) => [id, String(exitCode)]));
   const wrong = cases.filter(([, id = "", status]) => codes[id] !== status).map(([, id]) => id);

@@ -1,7 +1,7 @@
 import { platform } from "node:os";
 import { type Check, type Outcome, pass, warn } from "../../model/check.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Clock, Runtime } from "../../system/runtime.ts";
 import { leftovers, withFinding, withForeignResources } from "../shared/foreign-resource.ts";
 import type { EngineName } from "./engine/engine-kind.ts";
 import { type Engine, removalCommand } from "./engine/engine.ts";
@@ -24,7 +24,7 @@ export function containerChecks(
     engineCheck(facts),
     ...host,
     ...volumeChecks(facts, runtime.environment, signal),
-    leftoversCheck(facts, signal),
+    leftoversCheck(facts, runtime.clock, signal),
   ];
 }
 
@@ -48,10 +48,10 @@ async function judge(facts: ContainerFacts): Promise<Outcome> {
 }
 
 /**
- * Reports what interrupted creates left behind, clusters without a running container, snapshots that nobody can
+ * Reports what interrupted creates and expired clusters left behind, clusters without a running container, snapshots that nobody can
  * restore, and things that only look like ours.
  */
-export function leftoversCheck(facts: ContainerFacts, signal: AbortSignal): Check {
+export function leftoversCheck(facts: ContainerFacts, clock: Clock, signal: AbortSignal): Check {
   return checkOfEngine("leftovers", facts, async (_, engine) => {
     const [root, inventory] = await Promise.all([facts.root(), facts.inventory()]);
     const snapshots = await readSnapshots(engine, "all", signal);
@@ -59,6 +59,7 @@ export function leftoversCheck(facts: ContainerFacts, signal: AbortSignal): Chec
     const outcome = await leftovers({
       clusters,
       root,
+      clock,
       removal: (clusterId) => removalCommand(engine, clusterId),
       troubleOf: async () => Promise.resolve(undefined),
     });

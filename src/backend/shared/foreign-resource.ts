@@ -1,6 +1,9 @@
 import { type Outcome, pass, warn } from "../../model/check.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { abandonedCreations, isCreationUnderWay } from "../../store/creation-folder.ts";
+import { endText } from "../../system/amounts.ts";
+import type { Clock } from "../../system/runtime.ts";
+import { isOver } from "./lifetimes.ts";
 
 /**
  * Something that carries our tags or labels but isn't ours, because their values don't fit. No command changes it;
@@ -41,23 +44,39 @@ interface Looked {
   readonly clusters: readonly ClusterRecord[];
   /** The folder of this machine's creations. */
   readonly root: string;
+  readonly clock: Clock;
   /** Returns the command that removes a cluster. */
   readonly removal: (clusterId: string) => string;
   /** Returns any other problem that a backend finds with a running cluster. */
   readonly troubleOf: (cluster: ClusterRecord) => Promise<string | undefined>;
 }
 
-/** Reports, for `doctor`, what interrupted creates left behind and clusters that have nothing running. */
+/**
+ * Reports, for `doctor`, what interrupted creates left behind, clusters that have nothing running, and what is left of
+ * clusters whose time is over.
+ */
 export async function leftovers(looked: Looked): Promise<Outcome> {
+  const { clusters, clock, removal } = looked;
+  const present = clusters.filter((cluster) => !isOver(cluster, clock));
   const judged = await Promise.all(
-    looked.clusters.map(async (cluster) => ({ cluster, what: await whatIsLeft(cluster, looked) })),
+    present.map(async (cluster) => ({ cluster, what: await whatIsLeft(cluster, looked) })),
   );
   const left = judged.filter(({ what }) => what !== undefined);
-  if (left.length === 0) return pass("None");
-  return warn(
-    `Left over: ${left.map(({ cluster, what }) => `cluster "${cluster.id}" (${what})`).join(", ")}.`,
-    `Remove those that you no longer need: ${left.map(({ cluster }) => looked.removal(cluster.id)).join("; ")}`,
+  const outcome =
+    left.length === 0
+      ? pass("None")
+      : warn(
+          `Left over: ${left.map(({ cluster, what }) => `cluster "${cluster.id}" (${what})`).join(", ")}.`,
+          `Remove those that you no longer need: ${left.map(({ cluster }) => removal(cluster.id)).join("; ")}`,
+        );
+  const expired = clusters.flatMap(({ id, expiresAt }) =>
+    expiresAt === undefined || !isOver({ expiresAt }, clock)
+      ? []
+      : [`cluster "${id}", which ended ${endText(expiresAt, clock.now())}`],
   );
+  if (expired.length === 0) return outcome;
+  const message = `Something is left of ${expired.join(", and of ")}.`;
+  return withFinding(outcome, message, "The next create or list removes it");
 }
 
 async function whatIsLeft(cluster: ClusterRecord, { root, troubleOf }: Looked): Promise<string | undefined> {

@@ -25,7 +25,7 @@ export async function lockMachines(
     facts: { lock: path },
   });
   const giveUp = { atMs: clock.now() + graceMs, error };
-  const onWait = (): void => progress.note("Waiting for another process that works on this cluster's machines.");
+  const onWait = (): void => progress.note("Waiting for other work on this cluster's machines.");
   return acquireProcessLock(path, { clock, onWait, giveUp }, signal);
 }
 

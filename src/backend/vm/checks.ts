@@ -37,18 +37,18 @@ export function vmChecks(runtime: Runtime, architecture = hostArchitecture()): r
     diskCheck(root),
     imageCheck(runtime.environment),
     templateCheck(runtime.environment, runtime.clock),
-    leftoversCheck(root),
+    leftoversCheck(root, runtime.clock),
   ];
 }
 
-/** Reports what interrupted creates left behind, and clusters without a running machine. */
-export function leftoversCheck(root: string): Check {
+/** Reports what interrupted creates and expired clusters left behind, and clusters without a running machine. */
+export function leftoversCheck(root: string, clock: Clock): Check {
   return {
     name: "leftovers",
     limitMs: localLimitMs,
     run: async () => {
       const clusters = await Promise.all((await readClusters(root)).map(observeCluster));
-      const outcome = await leftovers({ clusters, root, removal: removalCommand, troubleOf });
+      const outcome = await leftovers({ clusters, root, clock, removal: removalCommand, troubleOf });
       return withForeignResources(
         outcome,
         await foreignFolders(root),

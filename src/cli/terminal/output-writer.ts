@@ -1,13 +1,15 @@
 import { mapOutside, mapTexts } from "../../outside-text.ts";
 import { maskedPrintable, printableJson, shownText, withoutCommands } from "../../system/printable.ts";
-import type { Environment } from "../../system/runtime.ts";
 import type { Output, Result, Source } from "../command.ts";
+import type { Colours } from "./colours.ts";
 
 interface Parts {
   readonly format: string;
   readonly mask: (text: string) => string;
   /** Writes to stdout. */
   readonly write: (text: string) => void;
+  /** Writes a text with colours, which must be printable otherwise. */
+  readonly writePainted: (text: string) => void;
   /** Writes a painted text, which must be printable. Returns a promise if the reader is slow. */
   readonly paint: (stream: "stdout" | "stderr", text: string) => void | Promise<void>;
   readonly colours: Readonly<Record<"stdout" | "stderr", Colours>>;
@@ -30,7 +32,14 @@ export class OutputWriter implements Output {
     if (this.#given.length > 0) throw new Error("A command wrote its result twice");
     this.#given.push(result);
     const text = withoutCommands(shownText(result.text, this.#parts.mask));
-    if (this.format !== "json" && text !== "") this.#parts.write(text.endsWith("\n") ? text : `${text}\n`);
+    if (this.format === "json" || text === "") return;
+    const { paint } = result;
+    if (paint === undefined) {
+      this.#parts.write(text.endsWith("\n") ? text : `${text}\n`);
+      return;
+    }
+    const painted = text.split("\n").map((line) => paint(line, this.#parts.colours.stdout));
+    this.#parts.writePainted(`${painted.join("\n")}\n`);
   }
 
   line(stream: "stdout" | "stderr", { name, index }: Source, line: string): void | Promise<void> {
@@ -47,38 +56,4 @@ export class OutputWriter implements Output {
     const data = { schemaVersion: 1, ...this.#given[0]?.data, error };
     this.#parts.write(`${printableJson(mapTexts(data, (text) => mapOutside(text, this.#parts.mask)))}\n`);
   }
-}
-
-type Paint = (text: string) => string;
-
-export interface Colours {
-  readonly bold: Paint;
-  readonly dim: Paint;
-  readonly red: Paint;
-  readonly green: Paint;
-  readonly yellow: Paint;
-  readonly cyan: Paint;
-}
-
-const same: Paint = (text) => text;
-export const noColours: Colours = { bold: same, dim: same, red: same, green: same, yellow: same, cyan: same };
-
-/** Whether lines can be redrawn on this terminal. */
-export function isLive(environment: Environment): boolean {
-  const ci = environment["CI"] ?? "";
-  return environment["TERM"] !== "dumb" && (ci === "" || ci === "false" || ci === "0");
-}
-
-/** https://no-color.org: colour is off if the variable is set and not empty, whatever its value. */
-export function isColoured(environment: Environment): boolean {
-  return isLive(environment) && (environment["NO_COLOR"] ?? "") === "";
-}
-
-/** Loaded only if colour is wanted: kleur reads `process.stdout` when it loads, which takes a third of the program's start time. */
-export async function loadColours(): Promise<Colours> {
-  const { default: kleur } = await import("kleur");
-  // `isColoured` has already decided, for stderr. kleur's own decision is based on stdout.
-  kleur.enabled = true;
-  const { bold, dim, red, green, yellow, cyan } = kleur;
-  return { bold, dim, red, green, yellow, cyan };
 }

@@ -7,7 +7,7 @@ import { wrap } from "../layout.ts";
 import type { NameFlags } from "../options/problems.ts";
 import { formatDuration } from "../../system/amounts.ts";
 import { LiveArea, type LiveLine, type Screen, type StepEntry, StepTable, type TitleSummary } from "./live-area.ts";
-import type { Colours } from "./output-writer.ts";
+import type { Colours } from "./colours.ts";
 
 const framesPerSecond = 10;
 /** Shorter work is never drawn: nobody can read a flash. */
@@ -153,7 +153,10 @@ export class TerminalProgress implements Progress {
     this.#shown.end(shown, { text: plainLine(this.#show(text)), hasFailed }, nowMs);
     const { verbosity, colours } = this.#parts;
     const took = ` (${formatDuration(nowMs - entry.startedMs)})`;
-    const isLineDue = verbosity > 0 || hasFailed || (this.#live === undefined && entry.subject === undefined);
+    const isAlone = entry.subject === undefined;
+    // A step that stands alone shows its failure where it is drawn.
+    const isFailureDue = hasFailed && !(isAlone && this.#live !== undefined && this.#state.wasDrawn);
+    const isLineDue = verbosity > 0 || isFailureDue || (this.#live === undefined && isAlone);
     const line = `${nameOf(entry)}: ${text}`;
     this.#tell(line + took, isLineDue, line + took, hasFailed ? colours.red : undefined);
     if (this.#shown.isIdle && this.#state.waiting === "") this.settle();

@@ -47,6 +47,8 @@ export interface NewMachines<Options> {
 /** Machines that continue from another cluster's snapshot, which is on this computer or in a file. */
 export interface SnapshotCopy {
   readonly from: SnapshotName | ClusterFileReference;
+  /** How many such clusters are created at once, by as many requests; absent: one. */
+  readonly copies?: number | undefined;
 }
 
 /** An installation as the user requested it. */

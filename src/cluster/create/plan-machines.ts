@@ -44,7 +44,7 @@ export async function planMachines<Options>(
     throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) end at a time of their own.`, {
       hint: "Leave out `lifetime`.",
     });
-  if ("from" in machines) return planCopy(backend, { clusterId, from: machines.from, lifetimeMs }, signal);
+  if ("from" in machines) return planCopy(backend, { clusterId, ...machines, lifetimeMs }, signal);
   const { platform, ...others } = machines;
   const known = install ?? (platform && { ...installedLater, layout: folderLayout(platform) });
   return backend.plan({ clusterId, lifetimeMs, ...others, ...(known ? needsOf(known) : unknownNeeds) }, signal);
@@ -85,14 +85,14 @@ const unknownNeeds: MachineNeeds = {
 
 async function planCopy(
   backend: Backend<never>,
-  { clusterId, from, lifetimeMs }: SnapshotCopy & Pick<CreateRequest<never>, "clusterId" | "lifetimeMs">,
+  { clusterId, from, copies, lifetimeMs }: SnapshotCopy & Pick<CreateRequest<never>, "clusterId" | "lifetimeMs">,
   signal: AbortSignal,
 ): Promise<Creation> {
   const { snapshots } = backend;
   if ("location" in from) {
     if (snapshots?.files === undefined)
       throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) are not created \`from\` files.`);
-    return snapshots.files.planCopy({ clusterId, file: from, lifetimeMs }, signal);
+    return snapshots.files.planCopy({ clusterId, file: from, copies, lifetimeMs }, signal);
   }
   if (snapshots?.planCopy === undefined) {
     throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) cannot be created from a snapshot.`, {
@@ -100,5 +100,5 @@ async function planCopy(
     });
   }
   const source = await findCluster(backend, from.clusterId, signal);
-  return snapshots.planCopy({ clusterId, source, snapshot: from.name, lifetimeMs }, signal);
+  return snapshots.planCopy({ clusterId, source, snapshot: from.name, copies, lifetimeMs }, signal);
 }

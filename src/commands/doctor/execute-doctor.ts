@@ -1,7 +1,7 @@
 import type { BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
 import { columns } from "../../cli/layout.ts";
-import { type Colours, isColoured, loadColours, noColours } from "../../cli/terminal/output-writer.ts";
+import type { Colours } from "../../cli/terminal/colours.ts";
 import type { CheckResult } from "../../model/check.ts";
 import { formatDuration, numbered } from "../../system/amounts.ts";
 import { machineChecks } from "./machine-checks.ts";
@@ -23,10 +23,9 @@ export async function executeDoctor(
     const checks = machineChecks(context, await kind.doctor.checks(input, context, shared));
     const found = await runChecks(checks, { ...context, limitMs }, context.signal);
     const results = found.map((result) => withFlags(result, context));
-    const isColourful = context.isTerminal.stdout && isColoured(context.environment);
-    const colours = isColourful ? await loadColours() : noColours;
     context.output.result({
-      text: reportText(results, { colours, isVerbose, columns: context.columns }),
+      text: reportText(results, { isVerbose, columns: context.columns }),
+      paint: paintMark,
       data: { checks: results.map((result) => view(result, isVerbose)) },
     });
     context.progress.note(summary(results));
@@ -46,24 +45,25 @@ const marks = { pass: "✔", warn: "!", fail: "✖", skip: "–" } as const;
 const paints = { pass: "green", warn: "yellow", fail: "red", skip: "dim" } as const;
 
 interface Display {
-  readonly colours: Colours;
   readonly isVerbose: boolean;
   readonly columns: number;
 }
 
 /** One row per check, with the fix below it. Checks that were skipped for the same reason share a row. */
-export function reportText(found: readonly CheckResult[], { colours, isVerbose, columns: width }: Display): string {
+export function reportText(found: readonly CheckResult[], { isVerbose, columns: width }: Display): string {
   const rows = merged(found).map((result): readonly [string, string] => {
     const took = isVerbose ? ` (${timeText(result.ms)})` : "";
     const details = isVerbose ? (result.details ?? []) : [];
     const remedy = "remedy" in result ? [`→ ${result.remedy}`] : [];
     return [`${marks[result.status]} ${result.name}`, [result.message + took, ...details, ...remedy].join("\n")];
   });
-  const paint = (line: string): string => {
-    const status = Object.entries(marks).find(([, mark]) => line.startsWith(`${mark} `))?.[0] as keyof typeof marks;
-    return status === undefined ? line : colours[paints[status]](line[0] ?? "") + line.slice(1);
-  };
-  return columns(rows, width, { margin: 0, hang: 2 }).map(paint).join("\n");
+  return columns(rows, width, { margin: 0, hang: 2 }).join("\n");
+}
+
+/** Paints the mark at the beginning of a check's first line. */
+export function paintMark(line: string, colours: Colours): string {
+  const status = Object.entries(marks).find(([, mark]) => line.startsWith(`${mark} `))?.[0] as keyof typeof marks;
+  return status === undefined ? line : colours[paints[status]](line[0] ?? "") + line.slice(1);
 }
 
 /** A few keep their names. */

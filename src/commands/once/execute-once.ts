@@ -5,18 +5,12 @@ import { makeLogsFolder } from "../../cluster/logs.ts";
 import { waitForCluster } from "../../cluster/wait-for-cluster.ts";
 import { OwnError } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import type { CreateInput } from "../create/create-options.ts";
 import { type PreparedCreate, prepareCreate } from "../create/create.ts";
 import { describeCreated, summarizeCreated } from "../create/report-created.ts";
-import { executeRun, loginPassword, type RunInput } from "../execute-run.ts";
+import { type RunInput, executeRun, loginPassword } from "../execute-run.ts";
 import { type JunitReport, junitReport, readinessTest } from "../summary/junit-report.ts";
-
-type OnceInput = Omit<CreateInput, "wait" | "dryRun" | "output"> &
-  RunInput & {
-    readonly skipHttpChecks: boolean;
-    readonly logsDir: string | undefined;
-    readonly junit: string | undefined;
-  };
+import type { OnceInput } from "./once-options.ts";
+import { assertSavable, saveFailedCluster } from "./save-failed-cluster.ts";
 
 /** The command on the node has ended with another status than 0. */
 export class CommandFailed extends OwnError {
@@ -29,41 +23,57 @@ export class CommandFailed extends OwnError {
   }
 }
 
+type OneUse = OnceInput & Pick<RunInput, "shard">;
+
 const creationTest = "The cluster is created";
 const commandTest = "The command succeeds";
 
+/** The options of `create` that `once` doesn't have. */
+const asCreate = { wait: true, dryRun: false, output: "text" } as const;
+
 /** Resolves when the command has succeeded and the cluster is gone. Throws `CommandFailed`, and what `create`, `wait` and `run` throw. */
-export async function executeOnce(kind: BackendKind, input: OnceInput, context: Context): Promise<void> {
+export async function executeOnce(kind: BackendKind, input: OneUse, context: Context): Promise<void> {
   const { clusterId, junit: file } = input;
   const report = junitReport({ file, clusterId, tests: [creationTest, readinessTest, commandTest] }, context);
   report.enter(creationTest);
   await report.during(async () => useCluster(kind, input, report, context));
 }
 
-async function useCluster(kind: BackendKind, input: OnceInput, report: JunitReport, context: Context): Promise<void> {
+async function useCluster(kind: BackendKind, input: OneUse, report: JunitReport, context: Context): Promise<void> {
   const { logsDir } = input;
-  const prepared = await prepareCreate(kind, { ...input, wait: true, dryRun: false, output: "text" }, context);
+  const prepared = await prepareCreate(kind, { ...input, ...asCreate }, context);
   const loginPw = await loginPassword(input.loginPw, context);
   if (logsDir !== undefined) await makeLogsFolder(logsDir);
+  await assertSavable(input, context);
   const use = async (cluster: ClusterRecord): Promise<void> => {
-    report.enter(readinessTest);
-    await untilReady(cluster, { prepared, input, report }, context);
-    report.enter(commandTest);
-    const status = await executeRun(kind, { ...input, loginPw }, context);
-    if (status !== 0) {
-      const failure = new CommandFailed(status);
-      context.progress.note(failure.message);
-      throw failure;
+    try {
+      report.enter(readinessTest);
+      await untilReady(cluster, { prepared, input, report }, context);
+      report.enter(commandTest);
+      await runCommand(kind, { ...input, loginPw }, context);
+    } catch (error) {
+      await saveFailedCluster(prepared.backend, input, context);
+      throw error;
     }
     await summarizeCreated("The command succeeded", { cluster, input }, context);
   };
-  const request = { ...prepared.request, use, ...(logsDir !== undefined && { logsFolder: logsDir }) };
+  const { machines } = prepared.request;
+  const copied = "from" in machines ? { ...machines, copies: input.shards } : machines;
+  const request = { ...prepared.request, machines: copied, use, ...(logsDir !== undefined && { logsFolder: logsDir }) };
   await createCluster(request, prepared, context, context.signal);
+}
+
+async function runCommand(kind: BackendKind, input: OneUse, context: Context): Promise<void> {
+  const status = await executeRun(kind, input, context);
+  if (status === 0) return;
+  const failure = new CommandFailed(status);
+  context.progress.note(failure.message);
+  throw failure;
 }
 
 interface Waiting {
   readonly prepared: PreparedCreate;
-  readonly input: OnceInput;
+  readonly input: OneUse;
   readonly report: JunitReport;
 }
 

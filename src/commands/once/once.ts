@@ -1,38 +1,9 @@
 import { defineCommand } from "../../cli/command.ts";
-import { argumentAfterDashes, flag, option } from "../../cli/options/option.ts";
-import { directoryPath } from "../../cli/options/value-types.ts";
 import type { BackendKind } from "../../backend/contract.ts";
-import { createArguments } from "../create/create.ts";
-import { checkFile, createOptions } from "../create/create-options.ts";
-import { junit, skipHttpChecks, temporaryClusterId, timeout } from "../options.ts";
-import { checkFetches, nodesOption, sessionOptions } from "../run.ts";
+import { checkFile } from "../create/create-options.ts";
+import { checkFetches } from "../run.ts";
 import { checkSummary, summarizingFailure } from "../summary/step-summary.ts";
-
-const onceArguments = {
-  ...createArguments,
-  words: argumentAfterDashes({ name: "-- COMMAND", summary: "The command and its arguments, as for `run`" }),
-};
-
-/** Those of `create` and `run`, except for what makes no sense if the cluster is always waited for, used and removed. */
-function onceOptions(kind: BackendKind) {
-  const { wait: _wait, dryRun: _dryRun, output: _output, verbose, ...create } = createOptions(kind);
-  return {
-    ...create,
-    keepOnFailure: flag({ flag: "--keep-on-failure", summary: "Keep the cluster if anything fails, even the command" }),
-    timeout: timeout("Time limit until the platform is ready; the command has none", "60m", 60 * 60 * 1000),
-    clusterId: temporaryClusterId,
-    skipHttpChecks,
-    ...sessionOptions,
-    node: nodesOption(kind),
-    logsDir: option(directoryPath, {
-      flag: "--logs-dir",
-      summary: "Folder for the logs after a failure; created if it does not exist",
-      defaultText: "the cluster's state folder",
-    }),
-    junit,
-    verbose,
-  };
-}
+import { checkSaving, checkShards, onceArguments, onceOptions } from "./once-options.ts";
 
 export const onceCommand = (kind: BackendKind) =>
   defineCommand({
@@ -57,12 +28,18 @@ export const onceCommand = (kind: BackendKind) =>
       checkFetches(given.fetch ?? [], problems);
       await checkSummary(given.summary, problems, context);
       checkFile(given, problems);
+      checkSaving(given, problems);
+      await checkShards(given, problems);
       if (given.from !== undefined) return;
       const { checkInstallation } = await import("../create/check-installation.ts");
       await checkInstallation(kind, { ...given, wait: true }, problems, context);
     },
     run: async (input, context) => {
-      const { clusterId, summary: isWanted } = input;
+      const { clusterId, summary: isWanted, shards } = input;
+      if (shards !== undefined) {
+        const { executeShards } = await import("./execute-shards.ts");
+        return await executeShards(kind, { ...input, shards }, context);
+      }
       const { CommandFailed, executeOnce } = await import("./execute-once.ts");
       try {
         const task = async (): Promise<void> => executeOnce(kind, input, context);

@@ -8,18 +8,22 @@ import { snapshotNameProblem } from "../../model/parse-values.ts";
 import { placeOptions } from "../backend-options.ts";
 import { clusterId } from "../options.ts";
 
-const saveOptions = {
+/** How a cluster becomes a file. `when` says what writes one, such as "`save`". */
+export const fileOptions = (when: string) => ({
   withoutBase: flag({
     flag: "--without-base",
-    summary: "With `save`, leave out the images of the nodes; the other computer must have them",
+    summary: `With ${when}, leave out the images of the nodes; the other computer must have them`,
   }),
   recipients: option(text, {
     flag: "--recipient",
     placeholder: "<public_key>",
-    summary:
-      "With `save`, encrypt the file with age, which must be installed, for the owner of this key (age1… or ssh-…)",
+    summary: `With ${when}, encrypt the file with age, which must be installed, for the owner of this key (age1… or ssh-…)`,
     repeatable: true,
   }),
+});
+
+const saveOptions = {
+  ...fileOptions("`save`"),
   replace: flag({ flag: "--replace", summary: "With `save`, replace an existing file" }),
 };
 
@@ -28,7 +32,7 @@ const saveArguments = {
 };
 
 /** The types have these for every program, so that their values are `undefined` where they aren't declared. */
-const ifSaved = <Declared>(kind: BackendKind, declared: Declared): Declared =>
+export const ifSaved = <Declared>(kind: BackendKind, declared: Declared): Declared =>
   (kind.parts.files === undefined ? {} : declared) as Declared;
 
 const actionsOf = (kind: BackendKind) =>
@@ -98,12 +102,21 @@ export const snapshotCommand = (kind: BackendKind) => {
 
 type SaveInput = ValuesOf<typeof saveOptions & typeof saveArguments>;
 
-function checkUnsaved({ file, withoutBase, recipients, replace }: Partial<SaveInput>, problems: Problems): void {
+function checkUnsaved({ file, replace, ...options }: Partial<SaveInput>, problems: Problems): void {
   const only = "only allowed with save";
   if (file !== undefined) problems.add(`FILE: ${only}`);
+  checkFileOptions(options, only, problems);
+  if (replace === true) problems.add(`--replace: ${only}`);
+}
+
+/** Refuses the options of a file where none is written. */
+export function checkFileOptions(
+  { withoutBase, recipients }: Partial<ValuesOf<ReturnType<typeof fileOptions>>>,
+  only: string,
+  problems: Problems,
+): void {
   if (withoutBase === true) problems.add(`--without-base: ${only}`);
   if (recipients !== undefined && recipients.length > 0) problems.add(`--recipient: ${only}`);
-  if (replace === true) problems.add(`--replace: ${only}`);
 }
 
 interface Save extends SaveInput {
@@ -112,22 +125,11 @@ interface Save extends SaveInput {
   readonly file: string;
 }
 
-async function save(backend: Backend<unknown>, input: Save, context: Context): Promise<void> {
-  const [{ saveSnapshot }, { encryptionFor }] = await Promise.all([
-    import("../../cluster/snapshots.ts"),
-    import("../../cluster/export-cluster.ts"),
-  ]);
-  const { output, progress, environment, signal } = context;
-  const { file, recipients, name } = input;
-  const encrypt = encryptionFor(recipients, environment);
-  const target = { path: file, withoutBase: input.withoutBase, replaces: input.replace, encrypt };
-  await saveSnapshot(backend, { clusterId: input.clusterId, name, file: target }, signal);
-  if (encrypt === undefined) {
-    progress.note(
-      `${file} holds the secrets of the cluster and the keys of its nodes. Only you can read it; encrypt it before you share it.`,
-    );
-  }
-  output.result({ text: file, data: { snapshot: name, file } });
+async function save(backend: Backend<unknown>, { file, replace, ...input }: Save, context: Context): Promise<void> {
+  const { saveToFile } = await import("./save-file.ts");
+  const { clusterId: id, name, withoutBase, recipients } = input;
+  await saveToFile(backend, { clusterId: id, name, path: file, replaces: replace, withoutBase, recipients }, context);
+  context.output.result({ text: file, data: { snapshot: name, file } });
 }
 
 interface Act {

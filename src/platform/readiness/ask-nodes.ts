@@ -16,6 +16,8 @@ export interface NodesRequest {
   /** How often to look at a node that passes its check, and the pause between two looks. */
   readonly looks: number;
   readonly lookPauseMs: number;
+  /** How long a node that isn't ready may wait until it is, before it answers. */
+  readonly patienceMs?: number;
 }
 
 const nodesAtOnce = 32;
@@ -62,7 +64,7 @@ export interface NodeAnswer {
   readonly isCutShort?: boolean;
 }
 
-type NodeQuestion = Pick<NodesRequest, "connections" | "clock" | "looks" | "lookPauseMs"> & {
+type NodeQuestion = Pick<NodesRequest, "connections" | "clock" | "looks" | "lookPauseMs" | "patienceMs"> & {
   readonly limitMs: number;
 };
 
@@ -72,7 +74,7 @@ const askLimitMs = 60_000;
 /** Queries a node's progress. A node that can't be reached now is waited for; a changed host key or a missing key is an error. */
 export async function askNode(
   node: NodeRecord,
-  { connections, clock, limitMs, looks, lookPauseMs }: NodeQuestion,
+  { connections, clock, limitMs, looks, lookPauseMs, patienceMs = 0 }: NodeQuestion,
   signal: AbortSignal,
 ): Promise<NodeAnswer> {
   const unanswered = (reason: string): NodeAnswer => ({
@@ -93,7 +95,7 @@ export async function askNode(
     const connection = await connections.connect(node, limit.signal);
     const result = await connection.run(
       {
-        argv: ["sh", "-s", "--", "e2e-readiness", String(looks), String(lookPauseMs / 1000)],
+        argv: ["sh", "-s", "--", "e2e-readiness", looks, lookPauseMs / 1000, patienceMs / 10].map(String),
         sudo: true,
         stdin: question(),
         limitMs,

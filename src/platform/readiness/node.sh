@@ -1,7 +1,8 @@
 #!/bin/sh
 # Collects everything that `wait` needs from a node, in one round trip. Runs as root, behind find-layout.sh. $2: how
-# often to run a check that passes; $3: the seconds between. It prints lines "key=value"; after "log=" and "check="
-# come whole lines of text, until that list ends:
+# often to run a check that passes; $3: the seconds between; $4: for how many hundredths of a second a node that isn't
+# ready may look again before it answers, as long as looking is quick. It prints lines "key=value"; after "log=" and
+# "check=" come whole lines of text, until that list ends:
 #
 #     layout=cluster            empty if no installation has started
 #     status=exit 0             status of the install script; or "running", or empty
@@ -24,31 +25,18 @@ lines_of() { sed "s/^/$1=/"; }
 # Not echo: in some shells, it turns \n into a line break.
 say() { printf '%s=%s\n' "$1" "$(printf '%s' "$2" | tr -d '\n')"; }
 
-status=$(head -c 100 "$STATUS_FILE" 2>/dev/null || :)
-state=$(state_of "$UNIT")
-# The status is written before the unit ends, so a second reading is at least as recent as the unit's state.
-[ "$status" != running ] || [ "$state" = active ] || status=$(head -c 100 "$STATUS_FILE" 2>/dev/null || :)
-# A machine that was restarted during the installation resumes it automatically, but not at once.
-[ "$status:$state" != running:inactive ] || ! systemctl is-enabled --quiet "$UNIT" 2>/dev/null || state=activating
-# shellcheck disable=SC2154 # find-layout.sh sets it
-say layout "$layout"
-say status "$status"
-say unit "$state"
-failed=no
-case $status in '' | running | 'exit 0') ;; *) failed=yes ;; esac
-[ "$status" != running ] || [ "$state" = active ] || [ "$state" = activating ] || failed=yes
-
 looks=${2:-1}
 pause=${3:-0}
 run_check() {
-  output=$(timeout "$CHECK_SECONDS" "$@" 2>&1 </dev/null)
+  output=$(timeout "$seconds" "$@" 2>&1 </dev/null)
   result=$?
   while [ "$result" = 0 ] && [ "$looks" -gt 1 ]; do
     sleep "$pause"
-    output=$(timeout "$CHECK_SECONDS" "$@" 2>&1 </dev/null)
+    output=$(timeout "$seconds" "$@" 2>&1 </dev/null)
     result=$?
     looks=$((looks - 1))
   done
+  [ "$result" != 0 ] || is_ready=yes
   say check.status "$result"
   printf '%s\n' "$output" | tail -c 16000 | lines_of check
 }
@@ -66,22 +54,67 @@ $checks
 CLUSTER_E2E_END
 }
 
-for each in $LAYOUTS; do
-  [ "$each" = "$layout" ] || continue
-  setup_units='' config_file='' wrapper='' checks='' facts_file=''
-  eval "setup_units=\$SETUP_UNITS_$each config_file=\$CONFIG_FILE_$each wrapper=\$WRAPPER_$each checks=\$CHECKS_$each"
-  eval "facts_file=\$FACTS_FILE_$each"
-  for setup_unit in $setup_units; do
-    state=$(state_of "$setup_unit.service")
-    say "setup.$setup_unit" "$state"
-    [ "$state" != failed ] || {
-      failed=setup
-      journalctl -q -o cat -n "$TAIL_LINES" -u "$setup_unit.service" | tail -c "$TAIL_BYTES" | lines_of log
-    }
+# Prints the whole answer. Succeeds if looking again would not change it soon: the node is ready, or has failed.
+look() {
+  is_ready=no
+  status=$(head -c 100 "$STATUS_FILE" 2>/dev/null || :)
+  state=$(state_of "$UNIT")
+  # The status is written before the unit ends, so a second reading is at least as recent as the unit's state.
+  [ "$status" != running ] || [ "$state" = active ] || status=$(head -c 100 "$STATUS_FILE" 2>/dev/null || :)
+  # A machine that was restarted during the installation resumes it automatically, but not at once.
+  [ "$status:$state" != running:inactive ] || ! systemctl is-enabled --quiet "$UNIT" 2>/dev/null || state=activating
+  # shellcheck disable=SC2154 # find-layout.sh sets it
+  say layout "$layout"
+  say status "$status"
+  say unit "$state"
+  failed=no
+  case $status in '' | running | 'exit 0') ;; *) failed=yes ;; esac
+  [ "$status" != running ] || [ "$state" = active ] || [ "$state" = activating ] || failed=yes
+  for each in $LAYOUTS; do
+    [ "$each" = "$layout" ] || continue
+    setup_units='' config_file='' wrapper='' checks='' facts_file=''
+    eval "setup_units=\$SETUP_UNITS_$each config_file=\$CONFIG_FILE_$each wrapper=\$WRAPPER_$each checks=\$CHECKS_$each"
+    eval "facts_file=\$FACTS_FILE_$each"
+    for setup_unit in $setup_units; do
+      state=$(state_of "$setup_unit.service")
+      say "setup.$setup_unit" "$state"
+      [ "$state" != failed ] || {
+        failed=setup
+        journalctl -q -o cat -n "$TAIL_LINES" -u "$setup_unit.service" | tail -c "$TAIL_BYTES" | lines_of log
+      }
+    done
+    say config "$(head -c "$TAIL_BYTES" "$config_file" 2>/dev/null)"
+    [ -z "$facts_file" ] || say facts "$(head -c "$TAIL_BYTES" "$facts_file" 2>/dev/null)"
+    if [ "$status" != running ] && [ "$failed" = no ]; then check_node; fi
   done
-  say config "$(head -c "$TAIL_BYTES" "$config_file" 2>/dev/null)"
-  [ -z "$facts_file" ] || say facts "$(head -c "$TAIL_BYTES" "$facts_file" 2>/dev/null)"
-  if [ "$status" != running ] && [ "$failed" = no ]; then check_node; fi
-done
 
-[ "$failed" != yes ] || tail -c "$TAIL_BYTES" "$LOG_FILE" 2>/dev/null | tail -n "$TAIL_LINES" | lines_of log
+  [ "$failed" != yes ] || tail -c "$TAIL_BYTES" "$LOG_FILE" 2>/dev/null | tail -n "$TAIL_LINES" | lines_of log
+  [ "$is_ready" = yes ] || [ "$failed" != no ]
+}
+
+# Hundredths of a second since the machine has booted.
+uptime_now() {
+  read -r uptime _ </proc/uptime
+  printf '%s%s\n' "${uptime%.*}" "${uptime#*.}"
+}
+
+is_running() { read -r status <"$STATUS_FILE" && [ "$status" = running ]; } 2>/dev/null
+
+look_pause=20
+ends=$(($(uptime_now) + ${4:-0}))
+while is_running && [ "$(uptime_now)" -lt "$ends" ]; do sleep 0.1; done
+seconds=$CHECK_SECONDS
+answer=''
+while :; do
+  began=$(uptime_now)
+  next=$(look) && ends=0
+  # A check that hangs says less than the answer before.
+  case $answer,$next in ?*,*check.status=124*) break ;; esac
+  answer=$next
+  now=$(uptime_now)
+  # Another look would take as long as this one.
+  [ $((now + look_pause + now - began)) -lt "$ends" ] || break
+  sleep 0.2
+  seconds=1
+done
+printf '%s\n' "$answer"

@@ -3,7 +3,7 @@ import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { poll } from "../../system/retry.ts";
 import type { Clock, Progress } from "../../system/runtime.ts";
-import { type NodeAnswer, askNodes, createMachineWatch } from "./ask-nodes.ts";
+import { type NodeAnswer, type NodesRequest, askNodes, createMachineWatch } from "./ask-nodes.ts";
 import { type MastersChecker, type Superuser, type Wait, createMastersChecker } from "./masters-checker.ts";
 import { hasTls, reportedLayout } from "./node-question.ts";
 import { assertNotFailed, deadlinePassed } from "./not-ready.ts";
@@ -39,9 +39,11 @@ const longestPeriodMs = 5000;
 const periodPerNodeMs = 30;
 /** After answers that took longer than a period, the pause is this many times as long: questions must not hold up the installation on slow nodes. */
 const pausePerSlowAnswer = 2;
-/** A question about a ready node may look twice, unless there are so many nodes that they wait for each other's. */
-const mostNodesForTwoLooks = 32;
+/** A question may look more than once, unless there are so many nodes that they wait for each other's. */
+const mostNodesForMoreLooks = 32;
 const lookPauseMs = 400;
+/** Within this time, a node that becomes ready says so at once, rather than at the next question. */
+const patienceMs = 750;
 
 /**
  * Waits until the whole platform has passed all checks three times in a row. Fails as `install-failed`, `machine-failed` or `login-refused` as soon
@@ -51,14 +53,15 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
   const { clock, deadlineMs } = request;
   const startedAtMs = clock.now();
   const askAll = createRound(request);
+  const isSmall = request.cluster.nodes.length <= mostNodesForMoreLooks;
   let latest: Round = { answers: [], waits: [] };
   let passes = 0;
   let askedAtMs = startedAtMs;
   const look = async (inner: AbortSignal): Promise<ReadinessReport | undefined> => {
     askedAtMs = clock.now();
-    const isSmall = request.cluster.nodes.length <= mostNodesForTwoLooks;
     const looks = isSmall ? Math.min(2, passesNeeded - passes) : 1;
-    latest = await askAll(looks, inner);
+    // After the first pass, a node that isn't ready for a moment must not look as if it were.
+    latest = await askAll({ looks, lookPauseMs, patienceMs: isSmall && passes === 0 ? patienceMs : 0 }, inner);
     // A period begins when the question is sent: the first one of all waits for the login.
     askedAtMs += Math.max(0, ...latest.answers.map(({ askedAfterMs }) => askedAfterMs ?? 0));
     passes = latest.waits.length === 0 ? passes + looks : 0;
@@ -68,7 +71,7 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
     const answersTookMs = clock.now() - askedAtMs;
     if (passes > 0) return Math.max(0, shortestPeriodMs - answersTookMs);
     const waitingMs = Math.min(longestPeriodMs, periodPerNodeMs * request.cluster.nodes.length);
-    const isSlow = answersTookMs > shortestPeriodMs;
+    const isSlow = answersTookMs > shortestPeriodMs + (isSmall ? patienceMs : 0);
     const restMs = isSlow ? Math.min(longestPeriodMs, pausePerSlowAnswer * answersTookMs) : 0;
     return Math.max(shortestPeriodMs - answersTookMs, waitingMs - answersTookMs, restMs);
   };
@@ -77,6 +80,8 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
   return report;
 }
 
+type Looking = Required<Pick<NodesRequest, "looks" | "lookPauseMs" | "patienceMs">>;
+
 /** What one round of questions brought to light. */
 interface Round {
   readonly answers: readonly NodeAnswer[];
@@ -84,17 +89,16 @@ interface Round {
 }
 
 /** Returns a function that asks all nodes once, looks several times at what is ready, and reports what is still being waited for. */
-function createRound(request: ReadinessRequest): (looks: number, signal: AbortSignal) => Promise<Round> {
+function createRound(request: ReadinessRequest): (looking: Looking, signal: AbortSignal) => Promise<Round> {
   const watch = createMachineWatch(request);
   const checker = createMastersChecker(request.clock);
   const tell = createWaitReporter(request.progress);
   const earlier = new Map<string, NodeAnswer>();
   let known: readonly Wait[] = [];
   let isNodeSilent = false;
-  return async (looks, signal) => {
+  return async (looking, signal) => {
     const cluster = await watch.current(isNodeSilent, signal);
-    const question = { ...request, looks, lookPauseMs };
-    const given = await askNodes(cluster.nodes, question, signal);
+    const given = await askNodes(cluster.nodes, { ...request, ...looking }, signal);
     const answers = given.map((answer) => lastKnown(answer, earlier));
     request.onAnswers?.(answers);
     assertNotFailed(answers);
@@ -104,7 +108,7 @@ function createRound(request: ReadinessRequest): (looks: number, signal: AbortSi
     const askMasters = () => masterWaits(cluster, answers, { request, checker }, signal);
     const ofNodes = nodeWaits(answers);
     const waits = [...ofNodes];
-    for (let each = 0; each < looks && waits.length === ofNodes.length; each += 1) {
+    for (let each = 0; each < looking.looks && waits.length === ofNodes.length; each += 1) {
       if (each > 0) await request.clock.sleep(lookPauseMs, signal);
       waits.push(...(await askMasters()));
     }

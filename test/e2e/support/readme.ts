@@ -5,7 +5,7 @@ const pages = ["README.md", "src/bin/README.md"] as const;
 
 /** The lines of the shell example on the pages about installing that stands right under `<!-- tried: NAME -->`. */
 export async function readmeExample(name: string): Promise<string> {
-  const examples = (await Promise.all(pages.map(triedExamples))).flat();
+  const examples = (await Promise.all(pages.map(async (page) => triedExamples(page)))).flat();
   const example = examples.find((each) => each.name === name);
   if (example === undefined) throw new Error(`${pages.join(" and ")} have no example under <!-- tried: ${name} -->`);
   return example.lines;
@@ -20,11 +20,13 @@ export interface TriedExample {
   readonly output: string;
 }
 
-/** The shell examples of a page that stand right under such a comment, in their order. */
-export async function triedExamples(page: string): Promise<readonly TriedExample[]> {
+/** The shell examples of a page that stand right under such a comment, in their order; `mark` is how it begins. */
+export async function triedExamples(page: string, mark = "tried"): Promise<readonly TriedExample[]> {
   const text = await Bun.file(join(repository, page)).text();
-  const shape = /^<!-- tried: ([^,>]+?)(?:, exits with (\d+))? -->\n\n```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?/gms;
-  return [...text.matchAll(shape)].map(([, name = "", status = "0", lines = "", output = ""]) => ({
+  const shape =
+    /^<!-- ([a-z ]+): ([^,>]+?)(?:, exits with (\d+))? -->\n\n```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?/gms;
+  const examples = [...text.matchAll(shape)].filter(([, found]) => found === mark);
+  return examples.map(([, , name = "", status = "0", lines = "", output = ""]) => ({
     name,
     status: Number(status),
     lines,

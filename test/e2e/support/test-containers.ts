@@ -18,6 +18,8 @@ export interface TestContainers extends AsyncDisposable {
   readonly folder: string;
   readonly stateFolder: string;
   readonly engine: ContainerEngine;
+  /** The variables that keep the program to this test's folders and engine. */
+  readonly environment: Readonly<Record<string, string>>;
   /** A cluster id that nobody else has. */
   id(name: string): string;
   run(words: readonly string[], options?: Partial<StartOptions>): Promise<Ended>;
@@ -50,6 +52,7 @@ export async function startTestContainers(
     folder: folder.path,
     stateFolder: join(state, "cluster-e2e", "container", name),
     engine,
+    environment,
     id: (suffix) => `${prefix}-${suffix}`,
     run: (words, given) => run("cluster-container", on(words), options(given)),
     start: (words, given) => start("cluster-container", on(words), options(given)),

@@ -15,6 +15,12 @@ export const failed = (id: string, says: string | RegExp, status = 1): Expected 
   keepsCluster: false,
 });
 
+/** A creation that is ended by a signal, and that keeps nothing. */
+export const endedBy = (signal: "SIGINT" | "SIGTERM" | "SIGKILL"): Expected =>
+  signal === "SIGKILL"
+    ? { status: signal, says: [], keepsCluster: false }
+    : { status: signal, id: "interrupted", says: ["Remove what was created: done"], keepsCluster: false };
+
 /** A fault that the command cannot but meet. */
 export const struck = (end: () => unknown): Struck => ({
   hasStruck: () => true,

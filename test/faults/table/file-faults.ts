@@ -7,7 +7,7 @@ import { until } from "../../support/until.ts";
 import type { Ended } from "../../e2e/support/executable.ts";
 import type { Fault, Struck } from "../fault.ts";
 import type { VmWorld } from "../worlds/vm-world.ts";
-import { failed, struck } from "./cloud-injections.ts";
+import { endedBy, failed, struck } from "./cloud-injections.ts";
 
 type VmFault = Fault<VmWorld>;
 
@@ -150,10 +150,7 @@ const signalledUnpacking = (signal: "SIGKILL" | "SIGINT"): VmFault => ({
     running.interrupt(signal);
     return running.ended;
   },
-  expected:
-    signal === "SIGKILL"
-      ? { status: signal, says: [], keepsCluster: false }
-      : { status: signal, id: "interrupted", says: ["Remove what was created: done"], keepsCluster: false },
+  expected: endedBy(signal),
 });
 
 export const fileFaults: readonly VmFault[] = [

@@ -7,11 +7,11 @@ import { usualAnswers } from "../worlds/cloud-world.ts";
 import type { ContainerWorld } from "../worlds/container-world.ts";
 import type { ProgramWorld } from "../worlds/program-world.ts";
 import type { VmWorld } from "../worlds/vm-world.ts";
-import { struck } from "./cloud-injections.ts";
+import { endedBy, struck } from "./cloud-injections.ts";
 
 type Answering<Bench> = (world: Bench, answers: readonly ScriptedAnswer[]) => unknown;
 
-const onceWords = ({ createWords, stateFolder }: ProgramWorld): readonly string[] => [
+export const onceWords = ({ createWords, stateFolder }: ProgramWorld): readonly string[] => [
   "once",
   ...createWords.slice(1),
   ..."--skip-http-checks --superuser-password a-password --no-test-env --junit".split(" "),
@@ -21,14 +21,17 @@ const onceWords = ({ createWords, stateFolder }: ProgramWorld): readonly string[
 ];
 
 const nodesSay = (stdout: string): ScriptedAnswer => ({ pattern: "e2e-readiness", stdout, readsStdin: true });
-const isReady = nodesSay(
+export const isReady = nodesSay(
   'layout=cluster\nstatus=exit 0\nunit=inactive\nconfig={"ssl_enabled": false}\ncheck.status=0\n',
 );
 const installs = nodesSay("layout=cluster\nstatus=running\nunit=active\n");
 const fails = nodesSay("layout=cluster\nstatus=exit 3\nunit=failed\nlog=no luck\n");
 const configures: ScriptedAnswer = { pattern: "artifact\\.sh --genconf", delayMs: 600_000 };
 /** The session of the command. */
-const works = (answer: Omit<ScriptedAnswer, "pattern">): ScriptedAnswer => ({ pattern: "RUN_SEALED=", ...answer });
+export const works = (answer: Omit<ScriptedAnswer, "pattern">): ScriptedAnswer => ({
+  pattern: "RUN_SEALED=",
+  ...answer,
+});
 const worksLong = works({ delayMs: 600_000 });
 
 interface Stage {
@@ -45,12 +48,6 @@ const stages: readonly Stage[] = [
   { name: "while its command runs", said: "is ready.", answers: [isReady, worksLong] },
   { name: "while it removes the cluster", said: "Remove what was created", answers: [isReady, works({})] },
 ];
-
-const ends = {
-  SIGKILL: { status: "SIGKILL", says: [], keepsCluster: false },
-  SIGINT: { status: "SIGINT", id: "interrupted", says: ["Remove what was created: done"], keepsCluster: false },
-  SIGTERM: { status: "SIGTERM", id: "interrupted", says: ["Remove what was created: done"], keepsCluster: false },
-} as const satisfies Record<string, Expected>;
 
 function faultsWith<Bench extends ProgramWorld>(answer: Answering<Bench>): readonly Fault<Bench>[] {
   const once = (
@@ -75,12 +72,12 @@ function faultsWith<Bench extends ProgramWorld>(answer: Answering<Bench>): reado
     expected,
   });
   return [
-    ...stages.map((stage) => once(`once is killed ${stage.name}`, stage, ends.SIGKILL, ["SIGKILL"])),
+    ...stages.map((stage) => once(`once is killed ${stage.name}`, stage, endedBy("SIGKILL"), ["SIGKILL"])),
     ...stages
       .slice(0, -1)
       .flatMap((stage) =>
         (["SIGINT", "SIGTERM"] as const).map((signal) =>
-          once(`once gets ${signal} ${stage.name}`, stage, ends[signal], [signal]),
+          once(`once gets ${signal} ${stage.name}`, stage, endedBy(signal), [signal]),
         ),
       ),
     once(

@@ -4,7 +4,7 @@ import type { Ended } from "../../e2e/support/executable.ts";
 import type { Expected, Fault } from "../fault.ts";
 import type { QemuFault } from "../worlds/qemu-calls.ts";
 import type { VmWorld } from "../worlds/vm-world.ts";
-import { failed } from "./cloud-injections.ts";
+import { endedBy, failed } from "./cloud-injections.ts";
 
 type VmFault = Fault<VmWorld>;
 
@@ -111,10 +111,7 @@ const signalled = (signal: "SIGINT" | "SIGTERM" | "SIGKILL"): VmFault => ({
     running.interrupt(signal);
     return running.ended;
   },
-  expected:
-    signal === "SIGKILL"
-      ? { status: signal, says: [], keepsCluster: false }
-      : { status: signal, id: "interrupted", says: ["Remove what was created: done"], keepsCluster: false },
+  expected: endedBy(signal),
 });
 
 const machines: readonly VmFault[] = [

@@ -12,11 +12,13 @@ export interface QemuFault {
   readonly isCarriedOut?: true;
 }
 
-/** What becomes of a template's machine. */
+/** What becomes of a template's machine, or of any other that is saved. */
 export interface TemplateBehaviour {
   /** Whether it ever has booted. */
   readonly boots: boolean;
   readonly canSave: boolean;
+  /** How large its memory is when it is saved; default: 0. */
+  readonly savedBytes?: number;
 }
 
 export function callOf(program: string, words: readonly string[]): QemuCall {

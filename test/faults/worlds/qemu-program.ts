@@ -19,6 +19,8 @@ const read = (name: string): unknown => JSON.parse(readFileSync(join(folder, nam
 /** What the probe of the accelerators exits with if all is well: the debug exit's value. */
 const probeStatus = 33;
 
+const shutDownMs = 1_000;
+
 async function main(): Promise<void> {
   const call = callOf(program, words);
   const fault = (read("faults.json") as readonly QemuFault[]).find((candidate) => candidate.call === call);
@@ -65,10 +67,11 @@ async function serve(): Promise<void> {
   const template = read("template.json") as TemplateBehaviour;
   const machine = new TemplateMachine(words.join(" "), template);
   await machine.writeMemory();
-  process.once("SIGTERM", () => {
+  const end = (): void => {
     rmSync(pidFile, { force: true });
     process.kill(process.pid, "SIGKILL");
-  });
+  };
+  process.once("SIGTERM", end);
   for (const socket of ["monitor.sock", "identity.sock"]) rmSync(socket, { force: true });
   if (!machine.isCopy && !machine.isTemplate) await startSsh();
   await listenForLines(
@@ -80,6 +83,10 @@ async function serve(): Promise<void> {
     "monitor.sock",
     (socket, line) => {
       const { execute, arguments: given, id } = JSON.parse(line) as MonitorCommand;
+      if (execute === "system_powerdown") {
+        appendFileSync(join(folder, "struck"), `${execute}\n`);
+        setTimeout(end, shutDownMs);
+      }
       const entered = execute === "query-status" ? runState() : undefined;
       const result = entered === undefined ? machine.execute(execute, given?.uri) : { status: entered };
       socket.write(`${JSON.stringify({ return: result, ...(id !== undefined && { id }) })}\r\n`);
@@ -114,6 +121,8 @@ async function startSsh(): Promise<void> {
       return answers.handle(exec, signal);
     },
     loginShell: () => ({}),
+    // In the machine's folder, as on its disk.
+    hostKeyFile: "guest-host-key",
   }).start();
 }
 

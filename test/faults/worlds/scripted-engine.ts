@@ -36,6 +36,7 @@ interface Image {
 }
 
 const answered = (stdout: string): EngineAnswer => ({ status: 0, stdout, stderr: "", isKilled: false });
+const shutDownMs = 1_000;
 const prefixes = { docker: "Error response from daemon", podman: "Error" } as const;
 
 export const refusalBy =
@@ -67,6 +68,8 @@ const information = {
 export type ScriptedEngineName = keyof typeof information;
 
 export class ScriptedEngine implements AsyncDisposable {
+  /** Whether containers have been told to shut down, which takes them a moment. */
+  isShuttingDown = false;
   readonly #containers = new Map<string, Container>();
   readonly #networks = new Map<string, Network>();
   /** Those of snapshots, by their names. */
@@ -138,11 +141,17 @@ export class ScriptedEngine implements AsyncDisposable {
       case "create":
         return this.#create(rest);
       case "cp":
+        if (rest[1] === "-") return this.#hostKey(rest[0]!.split(":")[0]!);
         return this.#change(rest[1]!.split(":")[0]!, async (container) => {
           container.files = Buffer.from(stdin).toString("latin1");
         });
       case "start":
         return this.#change(rest[0]!, async (container) => this.#start(container));
+      case "stop":
+        this.isShuttingDown = true;
+        await Bun.sleep(shutDownMs);
+        for (const { id } of this.containers) if (rest.some((word) => id.startsWith(word))) await this.kill(id);
+        return answered("");
       case "kill":
         return this.#change(rest[0]!, async ({ id }) => this.kill(id));
       case "rm":
@@ -160,6 +169,12 @@ export class ScriptedEngine implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { id } of this.containers) await this.remove(id);
+  }
+
+  /** The file in the container, near enough: what reads it looks for the key. */
+  #hostKey(id: string): EngineAnswer {
+    const [line = ""] = this.#containers.get(id)?.files.match(/ssh-ed25519 [^\n]*/) ?? [];
+    return answered(line);
   }
 
   #commit(words: readonly string[]): EngineAnswer {

@@ -80,6 +80,11 @@ export class VmWorld extends ProgramWorld {
       .map(({ id }) => id);
   }
 
+  /** Whether a machine has been told to shut down, which takes it a moment. */
+  isShuttingDown(): boolean {
+    return Bun.file(join(this.folder, "qemu", "struck")).size > 0;
+  }
+
   async leftovers(keepsCluster: boolean): Promise<readonly Thing[]> {
     const machines = this.machines();
     const kept = keepsCluster ? 1 : 0;

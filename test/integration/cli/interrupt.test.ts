@@ -31,7 +31,7 @@ test.each([
   expect((await runShell(line)).stdout).toBe(`${status}\n`);
 });
 
-// Shows R92.
+// Shows R93.
 test("a second signal ends the program at once, with a message about what is left", async () => {
   const running = startExample(["hold", "--cleanup", "50s"]);
   await running.until("holding");

@@ -8,7 +8,7 @@ import { until } from "../../support/until.ts";
 import { example, greet } from "./example-program.ts";
 import { runExample, runOnTerminal, runShell, runShellOnTerminal, startExample, startShell } from "./start-example.ts";
 
-// Shows R87.
+// Shows R88.
 test("results go to stdout, everything else to stderr", async () => {
   const { stdout, stderr, exitCode } = await runExample(["steps"]);
   expect({ stdout, exitCode }).toEqual({ stdout: "ready\n", exitCode: 0 });
@@ -254,7 +254,7 @@ test("on a terminal, progress is drawn live, and its final lines stay", async ()
   expect(shown).toEndWith("ready\r\n");
 });
 
-// Shows R93.
+// Shows R94.
 test.each([
   [{ NO_COLOR: "1" }, /\x1b\[\d+m/, true], // eslint-disable-line no-control-regex
   [{ TERM: "dumb" }, /\x1b/, false], // eslint-disable-line no-control-regex

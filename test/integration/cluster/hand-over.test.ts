@@ -51,7 +51,7 @@ const importThere = async ({ other }: HandOverFixture, handOver: HandOver): Prom
 const expectUntouched = async ({ other }: HandOverFixture): Promise<void> =>
   expect(await readdir(other.state).catch(() => [])).toEqual([]);
 
-// Shows R115.
+// Shows R116.
 test("another computer waits for the cluster and runs commands on it, strictly with the pinned host keys", async () => {
   await using handedOver = await openHandOver();
   const { cluster, fixture, handOver, other } = handedOver;
@@ -88,7 +88,7 @@ test("another computer waits for the cluster and runs commands on it, strictly w
   expect((await readdir(imported.directory)).toSorted()).toEqual(files);
 }, 120_000);
 
-// Shows R115.
+// Shows R116.
 test("a node that presents another host key ends the import, and nothing is kept", async () => {
   await using handedOver = await openHandOver();
   const { handOver } = handedOver;
@@ -218,7 +218,7 @@ test("the program exports to stdout or to a private file, and imports from both"
 
 const sshLack = Bun.which("ssh") === null ? "there is no ssh" : undefined;
 
-// Shows R115.
+// Shows R116.
 test.skipIf(sshLack !== undefined)(
   `after the import, run reaches the node that was pinned and no other (${sshLack ?? "here"})`,
   async () => {

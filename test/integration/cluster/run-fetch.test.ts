@@ -79,7 +79,7 @@ async function fetchFrom({ server, here }: Node, remote: string): Promise<unknow
 }
 
 describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "here"})`, () => {
-  // Shows R117.
+  // Shows R118.
   test("gets files and folders after a failed command, and keeps its exit code", async () => {
     await using node = await startNode({});
     await writeFile(join(node.here, "log"), "an older one");

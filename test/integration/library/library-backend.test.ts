@@ -74,7 +74,7 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
     expect(requests).toHaveLength(1);
   }, 30_000);
 
-  // Shows R79.
+  // Shows R80.
   test("is installed with exactly the given configuration and script, and waited for", async () => {
     await using fixture = await openFixture();
     const { machines, backend, folder } = fixture;

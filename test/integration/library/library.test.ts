@@ -63,7 +63,7 @@ async function openFixture(): Promise<Fixture> {
 const create = async ({ backend }: Fixture, request: Partial<ClusterRequest> = {}): Promise<Cluster> =>
   Cluster.create(backend, { variant: "oss", ...request });
 
-// Shows R80.
+// Shows R81.
 test("creates, installs, waits for and uses a cluster, which is gone at the end of its scope", async () => {
   await using fixture = await openFixture();
   const { cloud, folder } = fixture;
@@ -107,7 +107,7 @@ test("creates, installs, waits for and uses a cluster, which is gone at the end 
   expect(fixture.told).toContain("master_0: Configure: done");
 }, 120_000);
 
-// Shows R78.
+// Shows R79.
 test("an error of the body is thrown, and the cluster is gone as well", async () => {
   await using fixture = await openFixture();
   const body = async (): Promise<void> => {

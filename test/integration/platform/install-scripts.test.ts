@@ -80,7 +80,7 @@ describe("every script for nodes", () => {
     expect(await runShell(["sh", "-n"], text, undefined)).toMatchObject({ status: 0, stderr: "" });
   });
 
-  // Shows R110.
+  // Shows R111.
   test.skipIf(Bun.which("shellcheck") === null).each(scripts)("%s pleases shellcheck", async (_name, text) => {
     // The values are quoted texts, some of them scripts, and not every script uses all of its functions.
     const argv = ["shellcheck", "--shell=sh", "--exclude=SC1003,SC2016,SC2034,SC2317", "-"];

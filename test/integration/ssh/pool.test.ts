@@ -120,7 +120,7 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
     });
   });
 
-  // Shows R63.
+  // Shows R64.
   test("of several nodes, the one whose SSH server answers is chosen", async () => {
     const dead = { ...destinationOf({ port: await freePort(), user: "root" }), index: 0 };
     const alive = { ...destinationOf(server()), index: 1 };

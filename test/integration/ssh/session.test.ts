@@ -161,7 +161,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(await run(["echo", "ran"], { settings }, signal)).toEqual({ status: 255, stdout: "", stderr });
   });
 
-  // Shows R121.
+  // Shows R122.
   test("values of any kind, up to 100 kB, arrive unchanged, and are in no argument list", async () => {
     const secret = `s3cr3t-${crypto.randomUUID()}`;
     const variables = { SECRET: secret, NASTY: "'\"$x`id`\\\n\n", EMPTY: "", LARGE: `${secret}${"x".repeat(100_000)}` };
@@ -222,7 +222,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(await lastStderr()).toBe("");
   });
 
-  // Shows R91.
+  // Shows R92.
   test("if nothing listens, or the login is rejected, nothing was run", async () => {
     const closed = await freePort();
     const nobody = await changed((text) => text.replace(/Port \d+/, `Port ${closed}`));
@@ -234,7 +234,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(hold.hasBegun).toBe(false);
   });
 
-  // Shows R91.
+  // Shows R92.
   test("a command's own exit code 255 is kept without a message, whatever the user's shell", async () => {
     const given = { environment: { SHELL: "/bin/false" } };
     const outcome = { status: 255, stdout: "", stderr: "said\n" };
@@ -282,7 +282,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(hold.hasBegun).toBe(true);
   });
 
-  // Shows R76.
+  // Shows R77.
   test("on a terminal the command has a terminal, and the script is passed in another way", async () => {
     const { scratch, server } = setting();
     const request = { folder: scratch.path, port: server.port, words: ['tty; stty size; echo "$SECRET"; exit 9'] };

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { type AuthContext, type Connection, Server as SshServer, type ServerChannel, type Session, utils } from "ssh2";
 import { type LoginSettings, readLoginSettings } from "./cloud-config.ts";
@@ -12,6 +13,8 @@ export interface InProcessSettings {
   readonly loginShell: () => LoginShell;
   /** Whether a connection with this many open sessions may open another, like MaxSessions. Default: always. */
   readonly admitsSession?: (openSessions: number) => boolean;
+  /** Where a replaced host key is kept for the machine's next start. */
+  readonly hostKeyFile?: string;
 }
 
 interface Execution {
@@ -44,7 +47,9 @@ export class InProcessMachine {
   async start(): Promise<void> {
     const { userData, imageUser, hostname } = this.#request;
     this.#login = readLoginSettings(userData, imageUser);
-    this.#replaceHostKey(this.#login.hostKey ?? newHostKey());
+    const { hostKeyFile } = this.#settings;
+    const kept = hostKeyFile !== undefined && existsSync(hostKeyFile) ? readFileSync(hostKeyFile, "utf8") : undefined;
+    this.#replaceHostKey(kept ?? this.#login.hostKey ?? newHostKey());
     const listener = createServer((socket) => this.#connected(socket));
     this.#listener = listener;
     await new Promise<void>((resolve, reject) => {
@@ -145,7 +150,11 @@ export class InProcessMachine {
 
   #execMachine(): ExecMachine {
     const { instanceId, hostname, privateAddress } = this.#request;
-    const replaceHostKey = (privateKey: string): string => this.#replaceHostKey(privateKey);
+    const { hostKeyFile } = this.#settings;
+    const replaceHostKey = (privateKey: string): string => {
+      if (hostKeyFile !== undefined) writeFileSync(hostKeyFile, privateKey, { mode: 0o600 });
+      return this.#replaceHostKey(privateKey);
+    };
     return { instanceId, hostname, privateAddress, publicAddress: this.#settings.publicAddress, replaceHostKey };
   }
 }

@@ -4,7 +4,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { noColours } from "../../../src/cli/terminal/output-writer.ts";
+import { noColours } from "../../../src/cli/terminal/colours.ts";
 import { LogFile } from "../../../src/cli/log-file.ts";
 import { TerminalProgress } from "../../../src/cli/terminal/terminal-progress.ts";
 import type { Clock } from "../../../src/system/runtime.ts";
@@ -77,7 +77,7 @@ test("off a terminal, all nodes of a step are one line, and only what is new of 
   `);
 });
 
-// Shows R93.
+// Shows R94.
 test("off a terminal a line is written per change of state, never per poll", () => {
   const table = bench();
   work(table);
@@ -94,7 +94,7 @@ test("off a terminal a line is written per change of state, never per poll", () 
   `);
 });
 
-// Shows R42.
+// Shows R43.
 test("with -v every node's steps and timings are told, with -vvv everything", () => {
   const table = bench({ verbosity: 1 });
   work(table);
@@ -154,7 +154,7 @@ test("off a terminal, a step that failed and a warning have their colours", () =
   );
 });
 
-// Shows R121.
+// Shows R122.
 test("hidden values are masked, and no control characters of others reach the terminal", () => {
   const { progress, written } = bench({ verbosity: 3 });
   progress.hide("hunter22");

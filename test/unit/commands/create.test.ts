@@ -71,7 +71,7 @@ test("a copy may have a lifetime of its own; in the cloud there is no such optio
 
 const gone = new ClusterError("snapshot-not-found", "It is gone.");
 
-// Shows R65.
+// Shows R66.
 test("a dash as the superuser's password asks for it, if it is needed", async () => {
   const failureWith = (words: string) => failureOf(copy(words, { planCopy: () => Promise.reject(gone) }));
   expect((await failureWith("--wait --superuser-password -")).message).toBe("no answer to Superuser password: ");

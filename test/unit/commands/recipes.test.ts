@@ -25,7 +25,7 @@ const commandLines = (recipe: string): readonly (readonly string[])[] =>
       .map((word) => word.replace(/^"\$(\w+)"$/, (_all, name: string) => values[name] ?? "unset")),
   );
 
-// Shows R95.
+// Shows R96.
 test("the recipes are a workflow of GitHub Actions and a pipeline of GitLab CI, of two jobs each", () => {
   const [github, gitlab, ...others] = recipes.map((text): unknown => parse(text));
   expect(others).toEqual([]);

@@ -28,7 +28,7 @@ describe.each(releases)("%s", (name, release) => {
     for (const program of release.programs.names) expect([...dcosLayout.needs, ...ofSystemd]).toContain(program);
   });
 
-  // Shows R113.
+  // Shows R114.
   test("finds a version of Docker that it accepts", () => {
     const shims = Object.keys(dcosLayout.installShims(name));
     expect(shims).toEqual(release.dockerVersion.read === "last-line" ? ["docker"] : []);
@@ -41,7 +41,7 @@ describe.each(releases)("%s", (name, release) => {
     if (release.nogroup.isChecked) expect(conditions).toContain("docker");
   });
 
-  // Shows R113.
+  // Shows R114.
   test("keeps port 443 of the first master free, and is given no key that isn't its own", () => {
     const facts = { release: name, nodesKeepTime: true };
     const key = release.bootstrapCa === undefined ? {} : { exhibitor_tls_enabled: false };

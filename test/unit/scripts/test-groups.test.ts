@@ -20,7 +20,7 @@ test("the files that take minutes are found", async () => {
     expect(busy).toContain(`test/e2e/${name}.test.ts`);
   for (const name of ["release", "node-recipe", "dcos", "dcos-releases"])
     expect(slow.has(`test/e2e/${name}.test.ts`)).toBe(true);
-  for (const name of ["main-flow", "podman-flow", "container-flow", "enterprise"])
+  for (const name of ["main-flow", "container-flow", "enterprise"])
     expect(slow.has(`test/e2e/${name}.test.ts`)).toBe(false);
   expect((await groupTests([...(await filesOf("unit")), ...(await filesOf("faults"))])).slow.size).toBe(0);
 });

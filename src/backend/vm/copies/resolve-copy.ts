@@ -38,7 +38,7 @@ import {
  */
 export async function resolveCopy(
   qemu: Qemu,
-  { source: cluster, snapshot: name }: CopyRequest,
+  { source: cluster, snapshot: name, copies }: CopyRequest,
   { root, runtime }: { readonly root: string; readonly runtime: Runtime },
   signal: AbortSignal,
 ): Promise<CopyOrigin> {
@@ -49,7 +49,7 @@ export async function resolveCopy(
   const saved = await checkSnapshot(qemu, { cluster, nodes, snapshot }, signal);
   await assertAccelerator(qemu, { saved, cluster, name }, signal);
   checking.done();
-  assertMemory(cluster, saved.machines, totalmem());
+  assertMemory(cluster, saved.machines, totalmem(), copies);
   await assertSpace(root, saved);
   const keys = await readKeys(cluster, nodes);
   const { createdAt, qemuVersion, machines } = saved;
@@ -122,17 +122,22 @@ export function assertMemory(
   { id, nodes }: CopyRequest["source"],
   { memoryMegabytes }: Pick<MachineSettings, "memoryMegabytes">,
   totalBytes: number,
+  copies = 1,
 ): void {
   const running = nodes.filter(({ state }) => state === "running").length;
-  const needed = (nodes.length + running) * memoryMegabytes;
+  const needed = (copies * nodes.length + running) * memoryMegabytes;
   const total = Math.floor(totalBytes / 1024 ** 2);
   if (needed <= total) return;
+  const of = copies === 1 ? "" : ` of ${copies} copies`;
   const also = running === 0 ? "" : ` beside those of cluster "${id}"`;
   throw new ClusterError(
     "capacity-lacking",
-    `The nodes${also} need ${needed} MB of memory, but this machine has ${total} MB.`,
+    `The nodes${of}${also} need ${needed} MB of memory, but this machine has ${total} MB.`,
     {
-      hint: `Restore the snapshot in cluster "${id}" instead of creating another cluster.`,
+      hint:
+        copies === 1
+          ? `Restore the snapshot in cluster "${id}" instead of creating another cluster.`
+          : "Make fewer copies at once.",
       facts: { neededMegabytes: needed, totalMegabytes: total },
     },
   );

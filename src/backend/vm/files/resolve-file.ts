@@ -51,7 +51,7 @@ interface Loading {
  */
 export async function resolveFile(
   qemu: Qemu,
-  { file: named }: FileCopyRequest,
+  { file: named, copies = 1 }: FileCopyRequest,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<CopyOrigin> {
@@ -74,8 +74,8 @@ export async function resolveFile(
     readBrokenAccelerator(runtime.environment),
   ]);
   assertVersion(short, nodeCount(counts));
-  const hint = "Use a computer with more memory, or save a smaller cluster.";
-  assertMemory(nodeCount(counts) * machines.memoryMegabytes, totalmem(), hint);
+  const hint = `Use a computer with more memory, or ${copies === 1 ? "save a smaller cluster" : "make fewer copies at once"}.`;
+  assertMemory(copies * nodeCount(counts) * machines.memoryMegabytes, totalmem(), hint);
   const images = await findImages({ runtime, file, facts }, signal);
   const whyBoot = whyMemoryDoesNotFit(facts, { version, cpu, trials });
   const ends = isOver(endOf(facts), runtime.clock);

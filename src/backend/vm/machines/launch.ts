@@ -27,7 +27,7 @@ import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { observeCluster } from "../records.ts";
 import { openConsoleSink } from "./console-sink.ts";
 import { type MachinePlan, type TemplateDevices, machineArguments, writeSeed } from "./machine-arguments.ts";
-import { machineFiles } from "./machine-process.ts";
+import { type MachineFiles, machineFiles } from "./machine-process.ts";
 import { type NetworkSockets, startNetwork } from "./private-network.ts";
 
 const atOnce = 4;
@@ -128,16 +128,26 @@ async function prepareFiles(
   { plan, node, place }: { readonly plan: LaunchPlan; readonly node: NodeFacts; readonly place: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const files = machineFiles(plan.directory, node);
+  const files = await makeMachineFolder(plan, node, place);
+  if (plan.firmware !== undefined) await createFlash(qemu, plan.firmware, files, signal);
+  await createDisk(qemu, { path: files.disk, image: plan.image, megabytes: plan.options.diskMegabytes }, signal);
+}
+
+/** Makes the folder of a node's machine, with its seed, and returns the paths of its files. */
+export async function makeMachineFolder(
+  { directory, boot, firstHostKeys }: Pick<LaunchPlan, "directory" | "boot" | "firstHostKeys">,
+  node: NodeFacts,
+  place: number,
+): Promise<MachineFiles> {
+  const files = machineFiles(directory, node);
   await mkdir(files.folder, { recursive: true, mode: 0o700 });
   await writeSeed(files.seed, {
     instanceId: node.id,
     hostname: hostname(node),
     place,
-    boot: { ...plan.boot, hostKey: plan.firstHostKeys.of(node) },
+    boot: { ...boot, hostKey: firstHostKeys.of(node) },
   });
-  if (plan.firmware !== undefined) await createFlash(qemu, plan.firmware, files, signal);
-  await createDisk(qemu, { path: files.disk, image: plan.image, megabytes: plan.options.diskMegabytes }, signal);
+  return files;
 }
 
 /** A hostname must not contain an underscore. */

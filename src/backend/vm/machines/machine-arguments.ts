@@ -157,14 +157,18 @@ const forwards = ({ node: { ports }, webUi, template }: MachinePlan): string =>
     .map(([here, there]) => `,hostfwd=tcp:127.0.0.1:${here}-${template === undefined ? "" : copyAddress}:${there}`)
     .join("");
 
-/** A single node has the card as well, so that its private address is a real one. */
+/**
+ * A single node has the card as well, so that its private address is a real one. The second port of its hub takes all packets: otherwise they wait
+ * in the card, and newer kernels (seen with 6.12) complain every five seconds.
+ */
 function privateNetworkOptions({ place, sockets }: MachinePlan): readonly (readonly [string, string])[] {
-  const connection =
+  const path = (): string => escaped(socketPath(sockets, place));
+  const connections =
     sockets.count === 1
-      ? "hubport,id=inside,hubid=0"
-      : `stream,id=inside,server=off,addr.type=unix,addr.path=${escaped(socketPath(sockets, place))}`;
+      ? ["hubport,id=inside,hubid=0", "hubport,id=nowhere,hubid=0"]
+      : [`stream,id=inside,server=off,addr.type=unix,addr.path=${path()}`];
   return [
-    ["-netdev", connection],
+    ...connections.map((each) => ["-netdev", each] as const),
     ["-device", networkCard("inside", macAddresses(place).inside)],
   ];
 }

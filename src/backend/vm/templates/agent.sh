@@ -11,7 +11,7 @@ timeout 600 systemctl is-system-running --wait >/dev/null 2>&1
 tries=0
 until [ -c "$PORT" ]; do
   tries=$((tries + 1))
-  [ "$tries" -lt 100 ] || exec systemctl poweroff
+  [ "$tries" -lt 600 ] || exec systemctl poweroff
   sleep 0.1
 done
 exec 3<>"$PORT"

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { constants, copyFile, mkdir } from "node:fs/promises";
+import { constants, copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
@@ -11,8 +11,8 @@ import { hostsSetup, withoutComment } from "../../shared/first-boot.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { createDisk } from "../images/image-store.ts";
 import { privateAddress } from "../ip-detect.ts";
-import { type LaunchPlan, hostname, startMachines } from "../machines/launch.ts";
-import { macAddresses, writeSeed } from "../machines/machine-arguments.ts";
+import { type LaunchPlan, hostname, makeMachineFolder, startMachines } from "../machines/launch.ts";
+import { macAddresses } from "../machines/machine-arguments.ts";
 import { consoleNames, machineFiles } from "../machines/machine-process.ts";
 import { runOnMonitor } from "../qemu/monitor.ts";
 import type { Qemu } from "../qemu/qemu.ts";
@@ -34,14 +34,7 @@ export async function launchCopies(qemu: Qemu, plan: CopiesPlan, signal: AbortSi
   const { directory, clock, from } = plan;
   const saved = templateFiles(from.folder);
   const prepare = async (node: NodeFacts, place: number): Promise<void> => {
-    const files = machineFiles(directory, node);
-    await mkdir(files.folder, { recursive: true, mode: 0o700 });
-    await writeSeed(files.seed, {
-      instanceId: node.id,
-      hostname: hostname(node),
-      place,
-      boot: { ...plan.boot, hostKey: plan.firstHostKeys.of(node) },
-    });
+    const files = await makeMachineFolder(plan, node, place);
     await copyFile(saved.console, join(files.folder, consoleNames.earlier));
     const image = { path: saved.disk, format: "qcow2" } as const;
     await createDisk(qemu, { path: files.disk, image, megabytes: plan.options.diskMegabytes }, signal);

@@ -49,7 +49,7 @@ const rulesOf = (cloud: LocalCloud): Readonly<Record<string, readonly string[]>>
 
 const opened = (range: string): readonly string[] => ["22", "443", "80"].map((port) => `${range} ${port}`);
 
-// Shows R116.
+// Shows R117.
 test("admits this machine's address or a given range to the same ports as the others, on one cluster only", async () => {
   await using clusters = await openClusters();
   const { backend, cloud } = clusters;

@@ -78,7 +78,7 @@ test("launches machines that terminate themselves, with tags from which the clus
   expect(cluster).toMatchObject({ variant: "enterprise", distribution: "debian-12", maximumCost: 0.62 });
 });
 
-// Shows R124.
+// Shows R125.
 test("machines in the cloud boot with the host key of their role", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
@@ -92,7 +92,7 @@ test("machines in the cloud boot with the host key of their role", async () => {
   expect(keysOf("agent")).not.toEqual(keysOf("master"));
 });
 
-// Shows R105.
+// Shows R106.
 test("the deadline counts from the API's clock, not from this machine's", async () => {
   await using fixture = await openFixture({});
   fixture.cloud.clock.skew(-180_000);
@@ -103,7 +103,7 @@ test("the deadline counts from the API's clock, not from this machine's", async 
   expect(cluster.expiresAt!.getTime() - 7_200_000 + 180_000).toBeWithin(startMs - 3_000, Date.now() + 1);
 });
 
-// Shows R106.
+// Shows R107.
 test("sends as many requests for 300 machines as for three", async () => {
   const callsFor = async (agents: number) => {
     await using fixture = await openFixture({});

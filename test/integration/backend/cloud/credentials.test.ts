@@ -82,7 +82,7 @@ test.each([
   expect((error as ClusterError).message.replaceAll("\n", " ")).toMatch(message);
 });
 
-// Shows R81, R83.
+// Shows R82, R84.
 test("the default profile is used by default, and named if its credentials are rejected", async () => {
   await using folder = await scratchFolder();
   const file = join(folder.path, "credentials");

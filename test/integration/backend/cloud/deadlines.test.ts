@@ -9,7 +9,7 @@ import { neverAborted } from "../../../support/never-aborted.ts";
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 const tooLate = 'Creating cluster "default" exceeded its time limit. It was still waiting for';
 
-// Shows R104.
+// Shows R105.
 test.each<[action: string, fault: Partial<Fault>, waitedFor: string]>([
   ["DescribeSubnets", { hangs: true }, "ec2:DescribeSubnets in region us-west-2."],
   ["CreateSecurityGroup", { hangs: true }, "ec2:CreateSecurityGroup in region us-west-2."],
@@ -30,7 +30,7 @@ test.each<[action: string, fault: Partial<Fault>, waitedFor: string]>([
   120_000,
 );
 
-// Shows R104.
+// Shows R105.
 test("wait ends at its deadline if the API hangs from the start", async () => {
   await using fixture = await openFixture({});
   const { cloud, runtime } = fixture;

@@ -21,7 +21,7 @@ async function create(fixture: CloudFixture, faults: readonly Fault[], changes: 
   return { outcome, request };
 }
 
-// Shows R99.
+// Shows R100.
 test.each(["CreateSecurityGroup", "AuthorizeSecurityGroupIngress", "RunInstances"])(
   "if the answer to %s is lost, the request is repeated, and nothing is created twice",
   async (action) => {
@@ -33,7 +33,7 @@ test.each(["CreateSecurityGroup", "AuthorizeSecurityGroupIngress", "RunInstances
   },
 );
 
-// Shows R99.
+// Shows R100.
 test.each<Fault & { readonly what: string }>([
   { what: "a poll", action: "DescribeInstances", when: "before", times: 10, skip: 2, code: "ServiceUnavailable" },
   { what: "the launch's answers", action: "RunInstances", when: "after", times: 10, lost: true },
@@ -115,7 +115,7 @@ test("the error about the account's limit names what was requested", async () =>
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 
-// Shows R102.
+// Shows R103.
 test("a machine that terminates while it starts is reported with the cloud's reason", async () => {
   await using fixture = await openFixture({});
   const message = "Client.VolumeLimitExceeded: Volume limit exceeded";
@@ -138,7 +138,7 @@ test("a machine that terminates while it starts is reported with the cloud's rea
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 
-// Shows R102.
+// Shows R103.
 test("a first boot that fails is reported with the last lines of its log", async () => {
   await using fixture = await openFixture({});
   const firstContact = { pattern: "e2e-first-contact", replaceHostKey: true };

@@ -32,7 +32,7 @@ const foreign = {
   "JSON that refuses": { status: 400, body: '{"message": "bad gateway"}', contentType: "application/json" },
 } as const;
 
-// Shows R100.
+// Shows R101.
 test.each(Object.entries(foreign))("%s: list asks again, and gets the answer", async (_, raw) => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
@@ -43,7 +43,7 @@ test.each(Object.entries(foreign))("%s: list asks again, and gets the answer", a
   expect(fixture.cloud.requests.entries.map(({ outcome }) => outcome)).toEqual(["raw", "raw", "ok"]);
 });
 
-// Shows R100.
+// Shows R101.
 test("if such answers continue, the error is cloud-failed and shows the answer", async () => {
   const stays = {
     "a web page": "a web page, perhaps of a proxy or a login portal, came instead (HTTP 200)",
@@ -115,7 +115,7 @@ test.each([
   60_000,
 );
 
-// Shows R100.
+// Shows R101.
 test("a launch whose answer never names its machines is rolled back; its token finds them", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;

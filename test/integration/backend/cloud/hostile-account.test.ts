@@ -74,7 +74,7 @@ function copiedTags({ cloud }: CloudFixture, { nodes }: ClusterRecord, changes: 
 const groupOf = (cloud: LocalCloud, id: string) =>
   cloud.groups().find(({ groupName }) => groupName.endsWith(`-${id}`))!;
 
-// Shows R107, R131.
+// Shows R108, R132.
 test("a changed deadline in a tag neither ends a running cluster nor frees its id", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -90,7 +90,7 @@ test("a changed deadline in a tag neither ends a running cluster nor frees its i
   await until("the expired machine ends", () => stateOf(cloud, id) === "terminated");
 }, 120_000);
 
-// Shows R107, R131.
+// Shows R108, R132.
 test("an expired machine with all tags of a running node does not let the next create of the id end the cluster", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -105,7 +105,7 @@ test("an expired machine with all tags of a running node does not let the next c
   expect(stateOf(cloud, cluster.nodes[0]!.id)).toBe("running");
 }, 120_000);
 
-// Shows R107.
+// Shows R108.
 test("expired machines are ended where only their network interfaces name security groups", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -116,7 +116,7 @@ test("expired machines are ended where only their network interfaces name securi
   await until("the expired machine ends", () => stateOf(cloud, cluster.nodes[0]!.id) === "terminated");
 }, 120_000);
 
-// Shows R131.
+// Shows R132.
 test("an older machine with the cluster's id in its tags does not become the cluster", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -154,7 +154,7 @@ test("a foreign machine in the cluster's own group is none of its nodes either, 
   expect((await backend.list(neverAborted)).flatMap(({ nodes }) => nodes)).toHaveLength(1);
 }, 120_000);
 
-// Shows R101, R131.
+// Shows R102, R132.
 test("a machine outside of the cluster's group that has all of its tags is not removed with it", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -195,7 +195,7 @@ const rulesOf = (cloud: LocalCloud, groupId: string) =>
     .find((group) => group.groupId === groupId)!
     .rules.flatMap(({ source }) => ("cidr" in source ? [source.cidr] : []));
 
-// Shows R116.
+// Shows R117.
 test("of two groups with the cluster's name and tags, only the one that this computer launched it in is changed", async () => {
   await using attacked = await openWithTwin();
   const { backend, cloud, twin } = attacked;
@@ -209,7 +209,7 @@ test("of two groups with the cluster's name and tags, only the one that this com
   expect(rulesOf(cloud, twin)).toEqual([office]);
 }, 120_000);
 
-// Shows R116.
+// Shows R117.
 test("a computer that did not create the cluster changes neither of two such groups, and names both", async () => {
   await using attacked = await openWithTwin();
   const { cloud, runtime } = attacked;
@@ -227,7 +227,7 @@ test("a computer that did not create the cluster changes neither of two such gro
   expect(JSON.stringify(cloud.groups())).toBe(before);
 }, 120_000);
 
-// Shows R115, R131.
+// Shows R116, R132.
 test("import finds the exported cluster, although an older machine in a group of its name claims the id", async () => {
   await using fixture = await openFixture({});
   const { cloud, runtime } = fixture;

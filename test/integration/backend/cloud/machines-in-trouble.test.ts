@@ -7,7 +7,7 @@ import { neverAborted } from "../../../support/never-aborted.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 
-// Shows R102.
+// Shows R103.
 test("a machine that terminates during the configuration is reported at the next poll, with the cloud's reason", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -51,7 +51,7 @@ test("the hint for a machine that powers itself off is to check its clock", asyn
   expect(hint).toStartWith("It powered itself off, as every machine does at its deadline. Its clock may be wrong");
 }, 120_000);
 
-// Shows R102.
+// Shows R103.
 test("a connection that is lost because its machine ended is reported as the end of the machine", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
@@ -82,7 +82,7 @@ test("a lost connection stays the reason if the cloud can't be asked about the m
   expect(await failureOf(fixture.create(backend, request, neverAborted))).toBe(lost);
 }, 120_000);
 
-// Shows R103.
+// Shows R104.
 test("a machine without a public address is reported at once", async () => {
   await using fixture = await openFixture({});
   fixture.cloud.behaviour.change({ publicAddresses: false });

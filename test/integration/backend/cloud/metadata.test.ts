@@ -23,7 +23,7 @@ const asked = ({ cloud }: CloudFixture) => ({
 const imageOf = (distribution: string): string =>
   imagesOf(region).find((image) => image.distribution === distribution)!.id;
 
-// Shows R108.
+// Shows R109.
 test.each([
   ["centos-7", undefined, "optional", 2],
   ["debian-12", undefined, "required", 0],
@@ -41,7 +41,7 @@ test.each([
   expect(fixture.told.filter((line) => line.startsWith("warn"))).toEqual([]);
 });
 
-// Shows R108.
+// Shows R109.
 test("without the permission to change it later, one warning is shown, and the cluster is created", async () => {
   await using fixture = await openFixture({});
   fixture.cloud.behaviour.change({ deniedActions: ["ModifyInstanceMetadataOptions"] });

@@ -10,7 +10,7 @@ import { neverAborted } from "../../../support/never-aborted.ts";
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 const failure = new Error("the installation did not start");
 
-// Shows R101.
+// Shows R102.
 test.each([
   ["TerminateInstances", "to terminate the machines"],
   ["DescribeSecurityGroups", "to remove the rest"],
@@ -37,7 +37,7 @@ test.each([
   60_000,
 );
 
-// Shows R101.
+// Shows R102.
 test("the roll-back repeats a launch whose answer is lost, until it gets one", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -53,7 +53,7 @@ test("the roll-back repeats a launch whose answer is lost, until it gets one", a
   expect(leftIn(cloud)).toEqual(nothing);
 }, 120_000);
 
-// Shows R101.
+// Shows R102.
 test("if credentials expire at the launch, possible remains are reported, the folder is kept, and the next create removes them", async () => {
   await using fixture = await openFixture({});
   const { cloud, told } = fixture;
@@ -83,7 +83,7 @@ test("if credentials expire at the launch, possible remains are reported, the fo
   expect(await access(directory).catch(() => "gone")).toBe("gone");
 }, 120_000);
 
-// Shows R101.
+// Shows R102.
 test.each([
   ["another group refers to it", true, "InvalidGroup.InUse"],
   ["the account may not delete it", true, "UnauthorizedOperation"],
@@ -128,7 +128,7 @@ test("a step of the installation that fails on a node ends the creation while ot
   expect(leftIn(cloud)).toEqual(nothing);
 }, 120_000);
 
-// Shows R101.
+// Shows R102.
 test("if no launch is ever answered, the machines that the API describes are terminated, within two minutes", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -144,7 +144,7 @@ test("if no launch is ever answered, the machines that the API describes are ter
   // The limit is that of the creation and its roll-back.
 }, 125_000);
 
-// Shows R101.
+// Shows R102.
 test("if launch requests never reach the cloud, the roll-back ends within two minutes too", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;

@@ -47,7 +47,7 @@ test("of two concurrent creates one wins, and the other leaves nothing", async (
   expect(leftIn(fixture.cloud)).toEqual({ machines: 1, groups: 1 });
 });
 
-// Shows R97.
+// Shows R98.
 test("of two creates in different networks, where the group's name is no lock, the later one gives up", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -71,7 +71,7 @@ test("of two creates in different networks, where the group's name is no lock, t
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
 });
 
-// Shows R107.
+// Shows R108.
 test("removes the remains of ended clusters, and nothing else", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;

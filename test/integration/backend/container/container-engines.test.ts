@@ -104,7 +104,7 @@ test("if docker is another program and Podman is missing, the error says both", 
   expect(error.message).toMatch(/docker .* is not Docker\. .* no .* podman/);
 });
 
-// Shows R109.
+// Shows R110.
 test.each([
   ["does not answer", silentDocker],
   ["may not be used", `echo "permission denied while trying to connect to the Docker daemon socket" >&2; exit 1`],
@@ -187,7 +187,7 @@ test("the wait for a slow engine is shown; that for a quick one is not", async (
   expect(machine.waits).toEqual([""]);
 });
 
-// Shows R109.
+// Shows R110.
 test("doctor reports with Docker's message that it hangs, after trying Podman", async () => {
   await using machine = await openMachine({ docker: "exec /bin/sleep 600" });
   const runtime = { ...machine.runtime, clock: systemClock };

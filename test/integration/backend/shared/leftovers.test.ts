@@ -7,8 +7,10 @@ import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
 import { beginCreation, creationDirectory, endCreation } from "../../../../src/store/creation-folder.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { scriptedClock } from "../../../support/scripted-clock.ts";
 
 const creationId = "0123456789abcdef";
+const clock = scriptedClock(Date.parse("2026-01-01T12:00:00Z"));
 
 /** doctor's outcome for a cluster that has only a network. */
 async function wordOnNetwork(root: string): Promise<string> {
@@ -18,6 +20,7 @@ async function wordOnNetwork(root: string): Promise<string> {
   const outcome = await leftovers({
     clusters: toClusters(inventory, root),
     root,
+    clock,
     removal: (clusterId) => `destroy ${clusterId}`,
     troubleOf: async () => Promise.resolve(undefined),
   });
@@ -57,7 +60,8 @@ test.each([
   await endCreation(older, "abandoned");
   const cluster = { id: "a", creationId, directory, nodes } as unknown as ClusterRecord;
   const troubleOf = async () => Promise.resolve(trouble);
-  const outcome = await leftovers({ clusters: [cluster], root: folder.path, removal: () => "destroy a", troubleOf });
+  const looked = { clusters: [cluster], root: folder.path, clock, removal: () => "destroy a", troubleOf };
+  const outcome = await leftovers(looked);
   const warning = `warn: Left over: cluster "a" (${what}). → Remove those that you no longer need: destroy a`;
   expect(outcomeText(outcome)).toBe(what === undefined ? "pass: None" : warning);
 });
@@ -69,6 +73,24 @@ test("a cluster whose create was cut off is a remainder, whatever its nodes do",
   await endCreation(directory, "abandoned");
   const cluster = { id: "a", creationId, directory, nodes: [running] } as unknown as ClusterRecord;
   const troubleOf = async () => Promise.resolve(undefined);
-  const outcome = await leftovers({ clusters: [cluster], root: folder.path, removal: () => "destroy a", troubleOf });
+  const looked = { clusters: [cluster], root: folder.path, clock, removal: () => "destroy a", troubleOf };
+  const outcome = await leftovers(looked);
   expect(outcome.message).toBe('Left over: cluster "a" (its create was interrupted).');
+});
+
+// Shows R41.
+test("a cluster whose time is over is named, with its end, and not as one that needs to be destroyed", async () => {
+  const clusterOf = (id: string, ends: string) =>
+    ({ id, directory: "/nowhere", nodes: [ended], expiresAt: new Date(ends) }) as unknown as ClusterRecord;
+  const outcome = await leftovers({
+    clusters: [clusterOf("a", "2026-01-01T11:50:00Z"), clusterOf("b", "2026-01-01T12:10:00Z")],
+    root: "/nowhere",
+    clock,
+    removal: (id) => `destroy ${id}`,
+    troubleOf: async () => Promise.resolve(undefined),
+  });
+  expect(outcomeText(outcome)).toBe(
+    'warn: Left over: cluster "b" (none of its nodes is running). Something is left of ' +
+      'cluster "a", which ended 11:50 UTC (10 min ago). → Remove those that you no longer need: destroy b; The next create or list removes it',
+  );
 });

@@ -23,7 +23,7 @@ test("while somebody works on the machines, others wait, say so, and give up aft
     { lock: `${directory}.lock` },
   ]);
   expect(elapsedMs()).toBe(300_000);
-  expect(told).toEqual(["Waiting for another process that works on this cluster's machines."]);
+  expect(told).toEqual(["Waiting for other work on this cluster's machines."]);
 });
 
 test("a lock that is wanted only if it is free is not waited for", async () => {

@@ -117,7 +117,7 @@ testHere(`the file can only be read by its user, and zstd can read it (${lack ??
   expect((await readFile(file())).toString("latin1")).not.toContain("PRIVATE KEY");
 });
 
-// Shows R120.
+// Shows R121.
 testHere(
   "on another computer, the machines go on counting from the memory in the file, any number of times",
   async () => {

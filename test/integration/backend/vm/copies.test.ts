@@ -235,7 +235,7 @@ test("the disks must fit on this machine's disk; the memory is only read", async
   expect(await failureOf(needing(disk))).toMatchObject({ id: "capacity-lacking" });
 });
 
-// Shows R119.
+// Shows R120.
 test("memory must suffice for the copy, and for the source if it runs", () => {
   const nodes = [{ state: "running" }, { state: "running" }];
   const cluster = (states = nodes) =>
@@ -249,4 +249,5 @@ test("memory must suffice for the copy, and for the source if it runs", () => {
   const ended = [{ state: "ended" }, { state: "ended" }];
   expect(() => assertMemory(cluster(ended), settings, gigabytes(2))).not.toThrow();
   expect(() => assertMemory(cluster(ended), settings, gigabytes(1))).toThrow("The nodes need 2048 MB");
+  expect(() => assertMemory(cluster(ended), settings, gigabytes(5), 3)).toThrow("The nodes of 3 copies need 6144 MB");
 });

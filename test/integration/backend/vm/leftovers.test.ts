@@ -7,6 +7,7 @@ import { writeClusterFacts } from "../../../../src/backend/vm/cluster-facts.ts";
 import { machineFiles, type ProcessFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { networkFiles } from "../../../../src/backend/vm/machines/private-network.ts";
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
@@ -51,7 +52,7 @@ async function told({ agents, hasNetwork, snapshots }: Given): Promise<string> {
   const counts = { master: 1, agent: agents, public_agent: 0 };
   const known = { variant: "oss", distribution: "debian-12", createdAt: undefined, createdBy: "test" } as const;
   await writeClusterFacts(directory, { clusterId: "one", creationId, ...known, counts, nodes });
-  return outcomeText(await leftoversCheck(root.path).run(neverAborted));
+  return outcomeText(await leftoversCheck(root.path, systemClock).run(neverAborted));
 }
 
 const left = (what: string): string =>

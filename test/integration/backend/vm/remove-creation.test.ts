@@ -51,7 +51,7 @@ test.each([
   const directory = join(root, "one-0123456789abcdef");
   await using child = await machine(directory);
   if (text !== undefined) await writeFile(join(directory, "cluster.json"), text);
-  expect(await leftoversCheck(root).run(neverAborted)).toMatchObject({
+  expect(await leftoversCheck(root, systemClock).run(neverAborted)).toMatchObject({
     status: "warn",
     message: `Left over: cluster "one" (${directory}/cluster.json cannot be read).`,
     remedy: "Remove those that you no longer need: cluster-vm destroy --cluster-id one",
@@ -62,7 +62,7 @@ test.each([
   expect(await child.exited).toBe(143);
   expect(await readdir(directory)).toEqual([]);
   expect(await backend.list(neverAborted)).toEqual([]);
-  expect(await leftoversCheck(root).run(neverAborted)).toMatchObject({ status: "pass" });
+  expect(await leftoversCheck(root, systemClock).run(neverAborted)).toMatchObject({ status: "pass" });
 });
 
 test("a folder that is a link isn't a cluster: doctor names it, and nothing behind it is ended or removed", async () => {
@@ -76,7 +76,7 @@ test("a folder that is a link isn't a cluster: doctor names it, and nothing behi
   const backend = createVmBackend(runtime);
   expect(await backend.list(neverAborted)).toEqual([]);
   expect((await failureOf(destroyCluster(backend, "one", runtime, neverAborted))).id).toBe("cluster-not-found");
-  expect(await leftoversCheck(root).run(neverAborted)).toMatchObject({
+  expect(await leftoversCheck(root, systemClock).run(neverAborted)).toMatchObject({
     status: "warn",
     message: expect.stringContaining("folder one-0123456789abcdef: it is a link to another place"),
   });
@@ -112,7 +112,7 @@ test("nothing is removed while machines are starting", async () => {
   const { promise: told, resolve: note } = Promise.withResolvers<string>();
   const waiting = { clock: systemClock, progress: { ...silentProgress, note } };
   const removal = failureOf(removeCreation(directory, waiting, impatient.signal));
-  expect(await told).toBe("Waiting for another process that works on this cluster's machines.");
+  expect(await told).toBe("Waiting for other work on this cluster's machines.");
   impatient.abort(new Error("given up"));
   expect((await removal).message).toBe("given up");
   expect(child.exitCode).toBeNull();

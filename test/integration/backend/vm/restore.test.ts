@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Snapshots } from "../../../../src/backend/contract.ts";
 import type { StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import { allProcessFiles, endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
+import { removeSockets } from "../../../../src/backend/vm/machines/private-network.ts";
 import { queryRunState } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
@@ -43,12 +44,14 @@ beforeAll(async () => {
 }, 60_000);
 
 afterAll(async () => {
-  if (state.cluster !== undefined)
+  if (state.cluster !== undefined) {
     await endMachines(await allProcessFiles(cluster().directory), systemClock, neverAborted);
+    await removeSockets(cluster().directory);
+  }
   await state.folder?.[Symbol.asyncDispose]();
 });
 
-// Shows R118.
+// Shows R119.
 test.skipIf(mountLack !== undefined)(
   `a full disk ends a restore before it stops anything, and no copied disk is left (${mountLack ?? "here"})`,
   async () => {

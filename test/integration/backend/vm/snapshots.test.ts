@@ -5,6 +5,7 @@ import { appendFile, mkdir, readFile, readdir, rm, stat, writeFile } from "node:
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Snapshots } from "../../../../src/backend/contract.ts";
+import { removeSockets } from "../../../../src/backend/vm/machines/private-network.ts";
 import { lockMachines } from "../../../../src/backend/shared/lock-machines.ts";
 import type { StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import {
@@ -65,8 +66,10 @@ beforeAll(async () => {
 }, 120_000);
 
 afterAll(async () => {
-  if (state.cluster !== undefined)
+  if (state.cluster !== undefined) {
     await endMachines(await allProcessFiles(cluster().directory), systemClock, neverAborted);
+    await removeSockets(cluster().directory);
+  }
   await state.folder?.[Symbol.asyncDispose]();
 });
 

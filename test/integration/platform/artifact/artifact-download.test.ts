@@ -38,7 +38,7 @@ async function failure(url: string, given: DownloadRequest, signal = neverAborte
   return error as ClusterError;
 }
 
-// Shows R46.
+// Shows R47.
 test("a download is in a private folder of the workspace, and is removed after use", async () => {
   await using workspace = await scratchFolder();
   await using server = webServer((asked) => rangeAnswer(asked, bytes, {}));

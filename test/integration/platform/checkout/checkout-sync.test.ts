@@ -99,7 +99,7 @@ test("stale bytecode is removed together with its sources", async () => {
   expect(await place.tree(place.tests)).toEqual(["./data/kept.txt", "./test_new.py"]);
 });
 
-// Shows R114.
+// Shows R115.
 test("a transfer that breaks off at any point leaves the old files and nothing else", async () => {
   await using place = await bench("oss");
   await place.write(`${extra}/test_two.py`, "2".repeat(3000));

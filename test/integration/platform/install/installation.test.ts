@@ -88,7 +88,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     expect(machines.machines[1]!.commands.length).toBe(2);
   }, 20_000);
 
-  // Shows R45.
+  // Shows R46.
   test("combines base, extra configuration and addresses in the configuration", async () => {
     await using machines = await startMachines({ roles: three });
     await machines.machines[0]!.write(
@@ -281,7 +281,7 @@ describe.skipIf(machinesLack !== undefined)("an artifact on the web", () => {
     curl: '#!/bin/sh\nexec /usr/bin/curl --interface "$(cat "$MACHINE/address")" --resolve "artifacts.example:$(cat "$MACHINE/../port"):127.0.0.1" "$@"\n',
   };
 
-  // Shows R121.
+  // Shows R122.
   test("is fetched by the first master itself, with its URL in no argument list", async () => {
     await using machines = await startMachines({ roles: ["master"], programs: throughName });
     using server = serve((request) => !isNode(request));

@@ -88,7 +88,7 @@ describe("preparing a node", () => {
     },
   );
 
-  // Shows R110.
+  // Shows R111.
   test("CentOS 7 uses the vault repository", async () => {
     const { repository } = await prepare(familyOf("CentOS 7"), ["bash"]);
     expect(repository).toBe(`[base]
@@ -136,7 +136,7 @@ const socket = (port: string): string =>
   `  sl  local_address rem_address   st\n   0: 3500007F:${port} 00000000:0000 0A 00000000:00000000\n`;
 
 describe("conditions of a node", () => {
-  // Shows R113.
+  // Shows R114.
   test("control groups version 2 is rejected before anything is installed, with alternatives", async () => {
     const programs = { stat: "echo cgroup2fs" };
     const { status, stderr, calls } = await prepare(families[0]!, ["bash"], {
@@ -149,7 +149,7 @@ describe("conditions of a node", () => {
     expect(calls).toEqual([]);
   });
 
-  // Shows R113.
+  // Shows R114.
   test("the stub of systemd-resolved on port 53 is turned off, and its servers are used directly", async () => {
     const { status, stderr, files } = await prepare(nothing, [], {
       conditions: "dns-port-free",

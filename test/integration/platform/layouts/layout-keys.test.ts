@@ -67,7 +67,7 @@ describe.skipIf(machinesLack !== undefined)("the configuration of a DC/OS releas
     expect(found).toEqual([expect.objectContaining(keys)]);
   }, 20_000);
 
-  // Shows R113.
+  // Shows R114.
   test("gets them too if only genconf's output reveals the layout", async () => {
     const found = await configurations("", { layout: undefined });
     expect(found).toHaveLength(2);

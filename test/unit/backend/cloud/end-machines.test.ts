@@ -79,7 +79,7 @@ test.each([
   expect(cloud.machinesLeft()).toEqual([idOf(2)]);
 });
 
-// Shows R101.
+// Shows R102.
 test.each([
   ["lost", outage],
   ["incomplete", incomplete],
@@ -101,7 +101,7 @@ test("a launch of one machine needs no count", async () => {
   expect([cloud.machinesLeft(), cloud.elapsedMs()]).toEqual([[], 0]);
 });
 
-// Shows R101.
+// Shows R102.
 test("while fewer machines than asked for are described, each is terminated at once, and others for 20 s", async () => {
   const machines = [machine(1, { token: "b" }), machine(2, { token: "b", visibleAtMs: 15_000 })];
   const late = scriptedCloud(machines, [], failing("RunInstances", outage()));

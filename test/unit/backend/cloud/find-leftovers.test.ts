@@ -23,7 +23,7 @@ function leftovers(machines: readonly object[], groups: readonly object[]): read
   return [...left.machines, ...left.groups].map(({ id }) => id);
 }
 
-// Shows R107.
+// Shows R108.
 test.each([
   ["is past its deadline", true, {}],
   ["was stopped after its deadline", true, { state: "stopped" }],
@@ -41,7 +41,7 @@ test.each([
   expect(leftovers([{ ...machine, ...changes }], [])).toEqual(isLeftover ? ["i-1"] : []);
 });
 
-// Shows R107.
+// Shows R108.
 test.each([
   ["is past its deadline", true, {}, []],
   ["is just at its deadline", false, { expiresAt: inMs(0) }, []],

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { costText, maximumCost } from "../../../../src/backend/cloud/prices.ts";
 
-// Shows R9, R77.
+// Shows R9, R78.
 test("a general-purpose large machine costs about 24 cents for its lifetime", () => {
   expect(maximumCost("m5.large", 1)).toBe(0.24);
   expect(maximumCost("m5.large", 4)).toBe(0.96);

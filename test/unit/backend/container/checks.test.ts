@@ -5,6 +5,7 @@ import { engineKinds } from "../../../../src/backend/container/engine/engine-kin
 import { labelNames } from "../../../../src/backend/container/records/labels.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
+import { scriptedClock } from "../../../support/scripted-clock.ts";
 
 /** What the check says about an engine of this version. */
 async function judged(name: "docker" | "podman", version: string): Promise<string> {
@@ -94,7 +95,7 @@ async function foundOf(
     root: async () => "/nowhere",
     inventory: async () => ({ networks, containers, abandoned: new Set(), foreignResources: [] }),
   };
-  const check = leftoversCheck(facts as unknown as ContainerFacts, neverAborted);
+  const check = leftoversCheck(facts as unknown as ContainerFacts, scriptedClock(), neverAborted);
   return outcomeText(await check.run(neverAborted));
 }
 

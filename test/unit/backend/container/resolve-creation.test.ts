@@ -30,7 +30,7 @@ const resolve = async (cgroupVersion: "1" | "2", needsCgroups1: boolean, image: 
     neverAborted,
   );
 
-// Shows R113.
+// Shows R114.
 test("a machine with cgroups 2 is refused before anything is created if the platform needs cgroups 1", async () => {
   const error = await failureOf(resolve("2", true));
   expect(error.id).toBe("machine-not-set-up");

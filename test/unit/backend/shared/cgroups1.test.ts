@@ -5,7 +5,7 @@ import { cgroups1Distributions as ofVm } from "../../../../src/backend/vm/images
 
 const page = `${import.meta.dir}/../../../../src/platform/README.md`;
 
-// Shows R113.
+// Shows R114.
 test.each([
   ["cluster-cloud", ofCloud],
   ["cluster-vm", ofVm],

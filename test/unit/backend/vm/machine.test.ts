@@ -142,7 +142,9 @@ test("a node's second network card has its private address, also that of a singl
     version: 1,
     config: [{ subnets: [{ type: "dhcp" }] }, { name: "eth1", subnets: [{ address: "10.93.1.46/16" }] }],
   });
-  expect(words(0, 1)).toContain("-netdev hubport,id=inside,hubid=0 -device virtio-net-pci,netdev=inside,");
+  expect(words(0, 1)).toContain(
+    "-netdev hubport,id=inside,hubid=0 -netdev hubport,id=nowhere,hubid=0 -device virtio-net-pci,netdev=inside,",
+  );
   expect(words(0, 1)).not.toContain("stream");
 });
 

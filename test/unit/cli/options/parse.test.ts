@@ -144,7 +144,7 @@ test("values come typed, defaults where nothing is given, in any order of option
   });
 });
 
-// Shows R90.
+// Shows R91.
 test("everything that is wrong is told at once", async () => {
   const argv = "--mastres 3 --masters 12 --timeout 5 --timeout 6m --custom-tag ab --custom-tag a:b --license-key".split(
     " ",

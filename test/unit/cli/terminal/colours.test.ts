@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isColoured, isLive, loadColours, noColours } from "../../../../src/cli/terminal/output-writer.ts";
+import { isColoured, isLive, loadColours, noColours } from "../../../../src/cli/terminal/colours.ts";
 
 test.each([
   [{}, true, true],

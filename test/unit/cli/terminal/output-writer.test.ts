@@ -1,6 +1,7 @@
 import { outside } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
-import { OutputWriter, noColours } from "../../../../src/cli/terminal/output-writer.ts";
+import { OutputWriter } from "../../../../src/cli/terminal/output-writer.ts";
+import { noColours } from "../../../../src/cli/terminal/colours.ts";
 import { Masker } from "../../../../src/system/masker.ts";
 
 function openWriter(format: string) {
@@ -11,6 +12,7 @@ function openWriter(format: string) {
     format,
     mask: (text) => masker.text(text),
     write: (text) => void texts.push(text),
+    writePainted: (text) => void texts.push(`painted ${text}`),
     paint: (stream, text) => void texts.push(`${stream} ${text}`),
     colours: { stdout: noColours, stderr: noColours },
   });
@@ -30,6 +32,12 @@ test.each([
   writer.result({ text, data });
   writer.finish({ id: "bug" });
   expect(written()).toBe(printed);
+});
+
+test("a result is painted line by line, after its text has been made harmless", () => {
+  const { writer, written } = openWriter("text");
+  writer.result({ text: `one\n${outside("two \x1b]0;title\x07")}`, data, paint: (line) => `<${line}>` });
+  expect(written()).toBe("painted <one>\n<two \uFFFD]0;title\uFFFD>\n");
 });
 
 test("JSON is printed once, at the end, and names the error if there is one", () => {

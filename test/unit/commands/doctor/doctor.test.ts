@@ -2,8 +2,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { containerKind } from "../../../../src/backend/container/container-kind.ts";
-import { noColours } from "../../../../src/cli/terminal/output-writer.ts";
-import { reportText } from "../../../../src/commands/doctor/execute-doctor.ts";
+import { noColours } from "../../../../src/cli/terminal/colours.ts";
+import { paintMark, reportText } from "../../../../src/commands/doctor/execute-doctor.ts";
 import type { BackendKind } from "../../../../src/backend/contract.ts";
 import { type Check, type CheckResult, fail, pass, skip, warn } from "../../../../src/model/check.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
@@ -19,7 +19,7 @@ const results: readonly CheckResult[] = [
 ];
 
 test("a line a check, aligned, with what to do below it", () => {
-  expect(`\n${reportText(results, { colours: noColours, isVerbose: false, columns: 80 })}\n`).toMatchInlineSnapshot(`
+  expect(`\n${reportText(results, { isVerbose: false, columns: 80 })}\n`).toMatchInlineSnapshot(`
     "
     ✔ ssh           OpenSSH_9.2p1
     ✖ state folder  Others can write to it.
@@ -41,7 +41,6 @@ test("checks that were skipped for one reason share a row, and long lines wrap",
     ms: 0,
   }));
   const text = reportText([results[0]!, ...skipped, results[2]!], {
-    colours: noColours,
     isVerbose: false,
     columns: 40,
   });
@@ -57,7 +56,7 @@ test("checks that were skipped for one reason share a row, and long lines wrap",
 });
 
 test("-v adds details and times", () => {
-  expect(`\n${reportText(results, { colours: noColours, isVerbose: true, columns: 80 })}\n`).toMatchInlineSnapshot(`
+  expect(`\n${reportText(results, { isVerbose: true, columns: 80 })}\n`).toMatchInlineSnapshot(`
     "
     ✔ ssh           OpenSSH_9.2p1 (12 ms)
                     Found in /usr/bin
@@ -79,7 +78,11 @@ test("only the mark is coloured, by status", () => {
     yellow: (text: string) => `<yellow ${text}>`,
     dim: (text: string) => `<dim ${text}>`,
   };
-  const marks = reportText(results, { colours, isVerbose: false, columns: 80 }).match(/<[^>]*>/g);
+  const lines = reportText(results, { isVerbose: false, columns: 80 }).split("\n");
+  const marks = lines
+    .map((line) => paintMark(line, colours))
+    .join("\n")
+    .match(/<[^>]*>/g);
   expect(marks).toEqual(["<green ✔>", "<red ✖>", "<dim –>", "<yellow !>", "<green ✔>"]);
 });
 

@@ -33,7 +33,7 @@ test.each([
 const spaceText = async (folder: string, bytes: number): Promise<string> =>
   outcomeText(await temporarySpaceCheck(folder, bytes).run(neverAborted));
 
-// Shows R8, R77.
+// Shows R8, R78.
 test("room for what create may need", async () => {
   expect(await spaceText("/tmp", 1_000_000)).toBe("pass: /tmp has the 0.001 GB of free space that create may need");
 });

@@ -37,7 +37,7 @@ async function problemsWith(path: string | undefined, isWanted = true): Promise<
   return problems.all;
 }
 
-// Shows R95.
+// Shows R96.
 test("a summary that cannot be written is rejected before anything else happens", async () => {
   await using folder = await scratchFolder();
   for (const path of [undefined, ""]) {

@@ -32,7 +32,7 @@ test.each([
   expect(() => parseArtifactVersion(stdout)).toThrow(expect.objectContaining({ id: "artifact-invalid", message }));
 });
 
-// Shows R54.
+// Shows R55.
 test.each([
   ["1.10.11", false],
   ["1.9", false],

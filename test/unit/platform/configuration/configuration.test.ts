@@ -59,7 +59,7 @@ test("the enterprise variant adds superuser, fault domain and license", async ()
   `);
 });
 
-// Shows R36, R53.
+// Shows R36, R54.
 test("without a license the key is not given", () => {
   expect(baseConfiguration({ ...input, variant: "enterprise" })).not.toHaveProperty("license_key_contents");
 });

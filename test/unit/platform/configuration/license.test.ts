@@ -19,14 +19,14 @@ async function licenseFile(text: string) {
   return { path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
 }
 
-// Shows R52.
+// Shows R53.
 test("--extra-config wins, and the files stay unread", async () => {
   expect(await resolveLicense(all, signal)).toEqual({
     value: { contents: "from configuration", source: "`extraConfig`" },
   });
 });
 
-// Shows R52.
+// Shows R53.
 test("--license-key comes next, and the variable's file stays unread", async () => {
   await using file = await licenseFile("key\n");
   expect(await resolveLicense({ ...all, extraConfiguration: {}, optionPath: file.path }, signal)).toEqual({
@@ -34,7 +34,7 @@ test("--license-key comes next, and the variable's file stays unread", async () 
   });
 });
 
-// Shows R52.
+// Shows R53.
 test("CLUSTER_LICENSE_KEY_PATH comes last", async () => {
   await using file = await licenseFile("key");
   const sources = { ...all, extraConfiguration: {}, optionPath: undefined };
@@ -54,7 +54,7 @@ test.each([
   expect(license.value?.contents).toBe(contents);
 });
 
-// Shows R47.
+// Shows R48.
 test("for open source nothing is looked at", async () => {
   expect(await resolveLicense({ ...all, variant: "oss", extraConfiguration: {} }, signal)).toEqual({
     value: undefined,

@@ -17,7 +17,7 @@ function dueWatch(describe: (signal: AbortSignal) => Promise<ClusterRecord>) {
   return watch;
 }
 
-// Shows R104.
+// Shows R105.
 test("a backend that doesn't answer holds up nothing beyond the deadline: the last record counts", async () => {
   const hanging = async (signal: AbortSignal): Promise<never> =>
     new Promise((_, reject) => {

@@ -301,7 +301,7 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<
   ],
 ];
 
-// Shows R120.
+// Shows R121.
 testHere.each(files)("%s is refused, and nothing is left", async (_, id, message, make) => {
   const path = join(folder(), "hostile.zst");
   await writeFile(path, await make());

@@ -67,7 +67,7 @@ test("an own machine is never another creation's, whatever its tags say for the 
   expect((await look())?.nodes.map(({ id }) => id)).toEqual(["i-0123456789abcdef0"]);
 });
 
-// Shows R103.
+// Shows R104.
 test("a machine that runs for two minutes without a public address has failed", async () => {
   const { PublicIpAddress: _, ...bare } = own(tags);
   const { look, clock } = watch([[{ ...bare, State: { Name: "pending" } }], [bare]]);
@@ -109,7 +109,7 @@ test("an older instance to which somebody has copied the tags takes no node's pl
   expect((await look())?.nodes.map(({ id }) => id)).toEqual(["i-0123456789abcdef0"]);
 });
 
-// Shows R97.
+// Shows R98.
 test.each([
   ["launched a moment earlier", true, { launchTime: "2025-12-31T23:59:59Z" }],
   ["launched at the same time with a smaller creation id", true, {}],

@@ -3,7 +3,7 @@ import { readBuildFailure } from "../../../../../src/backend/container/launch/no
 
 const long = `RUN printf '#!/bin/sh' && apt-get update && apt-get install --yes ${"a-package ".repeat(20)}`;
 
-// Shows R111.
+// Shows R112.
 test.each([
   [
     "Docker 20's own builder, a package that isn't there",

@@ -1,0 +1,126 @@
+import { join } from "node:path";
+import type { BackendKind } from "../../backend/contract.ts";
+import type { Context, Source } from "../../cli/command.ts";
+import { originOf } from "../../cli/error-report.ts";
+import { inFolder } from "../../cluster/run-on-nodes.ts";
+import { ClusterError } from "../../errors.ts";
+import { numbered } from "../../system/amounts.ts";
+import { loginPassword } from "../execute-run.ts";
+import { failureText, summarizingFailure } from "../summary/step-summary.ts";
+import { CommandFailed, executeOnce } from "./execute-once.ts";
+import { type OnceInput, shardClusterId, shardName } from "./once-options.ts";
+import { ShardProgress, type Waits } from "./shard-progress.ts";
+
+type ShardsInput = OnceInput & { readonly shards: number };
+
+interface Shared {
+  readonly waits: Waits;
+  /** Why shards have failed: each reason is told once. */
+  readonly reasons: Set<string>;
+}
+
+interface Outcome {
+  readonly name: string;
+  readonly exitCode: number;
+  /** Why the exit code isn't the command's. */
+  readonly error?: unknown;
+}
+
+const bugExitCode = 70;
+
+/**
+ * Runs the command on several copies of a cluster at once. A shard that fails doesn't stop the others. Resolves with the highest exit code of all, once
+ * all copies are gone. If that isn't a command's, throws that shard's error.
+ */
+export async function executeShards(kind: BackendKind, input: ShardsInput, context: Context): Promise<number> {
+  const { shards } = input;
+  const all = { ...input, ...(await readSecrets(input, context)) };
+  const shared: Shared = { waits: new Map(), reasons: new Set() };
+  const numbers = Array.from({ length: shards }, (_, place) => place + 1);
+  const outcomes = await Promise.all(
+    numbers.map(async (number) => {
+      const shard = { name: shardName(number), index: number - 1 };
+      return runShard(kind, { ...ofShard(all, number), shard }, shared, context);
+    }),
+  );
+  context.signal.throwIfAborted();
+  const failed = outcomes.filter(({ exitCode }) => exitCode !== 0);
+  const exitCode = Math.max(...outcomes.map((outcome) => outcome.exitCode));
+  if (exitCode === 0) return 0;
+  const names = failed.map(({ name }) => name).join(", ");
+  context.progress.note(`${failed.length} of ${numbered(shards, "shard")} failed: ${names}.`);
+  const worst = failed.filter((outcome) => outcome.exitCode === exitCode);
+  const [first] = worst;
+  if (first === undefined || worst.some(({ error }) => error === undefined)) return exitCode;
+  context.failuresExitWith(exitCode);
+  throw first.error;
+}
+
+/** Stdin gives each secret once. */
+async function readSecrets(
+  { superuserPassword: given, loginPw }: Pick<OnceInput, "superuserPassword" | "loginPw">,
+  context: Context,
+): Promise<Pick<OnceInput, "superuserPassword" | "loginPw">> {
+  const { stdin, signal } = context;
+  const superuserPassword = given === "-" ? await stdin.readSecret("Superuser password: ", signal) : given;
+  return { superuserPassword, loginPw: await loginPassword(loginPw, context) };
+}
+
+/** Returns what one shard does: on a cluster of its own, with files in a folder of its own. */
+function ofShard(input: ShardsInput, number: number): OnceInput {
+  const { clusterId, shards, environment, fetch, junit, logsDir, saveOnFailure } = input;
+  const name = shardName(number);
+  const variables = { CLUSTER_SHARD: String(number), CLUSTER_SHARDS: String(shards) };
+  const own = Object.entries(variables).map(([key, contents]) => ({ name: key, contents }));
+  return {
+    ...input,
+    clusterId: shardClusterId(clusterId, number),
+    environment: [...own, ...environment],
+    fetch: fetch.map(({ remote, local }) => ({ remote, local: inFolder(local, name) })),
+    junit: junit && inFolder(junit, name),
+    logsDir: logsDir && join(logsDir, name),
+    saveOnFailure: saveOnFailure && inFolder(saveOnFailure, name),
+  };
+}
+
+async function runShard(
+  kind: BackendKind,
+  input: OnceInput & { readonly shard: Source },
+  { waits, reasons }: Shared,
+  context: Context,
+): Promise<Outcome> {
+  const { name } = input.shard;
+  const progress = new ShardProgress(context.progress, { name, waits, clock: context.clock });
+  const { log } = progress;
+  const failure: { exitCode?: number } = {};
+  const failuresExitWith = (exitCode: number): void => void (failure.exitCode = exitCode);
+  const { output } = context;
+  const own = {
+    ...context,
+    progress,
+    failuresExitWith,
+    logPath: () => log.path,
+    // One program has one result.
+    output: { format: output.format, result: () => {}, line: output.line.bind(output) },
+  };
+  const title = `Cluster ${input.clusterId}: failed`;
+  try {
+    const task = async (): Promise<void> => executeOnce(kind, input, own);
+    await summarizingFailure(title, { isWanted: input.summary, context: own }, task);
+    return { name, exitCode: 0 };
+  } catch (error) {
+    if (error instanceof CommandFailed) return { name, exitCode: error.status };
+    const origin = originOf(error);
+    const reason = failureText(error, own);
+    const told = reasons.has(reason) ? ["it failed for the same reason"] : ["it failed", reason];
+    reasons.add(reason);
+    if (!context.signal.aborted) progress.note([...told, ...logLine(log.path)].join("\n"));
+    const exitCode = failure.exitCode ?? (origin instanceof ClusterError ? origin.exitCode : bugExitCode);
+    return { name, exitCode, error };
+  } finally {
+    progress.waiting("");
+    log.close();
+  }
+}
+
+const logLine = (path: string | undefined): readonly string[] => (path === undefined ? [] : [`Log: ${path}`]);

@@ -1,0 +1,97 @@
+import { type ValuesOf, argumentAfterDashes, flag, option } from "../../cli/options/option.ts";
+import type { Problems } from "../../cli/options/problems.ts";
+import { count, directoryPath, value } from "../../cli/options/value-types.ts";
+import type { BackendKind } from "../../backend/contract.ts";
+import { clusterIdProblem } from "../../model/parse-values.ts";
+import { createArguments } from "../create/create.ts";
+import { createOptions } from "../create/create-options.ts";
+import { junit, laterFile, skipHttpChecks, temporaryClusterId, timeout } from "../options.ts";
+import { nodesOption, sessionOptions } from "../run.ts";
+import { checkFileOptions, fileOptions, ifSaved } from "../saved-machines/snapshot.ts";
+
+export const onceArguments = {
+  ...createArguments,
+  words: argumentAfterDashes({ name: "-- COMMAND", summary: "The command and its arguments, as for `run`" }),
+};
+
+const saveOptions = {
+  saveOnFailure: option(value(laterFile, "file"), {
+    flag: "--save-on-failure",
+    placeholder: "<file>",
+    summary:
+      "File for the whole cluster, with its processes as they stand when anything fails after its creation; replaced if it exists",
+  }),
+  ...fileOptions("--save-on-failure"),
+};
+
+const mostShards = 32;
+
+const shardOptions = {
+  shards: option(count({ minimum: 1, maximum: mostShards }), {
+    flag: "--shards",
+    summary:
+      "With --from, the number of copies on which the command runs at once; it finds its number, from 1 on, in CLUSTER_SHARD, and how many there are in CLUSTER_SHARDS",
+  }),
+};
+
+export const shardName = (number: number): string => `shard_${number}`;
+export const shardClusterId = (id: string, number: number): string => `${id}-${number}`;
+
+/** Typed like `ifSaved`. */
+const ifCopied = (kind: BackendKind): typeof shardOptions =>
+  (kind.parts.copies === undefined ? {} : shardOptions) as typeof shardOptions;
+
+/** Those of `create` and `run`, except for what makes no sense if the cluster is always waited for, used and removed. */
+export function onceOptions(kind: BackendKind) {
+  const { wait: _wait, dryRun: _dryRun, output: _output, verbose, ...create } = createOptions(kind);
+  return {
+    ...create,
+    keepOnFailure: flag({ flag: "--keep-on-failure", summary: "Keep the cluster if anything fails, even the command" }),
+    timeout: timeout("Time limit until the platform is ready; the command has none", "60m", 60 * 60 * 1000),
+    clusterId: temporaryClusterId,
+    skipHttpChecks,
+    ...sessionOptions,
+    node: nodesOption(kind),
+    logsDir: option(directoryPath, {
+      flag: "--logs-dir",
+      summary: "Folder for the logs after a failure; created if it does not exist",
+      defaultText: "the cluster's state folder",
+    }),
+    ...ifSaved(kind, saveOptions),
+    ...ifCopied(kind),
+    junit,
+    verbose,
+  };
+}
+
+export type OnceInput = ValuesOf<ReturnType<typeof onceOptions> & typeof onceArguments>;
+
+/** Refuses options of a file without a file. */
+export function checkSaving(
+  { saveOnFailure: file, junit: report, ...given }: Partial<OnceInput>,
+  problems: Problems,
+): void {
+  if (file === undefined) checkFileOptions(given, "only allowed with --save-on-failure", problems);
+  else if (file === report) problems.add("--save-on-failure: --junit names the same file");
+}
+
+/** Refuses shards of what can't be copied, and those whose files would be in the way of something. */
+export async function checkShards(
+  { shards, from, clusterId, fetch = [] }: Partial<OnceInput>,
+  problems: Problems,
+): Promise<void> {
+  if (shards === undefined) return;
+  if (from === undefined) problems.add("--shards: requires --from, a snapshot to copy");
+  const idProblem = clusterIdProblem(shardClusterId(clusterId ?? "", shards));
+  if (clusterId !== undefined && idProblem !== undefined) problems.add(`--shards: ${idProblem}`);
+  const [{ checkTarget }, { inFolder }] = await Promise.all([
+    import("../../cluster/fetch.ts"),
+    import("../../cluster/run-on-nodes.ts"),
+  ]);
+  for (const { remote, local } of fetch) {
+    for (let number = 1; number <= shards; number += 1) {
+      const target = await checkTarget({ remote, local: inFolder(local, shardName(number)) });
+      for (const problem of target.problems ?? []) problems.add(`--fetch: ${problem}`);
+    }
+  }
+}

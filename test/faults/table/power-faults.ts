@@ -1,0 +1,84 @@
+/** What meets `stop` and `node restart` in the middle. Afterwards `start` brings back the cluster, with every node. */
+import type { Ended, Running } from "../../e2e/support/executable.ts";
+import { until } from "../../support/until.ts";
+import type { Expected, Fault } from "../fault.ts";
+import type { ContainerWorld } from "../worlds/container-world.ts";
+import type { ProgramWorld } from "../worlds/program-world.ts";
+import type { VmWorld } from "../worlds/vm-world.ts";
+
+const restart = ["node", "restart", "all"] as const;
+
+/** How a test reaches the machines of a world. */
+interface Machines<Bench> {
+  readonly isShuttingDown: (world: Bench) => boolean;
+  readonly running: (world: Bench) => number;
+  /** Ends one of them at once. */
+  readonly kill: (world: Bench) => unknown;
+}
+
+function faultsWith<Bench extends ProgramWorld>(machines: Machines<Bench>): readonly Fault<Bench>[] {
+  const row = (
+    name: string,
+    words: readonly string[],
+    meet: (world: Bench, running: Running) => Promise<unknown>,
+    expected: Pick<Expected, "status" | "id">,
+  ): Fault<Bench> => ({
+    name,
+    place: "computer",
+    seconds: 10,
+    needsCluster: true,
+    act: async (world): Promise<Ended> => {
+      const running = world.start([...words, "-c", "faulty"]);
+      await until("nodes shut down", () => machines.isShuttingDown(world));
+      await meet(world, running);
+      const ended = await running.ended;
+      await succeed(world, ["start", "-c", "faulty"]);
+      await succeed(world, ["run", "-c", "faulty", "--node", "all", "--no-test-env", "true"]);
+      return ended;
+    },
+    expected: { ...expected, says: [], keepsCluster: true, withinMs: 60_000 },
+  });
+  const commands = { stop: ["stop"], "a restart": restart } as const;
+  const signalled = (["SIGKILL", "SIGINT"] as const).flatMap((signal) =>
+    Object.entries(commands).map(([command, words]) =>
+      row(
+        `${signal} in the middle of ${command}`,
+        words,
+        async (world, running) => {
+          running.interrupt(signal);
+          // What has been told to shut down does so.
+          await until("all nodes are stopped", () => machines.running(world) === 0);
+        },
+        signal === "SIGINT" ? { status: signal, id: "interrupted" } : { status: signal },
+      ),
+    ),
+  );
+  return [
+    ...signalled,
+    row("a node ends in the middle of a restart", restart, async (world) => machines.kill(world), { status: 0 }),
+    row(
+      "a second restart beside the first one",
+      restart,
+      async (world) => succeed(world, [...restart, "-c", "faulty"]),
+      { status: 0 },
+    ),
+  ];
+}
+
+async function succeed(world: ProgramWorld, words: readonly string[]): Promise<void> {
+  const { status, stderr } = await world.run(words);
+  if (status !== 0) throw new Error(`${words.join(" ")} ended with ${status}:\n${stderr}`);
+}
+
+export const powerFaults = {
+  container: faultsWith<ContainerWorld>({
+    isShuttingDown: ({ engine }) => engine.isShuttingDown,
+    running: ({ engine }) => engine.containers.filter(({ status }) => status === "running").length,
+    kill: async ({ engine }) => engine.kill(engine.containers[0]!.id),
+  }),
+  vm: faultsWith<VmWorld>({
+    isShuttingDown: (world) => world.isShuttingDown(),
+    running: (world) => world.machines().length,
+    kill: (world) => process.kill(world.machines()[0]!, "SIGKILL"),
+  }),
+};
