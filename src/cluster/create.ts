@@ -90,7 +90,10 @@ export async function createOpenCluster<Options>(
     await removeLeftovers(backend, { root: folder.root, clusterId }, runtime, inTime);
     await backend.removeExpired?.(inTime);
     await creation.claim(folder, inTime);
-    const logIn = await firstLogin({ directory, connections, creation, deadlineMs }, runtime);
+    const logIn = await firstLogin(
+      { directory, connections, creation, deadlineMs, untilSwitched: install === undefined },
+      runtime,
+    );
     const launchAndInstall = async (): Promise<ClusterRecord> => {
       const machines = new StartingMachines({ creation, publicKey: folder.publicKey, logIn }, runtime);
       return startOn(machines, { request, place: { backend, install }, connections, creation }, runtime, inTime);

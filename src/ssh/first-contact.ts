@@ -20,6 +20,11 @@ export interface FirstContact {
   readonly knownHosts: KnownHosts;
   /** Where the node gets a key of its own. Undefined: it keeps its first key, which nobody else can know. */
   readonly hostKeyLocation: HostKeyLocation | undefined;
+  /**
+   * Whether to return only a connection at which the node presented its own key. An sshd that was told to switch takes a moment, in which it may
+   * refuse other connections.
+   */
+  readonly untilSwitched: boolean;
   readonly clock: Clock;
   /** Clock time after which no further try begins. */
   readonly deadlineMs: number;
@@ -50,10 +55,10 @@ export interface FirstContact {
  */
 export async function makeFirstContact(contact: FirstContact, signal: AbortSignal): Promise<Connection> {
   const { name } = targetOf(contact.destination);
-  const refusals: ClusterError[] = [];
+  const progress: SwitchProgress = { refusals: [], hasReloaded: false };
   const told = { message: "" };
   return await retry(
-    (attemptSignal) => tryToMeet(contact, refusals, attemptSignal),
+    (attemptSignal) => tryToMeet(contact, progress, attemptSignal),
     {
       clock: contact.clock,
       deadlineMs: contact.deadlineMs,
@@ -76,7 +81,14 @@ const replaceLimitMs = 180_000;
 /** The key must appear within this many characters. */
 const mostCharacters = 64 * 1024;
 
-async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal: AbortSignal): Promise<Connection> {
+/** How far one call has come with the node's switch to its own key. */
+interface SwitchProgress {
+  readonly refusals: ClusterError[];
+  /** Whether sshd was told to switch. Once is enough, and each time it may refuse connections for a moment. */
+  hasReloaded: boolean;
+}
+
+async function tryToMeet(contact: FirstContact, progress: SwitchProgress, signal: AbortSignal): Promise<Connection> {
   const { host, port } = contact.destination.ssh;
   const pinned = await contact.knownHosts.expected(host, port);
   const first = readPublicKey(contact.firstHostKey, "ssh-ed25519");
@@ -108,9 +120,9 @@ async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal
       await contact.knownHosts.pin(host, port, first);
       return connection;
     }
-    await replaceHostKey(contact, { connection, hostKeyLocation, pinned, refusals }, signal);
+    if (!progress.hasReloaded) await replaceHostKey(contact, { connection, hostKeyLocation, pinned, progress }, signal);
     // Anyone can announce a public key. Only a login proves that the node has the private half.
-    if (pinned !== undefined) throw notYetSwitched(contact);
+    if (pinned !== undefined || contact.untilSwitched) throw notYetSwitched(contact);
     return connection;
   } catch (error) {
     await connection[Symbol.asyncDispose]();
@@ -123,12 +135,12 @@ interface Replacement {
   readonly hostKeyLocation: HostKeyLocation;
   /** The key that the node must announce; undefined if it may announce any. */
   readonly pinned: Buffer | undefined;
-  readonly refusals: ClusterError[];
+  readonly progress: SwitchProgress;
 }
 
 async function replaceHostKey(
   contact: FirstContact,
-  { connection, hostKeyLocation, pinned: expected, refusals }: Replacement,
+  { connection, hostKeyLocation, pinned: expected, progress }: Replacement,
   signal: AbortSignal,
 ): Promise<void> {
   const { folder, reload } = hostKeyLocation;
@@ -161,9 +173,10 @@ async function replaceHostKey(
   );
   const isAnnounced = findPublicKey(printed.text) !== undefined;
   if (isAnnounced) await pinned;
-  if (isAnnounced && result.status === 0) return;
-  const refusal = replacementFailed(contact, result.stderr, refusals.length < refusalsBorne);
-  refusals.push(refusal);
+  progress.hasReloaded = isAnnounced && result.status === 0;
+  if (progress.hasReloaded) return;
+  const refusal = replacementFailed(contact, result.stderr, progress.refusals.length < refusalsBorne);
+  progress.refusals.push(refusal);
   throw refusal;
 }
 

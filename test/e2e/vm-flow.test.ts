@@ -115,7 +115,7 @@ test("a cluster may have a lifetime, which it begins beside the other one", asyn
   const [artifact = "", ...others] = createWords()
     .map((word) => (word === id() ? short() : word))
     .toReversed();
-  const words = [...others.toReversed(), "--agents", "0", "--lifetime", "6m", artifact];
+  const words = [...others.toReversed(), "--agents", "0", "--lifetime", "4m", artifact];
   const created = await vms().run(words);
   expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
     status: 0,
@@ -192,22 +192,6 @@ test("sync sends a checkout", async () => {
   expect((await vms().run(["run", "-c", id(), "ls"])).stdout).toContain("test_it.py");
 }, 120_000);
 
-// Shows R41.
-test("at the end of its lifetime the other cluster ends by itself, and the next list removes the rest", async () => {
-  for (const limitMs = Date.now() + 600_000; Date.now() < limitMs; await Bun.sleep(1_000))
-    if (!(await vms().machines(short())).has("master_0")) break;
-  expect((await vms().machines(short())).size).toBe(0);
-  expect(await vms().files(short())).toContainEqual(expect.stringMatching(/disk\.qcow2$/));
-  // A node's clock may be a little ahead of this machine's.
-  const listAgain = async () => vms().run(["list"]);
-  let listed = await listAgain();
-  for (const limitMs = Date.now() + 60_000; Date.now() < limitMs && listed.stdout.includes(short());)
-    listed = await listAgain();
-  expect(listed.stderr).toContain(`Removed what is left of cluster "${short()}", which ended`);
-  expect(listed.stdout).not.toContain(short());
-  expect((await vms().files(short())).filter((name) => /machines|disk|cluster\.json|id_/.test(name))).toEqual([]);
-}, 700_000);
-
 test("inspect and web show addresses that work from here, and ssh-config logs in", async () => {
   const cluster = await vms().inspect(id());
   expect((await stat(cluster.sshKey.path)).mode & 0o777).toBe(0o600);
@@ -239,6 +223,22 @@ test("a snapshot brings back what ran, on a machine that was killed too: nothing
     /^installed +(\S+ )?\d\d:\d\d UTC +\d+ MB +complete$/m,
   );
 }, 600_000);
+
+// Shows R41.
+test("at the end of its lifetime the other cluster ends by itself, and the next list removes the rest", async () => {
+  for (const limitMs = Date.now() + 600_000; Date.now() < limitMs; await Bun.sleep(1_000))
+    if (!(await vms().machines(short())).has("master_0")) break;
+  expect((await vms().machines(short())).size).toBe(0);
+  expect(await vms().files(short())).toContainEqual(expect.stringMatching(/disk\.qcow2$/));
+  // A node's clock may be a little ahead of this machine's.
+  const listAgain = async () => vms().run(["list"]);
+  let listed = await listAgain();
+  for (const limitMs = Date.now() + 60_000; Date.now() < limitMs && listed.stdout.includes(short());)
+    listed = await listAgain();
+  expect(listed.stderr).toContain(`Removed what is left of cluster "${short()}", which ended`);
+  expect(listed.stdout).not.toContain(short());
+  expect((await vms().files(short())).filter((name) => /machines|disk|cluster\.json|id_/.test(name))).toEqual([]);
+}, 700_000);
 
 // Shows R120.
 test("a new cluster continues from the snapshot, beside the source and with keys of its own", async () => {

@@ -15,6 +15,8 @@ export interface FirstLogins {
   readonly creation: Pick<Creation, "firstHostKey" | "finishBoot" | "whyUnreachable" | "pace">;
   /** Clock time at which the creation gives up. */
   readonly deadlineMs: number;
+  /** Whether the node must accept other logins at once: nothing is installed, which would take longer than sshd's switch to its own host key. */
+  readonly untilSwitched: boolean;
 }
 
 /**
@@ -42,6 +44,7 @@ export async function firstLogin(
           firstHostKey,
           knownHosts,
           hostKeyLocation: isPrivate ? undefined : systemHostKeyLocation,
+          untilSwitched: logins.untilSwitched,
           everyMs: loginEveryMs,
           clock,
           deadlineMs: Math.min(logins.deadlineMs, clock.now() + loginLimitMs),

@@ -20,6 +20,7 @@ const contactWith = (server: OpensshServer, knownHosts: KnownHosts): FirstContac
   firstHostKey: server.firstHostKey.publicKey,
   knownHosts,
   hostKeyLocation: { folder: server.hostKeyFolder, reload: server.reload },
+  untilSwitched: false,
   clock: systemClock,
   deadlineMs: Date.now() + 5_000,
   everyMs: 100,
@@ -75,6 +76,16 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
     expect((await connection.run({ argv: ["echo", "alive"] }, signal)).stdout).toBe("alive\n");
     await expectSwitched();
     expect(await failureOf(connectTo(server(), {}))).toMatchObject({ id: "host-key-changed" });
+  });
+
+  test("where other logins come at once, it returns only when sshd has switched, however long that takes", async () => {
+    const contact = contactWith(server(), newKnownHosts());
+    const reload = `(sleep 0.5; ${server().reload}) >/dev/null 2>&1 &`;
+    const hostKeyLocation = { folder: server().hostKeyFolder, reload };
+    await using connection = await makeFirstContact({ ...contact, untilSwitched: true, hostKeyLocation }, signal);
+    await using other = await connectTo(server(), { hostKeys: [await keyOnDisk(server())] });
+    expect([connection.isOpen, other.isOpen]).toEqual([true, true]);
+    await expectSwitched();
   });
 
   test("a repetition changes nothing", async () => {
@@ -207,6 +218,7 @@ test("a node that doesn't answer yet is retried until the deadline, and the last
       firstHostKey: generateKeyPair("host").publicKey,
       knownHosts: createKnownHosts(join(folder.path, "known_hosts")),
       hostKeyLocation: { folder: "/", reload: "true" },
+      untilSwitched: false,
       clock,
       deadlineMs: 1_000,
       everyMs: 100,

@@ -49,6 +49,7 @@ describe.skipIf(opensshLack !== undefined)(`login shells on a real sshd (${opens
         firstHostKey: server.firstHostKey.publicKey,
         knownHosts: createKnownHosts(knownHostsFile),
         hostKeyLocation: { folder: server.hostKeyFolder, reload: server.reload },
+        untilSwitched: false,
         clock: systemClock,
         deadlineMs: Date.now() + 5_000,
         everyMs: 100,

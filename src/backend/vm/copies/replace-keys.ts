@@ -23,6 +23,8 @@ export interface KeyLocation extends HostKeyLocation {
 
 export const systemKeyLocation: KeyLocation = {
   ...systemHostKeyLocation,
+  // A reload returns before sshd has let go of the saved cluster's host key; first contact comes at once and would find it. Sessions outlive both.
+  reload: "systemctl restart ssh.service 2>/dev/null || systemctl restart sshd.service",
   authorizedKeys: `/home/${sshUser}/.ssh/authorized_keys`,
   otherAuthorizedKeys: "/root/.ssh/authorized_keys* /home/*/.ssh/authorized_keys*",
 };

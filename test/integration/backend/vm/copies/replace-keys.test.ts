@@ -83,7 +83,7 @@ checks(
     const contact = { destination: node, privateKey: own.privateKey, firstHostKey: firstHostKey.publicKey, knownHosts };
     const hostKeyLocation = { folder, reload: server.reload };
     const patience = { deadlineMs: Date.now() + 10_000, everyMs: 100 };
-    const rules = { hostKeyLocation, clock: systemClock, ...patience, progress: silentProgress };
+    const rules = { hostKeyLocation, untilSwitched: true, clock: systemClock, ...patience, progress: silentProgress };
     await (await makeFirstContact({ ...contact, ...rules }, neverAborted))[Symbol.asyncDispose]();
     const pinned = await knownHosts.expected("127.0.0.1", server.port);
     expect(pinned!.equals(wireKey(server.firstHostKey.publicKey))).toBe(false);
