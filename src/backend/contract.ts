@@ -13,9 +13,8 @@ import type {
   WebUi,
 } from "../model/cluster-record.ts";
 import type { BackendOption, OptionSchema, PlaceValues, SchemaValues } from "../model/option-schema.ts";
-import type { ClusterFileReference, SnapshotFile, SnapshotRecord } from "../model/snapshot.ts";
-import type { TemplateRecord } from "../model/template-record.ts";
-import type { Checked } from "../system/checked.ts";
+import type { ClusterFileReference, SnapshotFile, SnapshotRecord, TemplateRecord } from "../model/snapshot.ts";
+import type { Checked } from "../model/checked.ts";
 import type { Runtime } from "../system/runtime.ts";
 
 /**
@@ -37,8 +36,6 @@ export interface BackendKind<
   parse(given: Partial<SchemaValues<Schema>>): Promise<Checked<Options>>;
   /** The pattern of the machines' ids, for `--node`. */
   readonly machineId: RegExp;
-  /** Whether clusters end by themselves, and cost money until then. The others are ended by a command, or after a time that users choose. */
-  readonly hasLifetime: boolean;
   /** What the opened backend has beyond what all have, and nothing else; each with its text in the help. */
   readonly parts: Texts;
   /** Why SELinux can't be set to enforcing on nodes of this distribution; undefined if it can. */
@@ -78,12 +75,15 @@ interface PartTexts {
   readonly power?: string;
   /** For `listAll` of the place. */
   readonly allPlaces?: string;
+  /** For `removeExpired`: what the time is that users may choose. Without it, clusters end by themselves, and cost money until then. */
+  readonly lifetimes?: string;
 }
 
 type PartsNamedIn<Texts> = Named<Texts, "snapshots", { snapshots: Snapshots }, { snapshots?: undefined }> &
   Named<Texts, "templates", { templates: Templates }, { templates?: undefined }> &
   Named<Texts, "admission", { admission: Admission }, { admission?: undefined }> &
   Named<Texts, "power", { power: Power }, { power?: undefined }> &
+  Named<Texts, "lifetimes", Required<Pick<Backend<never>, "removeExpired">>, { removeExpired?: undefined }> &
   Named<
     Texts,
     "copies",
@@ -225,8 +225,9 @@ export interface ImagePreparation {
  */
 export interface Creation {
   readonly summary: CreationSummary;
-  readonly nodeCount: number;
-  readonly pace: CreationPace;
+  /** The longest pause between two calls of `look`, in milliseconds. */
+  readonly lookEveryMs: number;
+  readonly firstLogin: FirstLogin;
 
   /** For dry runs: throws what the launch would find out, without creating anything. If absent, it would find out nothing. */
   readonly rehearse?: (signal: AbortSignal) => Promise<void>;
@@ -238,14 +239,6 @@ export interface Creation {
   look(signal: AbortSignal): Promise<ClusterRecord>;
   /** The current state, whatever happened to the cluster: for logs. */
   describe(signal: AbortSignal): Promise<ClusterRecord>;
-  /** The host key with which the node boots. */
-  firstHostKey(node: NodeName): FirstHostKey;
-  /** Resolves once the node's first boot has finished. If absent, it has when the node accepts a login. */
-  readonly finishBoot?: (node: NodeRecord, shell: NodeShell, signal: AbortSignal) => Promise<void>;
-  /** Why a node may never have answered, and how to fix it. `undefined`, or absent: nothing is known. */
-  readonly whyUnreachable?: (
-    signal: AbortSignal,
-  ) => Promise<{ readonly reason: string; readonly hint: string } | undefined>;
 
   /**
    * Called after a failure of the launch or of a machine. Returns whether the machines can be launched again in another way; if so, `launch` is
@@ -261,17 +254,23 @@ export interface Creation {
   remains(): CreationRemains | undefined;
 }
 
-/** How often and how long a creation waits, in milliseconds. */
-export interface CreationPace {
-  /** The longest pause between two calls of `look`. */
-  readonly lookEveryMs: number;
-  /** The time from when a machine has an address until a login must have succeeded. */
-  readonly loginLimitMs: number;
-  /** The longest pause between two attempts to log in. */
-  readonly loginEveryMs: number;
+/** What the first login to a new node needs. */
+export interface FirstLogin {
+  /** Milliseconds from when a machine has an address until a login must have succeeded. */
+  readonly limitMs: number;
+  /** The longest pause between two attempts, in milliseconds. */
+  readonly everyMs: number;
+  /** The host key with which the node boots. */
+  hostKey(node: NodeName): FirstHostKey;
+  /** Resolves once the node's first boot has finished. If absent, it has when the node accepts a login. */
+  readonly finishBoot?: (node: NodeRecord, shell: NodeShell, signal: AbortSignal) => Promise<void>;
+  /** Why a node may never have answered, and how to fix it. `undefined`, or absent: nothing is known. */
+  readonly whyUnreachable?: (
+    signal: AbortSignal,
+  ) => Promise<{ readonly reason: string; readonly hint: string } | undefined>;
 }
 
-export interface FirstHostKey {
+interface FirstHostKey {
   /** `ssh-ed25519 AAAA…`. */
   readonly publicKey: string;
   /** Whether only this process and the node itself can know the private half. If not, the node gets another host key at its first login. */
@@ -313,6 +312,7 @@ export interface NodeShell {
 
 /** For `--dry-run`, and for `-v` before the launch. */
 export interface CreationSummary {
+  readonly nodeCount: number;
   /** Ordered pairs for people, such as ["Image", "ami-… (debian-12-amd64-…)"]. */
   readonly lines: readonly (readonly [label: string, value: string])[];
   /** The same facts as data, for JSON output. */

@@ -6,6 +6,9 @@ import type { BackendOption } from "../model/option-schema.ts";
 /** The program of a backend. */
 export const programName = ({ name }: BackendKind): string => `cluster-${name}`;
 
+/** Whether clusters end by themselves, and cost money until then. The others are ended by a command, or after a time that users choose. */
+export const endsByItself = ({ parts }: BackendKind): boolean => parts.lifetimes === undefined;
+
 /** Options, such as the region, of every command that finds clusters. */
 export const placeOptions = (kind: BackendKind): Options => optionsWhere(kind, (each) => each.isPlace === true);
 

@@ -69,16 +69,16 @@ export function nodeView(node: NodeRecord): NodeView {
 
 interface Listing {
   readonly isOfAllPlaces: boolean;
-  readonly hasLifetime: boolean;
+  readonly endsByItself: boolean;
   readonly columns: number;
 }
 
 /** One row for each cluster. */
-export function listText(views: readonly ClusterView[], { isOfAllPlaces, hasLifetime, columns }: Listing): string {
+export function listText(views: readonly ClusterView[], { isOfAllPlaces, endsByItself, columns }: Listing): string {
   if (views.length === 0) return "";
   const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS"];
   const hasEnds = views.some(({ secondsLeft }) => secondsLeft !== undefined);
-  const timeHead = hasLifetime ? ["TIME LEFT", "COST AT MOST"] : ["AGE", ...(hasEnds ? ["TIME LEFT"] : [])];
+  const timeHead = endsByItself ? ["TIME LEFT", "COST AT MOST"] : ["AGE", ...(hasEnds ? ["TIME LEFT"] : [])];
   const regionOf = (view: ClusterView): readonly string[] => (isOfAllPlaces ? [view.region ?? "–"] : []);
   const rows = [
     [...(isOfAllPlaces ? ["REGION"] : []), ...head, ...timeHead],

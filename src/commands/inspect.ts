@@ -2,14 +2,14 @@ import { defineCommand } from "../cli/command.ts";
 import { flag } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { BackendKind } from "../backend/contract.ts";
-import { placeOptions } from "./backend-options.ts";
+import { endsByItself, placeOptions } from "./backend-options.ts";
 import { clusterId } from "./options.ts";
 
 export const inspectCommand = (kind: BackendKind) =>
   defineCommand({
     name: "inspect",
     summary: "Show the details of a cluster",
-    description: `Show the nodes with their IP addresses, the path of the SSH key for all nodes${kind.hasLifetime ? ", the web UI's URL and the time left" : ", and the web UI's URL"}. With \`--output ssh-config\`, print an SSH configuration: ssh and scp accept it with \`-F FILE\`, rsync with \`-e "ssh -F FILE"\`. With \`--output names\`, print the names that \`run --node\` accepts. With \`--versions\`, log in to the nodes, and show which version of the platform each has.`,
+    description: `Show the nodes with their IP addresses, the path of the SSH key for all nodes${endsByItself(kind) ? ", the web UI's URL and the time left" : ", and the web UI's URL"}. With \`--output ssh-config\`, print an SSH configuration: ssh and scp accept it with \`-F FILE\`, rsync with \`-e "ssh -F FILE"\`. With \`--output names\`, print the names that \`run --node\` accepts. With \`--versions\`, log in to the nodes, and show which version of the platform each has.`,
     positionals: {},
     options: {
       clusterId,

@@ -4,13 +4,13 @@ import { flag, type Option } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { plainLine } from "../system/printable.ts";
-import { placeOptions } from "./backend-options.ts";
+import { endsByItself, placeOptions } from "./backend-options.ts";
 
 export const listCommand = (kind: BackendKind) =>
   defineCommand({
     name: "list",
     summary: "List all clusters",
-    description: `Show every cluster with its state, its machines and ${kind.hasLifetime ? "the time it has left" : "its age, and the time it has left if it has a lifetime"}. The state describes the machines only: run \`wait\` to find out whether the platform is ready.`,
+    description: `Show every cluster with its state, its machines and ${endsByItself(kind) ? "the time it has left" : "its age, and the time it has left if it has a lifetime"}. The state describes the machines only: run \`wait\` to find out whether the platform is ready.`,
     positionals: {},
     options: {
       ...placeOptions(kind),
@@ -37,7 +37,7 @@ export const listCommand = (kind: BackendKind) =>
       context.output.result({
         text: input.quiet
           ? clusters.map((cluster) => plainLine(cluster.id)).join("\n")
-          : listText(views, { isOfAllPlaces, hasLifetime: kind.hasLifetime, columns: context.columns }),
+          : listText(views, { isOfAllPlaces, endsByItself: endsByItself(kind), columns: context.columns }),
         data: { clusters: views },
       });
     },

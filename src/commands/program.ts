@@ -1,6 +1,6 @@
 import type { Program } from "../cli/command.ts";
 import { completionCommand } from "../cli/completion-command.ts";
-import { programName } from "./backend-options.ts";
+import { endsByItself, programName } from "./backend-options.ts";
 import { createCommand } from "./create/create.ts";
 import { destroyCommand } from "./destroy/destroy.ts";
 import { doctorCommand } from "./doctor/doctor.ts";
@@ -44,7 +44,7 @@ export function programFor(kind: BackendKind): Program {
     ...(parts.templates === undefined ? [] : [templatesCommand(kind)]),
     ...(parts.power === undefined ? [] : [nodeCommand(kind), stopCommand(kind), startCommand(kind)]),
     faultCommand(kind),
-    ...(kind.hasLifetime ? [] : [destroyCommand(kind)]),
+    ...(endsByItself(kind) ? [] : [destroyCommand(kind)]),
     packCommand,
     examplesCommand,
     completionCommand,
@@ -54,11 +54,12 @@ export function programFor(kind: BackendKind): Program {
   return { name, summary, commands, missingCommands: missingCommands(kind), habits, licenses: readLicenses };
 }
 
-function missingCommands({ hasLifetime, parts }: BackendKind): ReadonlyMap<string, string> {
+function missingCommands(kind: BackendKind): ReadonlyMap<string, string> {
+  const { parts } = kind;
   const handOver = "clusters on this computer cannot be used from another";
   const noPower = "instances that shut down terminate; to restart one, run its own reboot command";
   return new Map([
-    ...(hasLifetime
+    ...(endsByItself(kind)
       ? [["destroy", "cloud clusters terminate automatically two hours after their creation"] as const]
       : []),
     ...(parts.snapshots === undefined

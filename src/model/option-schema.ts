@@ -112,6 +112,10 @@ export function checked(problemOf: (text: string) => string | undefined): (text:
   };
 }
 
+/** The help for `--lifetime`, for backends whose clusters don't end by themselves anyway. */
+export const lifetimeSummary =
+  "Time until the nodes end by themselves, even if this program is gone; a later command removes the rest";
+
 /** The option that all backends have. Each has its own distributions. */
 export const distributionOption = <const Default extends string>(
   known: readonly string[],

@@ -46,9 +46,13 @@ function creationOf(
   const state: { folder?: CreationFolder } = {};
   const present = (): ClusterRecord => ({ ...exampleCluster(machines.nodes, variant), id, ...state.folder! });
   return {
-    summary: { lines: [], facts: {} },
-    nodeCount: machines.nodes.length,
-    pace: { lookEveryMs: 50, loginLimitMs: 10_000, loginEveryMs: 100 },
+    summary: { nodeCount: machines.nodes.length, lines: [], facts: {} },
+    lookEveryMs: 50,
+    firstLogin: {
+      limitMs: 10_000,
+      everyMs: 100,
+      hostKey: () => ({ publicKey: generateKeyPair("first").publicKey, isPrivate: false }),
+    },
     claim: async (folder) => {
       state.folder = { creationId: folder.creationId, directory: folder.directory };
       await pinHostKeys(machines, folder.directory);
@@ -60,7 +64,6 @@ function creationOf(
       return cluster;
     },
     describe: async () => present(),
-    firstHostKey: () => ({ publicKey: generateKeyPair("first").publicKey, isPrivate: false }),
     stop: async () => {},
     remove: async () => undefined,
     remains: () => ({ kept: "", left: "Machines may be left." }),

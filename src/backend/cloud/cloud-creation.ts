@@ -1,19 +1,11 @@
 import { endText, numbered } from "../../system/amounts.ts";
 import { hasErrorId, messageOf } from "../../errors.ts";
-import { type ClusterRecord, type NodeRecord, nodeCount, nodeReference, roles } from "../../model/cluster-record.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference, roles } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { creationDirectory } from "../../store/creation-folder.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import type {
-  Creation,
-  CreationFolder,
-  CreationRemains,
-  CreationSummary,
-  FirstHostKey,
-  NodeName,
-  NodeShell,
-} from "../contract.ts";
+import type { Creation, CreationFolder, CreationRemains, CreationSummary, FirstLogin, NodeShell } from "../contract.ts";
 import { awaitFirstBoot, hostKeyPerRole, userData, usualFirstBootLimitMs } from "../shared/first-boot.ts";
 import { wasRefused } from "./api/api-errors.ts";
 import { type CloudApi, describeInstances } from "./api/api.ts";
@@ -38,8 +30,14 @@ const groupGraceMs = 5_000;
 /** See Creation. */
 export class CloudCreation implements Creation {
   readonly summary: CreationSummary;
-  readonly nodeCount: number;
-  readonly pace = { lookEveryMs: 5_000, loginLimitMs: 10 * 60_000, loginEveryMs: 1_500 };
+  readonly lookEveryMs = 5_000;
+  readonly firstLogin = {
+    limitMs: 10 * 60_000,
+    everyMs: 1_500,
+    hostKey: (node) => ({ publicKey: this.#hostKeys.of(node).publicKey, isPrivate: false }),
+    finishBoot: async (node, shell, signal) => this.#finishBoot(node, shell, signal),
+    whyUnreachable: async (signal) => this.#whyUnreachable(signal),
+  } satisfies FirstLogin;
   readonly #plan: CloudPlan;
   /** For everything except rolling back, which has its own retries. */
   readonly #retryingApi: CloudApi;
@@ -58,7 +56,6 @@ export class CloudCreation implements Creation {
     this.#runtime = runtime;
     this.#retryingApi = retryingApi(plan.api, runtime);
     this.#requireMetadata2 = metadata2Requirer(this.#retryingApi, plan.resolved.image, runtime.progress);
-    this.nodeCount = nodeCount(plan.request.counts);
     this.summary = describePlan(plan.api, plan.request, plan.resolved);
   }
 
@@ -109,7 +106,7 @@ export class CloudCreation implements Creation {
     const { clock, progress } = this.#runtime;
     const made = this.#claimed();
     const groupId = made.groupId ?? "";
-    const total = nodeCount(request.counts);
+    const total = this.summary.nodeCount;
     progress.note(
       `Launching ${numbered(total, "machine")} in ${api.region}: ${costText(request.options.instanceType, total)}.`,
     );
@@ -194,11 +191,7 @@ export class CloudCreation implements Creation {
     };
   }
 
-  firstHostKey(node: NodeName): FirstHostKey {
-    return { publicKey: this.#hostKeys.of(node).publicKey, isPrivate: false };
-  }
-
-  async finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {
+  async #finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {
     const name = nodeReference(node);
     const machine = { name, hasDeadline: true, limitMs: usualFirstBootLimitMs };
     const complaints = await awaitFirstBoot(shell, machine, signal);
@@ -208,7 +201,7 @@ export class CloudCreation implements Creation {
     await this.#requireMetadata2(node.id, name, signal);
   }
 
-  async whyUnreachable(signal: AbortSignal): ReturnType<NonNullable<Creation["whyUnreachable"]>> {
+  async #whyUnreachable(signal: AbortSignal): ReturnType<NonNullable<FirstLogin["whyUnreachable"]>> {
     const reason = await whyUnreachableText(this.#runtime.environment, this.#plan.resolved.cidrs, signal);
     const hint = "Create the cluster again, and pass the addresses that must reach it with `adminCidrs`.";
     return reason === undefined ? undefined : { reason, hint };

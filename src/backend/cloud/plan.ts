@@ -106,6 +106,7 @@ export function describePlan(
   const tags = options.customTags.map(({ key, value }) => `${key}=${value}`);
   const cost = maximumCost(options.instanceType, machines);
   return {
+    nodeCount: machines,
     lines: [
       ["Cluster", clusterId],
       ["Region", api.region],

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { nodeCount } from "../../model/cluster-record.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName } from "../contract.ts";
 import { deadlineFiles } from "../shared/deadline.ts";
@@ -21,7 +20,6 @@ export interface ContainerPlan extends MachinesPlan {
 /** See Creation. */
 export class ContainerCreation extends ContainerMachines implements Creation {
   readonly summary: CreationSummary;
-  readonly nodeCount: number;
   readonly #plan: ContainerPlan;
   /** Set once the id is ours. */
   readonly #made: { launch?: LaunchPlan; first?: CreatedNode } = {};
@@ -29,7 +27,6 @@ export class ContainerCreation extends ContainerMachines implements Creation {
   constructor(plan: ContainerPlan, runtime: Runtime) {
     super(plan, runtime);
     this.#plan = plan;
-    this.nodeCount = nodeCount(plan.request.counts);
     this.summary = describePlan(plan.request, plan.resolved, runtime.clock);
   }
 

@@ -1,3 +1,4 @@
+import { lifetimeSummary } from "../../model/option-schema.ts";
 import { defineBackend } from "../contract.ts";
 import { selinuxProblem } from "./distributions.ts";
 import { containerSchema, parseContainerOptions } from "./options.ts";
@@ -9,7 +10,6 @@ export const containerKind = defineBackend({
   options: containerSchema,
   parse: parseContainerOptions,
   machineId: /^[0-9a-f]{12}$/,
-  hasLifetime: false,
   parts: {
     snapshots:
       "`create` saves the file systems of all nodes at one moment. `restore` restarts the nodes from there, with the same addresses: their services boot, and nothing is installed. Folders of this machine that nodes mount are not included.",
@@ -17,6 +17,7 @@ export const containerKind = defineBackend({
       "Create the cluster from a snapshot instead of an artifact: its nodes boot from there, with the same software, data and private addresses",
     power:
       "A stopped node shuts down and keeps its file system; after a restart of this computer, all nodes are stopped. A paused node keeps its processes, which stand still.",
+    lifetimes: lifetimeSummary,
   },
   selinuxProblem,
   open: async ({ engine }, runtime, signal) => {

@@ -10,7 +10,7 @@ import {
 } from "../../model/cluster-record.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
-import type { CopyRequest, CreationRemains, FirstHostKey, NodeName } from "../contract.ts";
+import type { CopyRequest, CreationRemains, FirstLogin } from "../contract.ts";
 import { hostKeyPerNode } from "../shared/first-boot.ts";
 import { endAfter } from "../shared/lifetimes.ts";
 import { machineFailed } from "../shared/machine-errors.ts";
@@ -41,7 +41,7 @@ export interface ClusterFacts {
 
 /** The part of a creation that is the same whether its containers are new or copied from a snapshot. See Creation. */
 export abstract class ContainerMachines {
-  readonly pace = { lookEveryMs: 1_000, loginLimitMs: 10 * 60_000, loginEveryMs: 500 };
+  readonly lookEveryMs = 1_000;
   protected readonly plan: MachinesPlan;
   protected readonly runtime: Runtime;
   protected readonly hostKeys = hostKeyPerNode();
@@ -134,13 +134,17 @@ export abstract class ContainerMachines {
     return this.begun.name?.creationId ?? "";
   }
 
-  /** Each container gets its own, from here through the engine. */
-  firstHostKey(node: NodeName): FirstHostKey {
-    return { publicKey: this.hostKeys.of(node).publicKey, isPrivate: true };
-  }
-
-  async whyUnreachable(): Promise<undefined> {
-    await this.forgetRights();
+  /** Each container gets its own host key, from here through the engine. */
+  get firstLogin() {
+    return {
+      limitMs: 10 * 60_000,
+      everyMs: 500,
+      hostKey: (node) => ({ publicKey: this.hostKeys.of(node).publicKey, isPrivate: true }),
+      whyUnreachable: async () => {
+        await this.forgetRights();
+        return undefined;
+      },
+    } satisfies FirstLogin;
   }
 
   async stop(signal: AbortSignal): Promise<void> {

@@ -60,6 +60,7 @@ export function describePlan(
 ): CreationSummary {
   const source = image.containerfile === undefined ? "will be pulled" : "will be built, which takes minutes";
   return {
+    nodeCount: nodeCount(counts),
     lines: [
       ["Cluster", clusterId],
       ["Engine", `${kind.title} ${facts.version}, cgroups ${facts.cgroupVersion}`],

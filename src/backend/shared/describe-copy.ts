@@ -4,7 +4,7 @@ import type { Clock } from "../../system/runtime.ts";
 import type { CopyRequest, CreationSummary } from "../contract.ts";
 import { endFacts, endLine } from "./lifetimes.ts";
 
-interface CopyFacts extends CreationSummary {
+interface CopyFacts extends Omit<CreationSummary, "nodeCount"> {
   readonly counts: Counts;
   /** With its version. */
   readonly engine: string;
@@ -44,6 +44,7 @@ export function describeOrigin(
   clock: Clock,
 ): CreationSummary {
   return {
+    nodeCount: nodeCount(counts),
     lines: [
       ["Cluster", clusterId],
       ["Continues", title],

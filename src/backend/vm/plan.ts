@@ -115,6 +115,7 @@ export function describePlan(
   const isPresent = image.path !== undefined;
   const slowly = accelerator === "tcg" ? `; ${whyTranslated(choice)}` : "";
   return {
+    nodeCount: nodeCount(counts),
     lines: [
       ["Cluster", clusterId],
       ["Engine", `QEMU ${resolved.qemuVersion}, ${accelerator}${slowly}`],

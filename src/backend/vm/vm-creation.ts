@@ -1,16 +1,9 @@
 import { ClusterError, hasErrorId } from "../../errors.ts";
-import { type ClusterRecord, type NodeRecord, nodeCount, nodeReference } from "../../model/cluster-record.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { freeSpaceProblem, systemTemporaryFolder } from "../../system/files/private-file.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import type {
-  Creation,
-  CreationFolder,
-  CreationPace,
-  CreationRequest,
-  CreationSummary,
-  NodeShell,
-} from "../contract.ts";
+import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeShell } from "../contract.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../shared/first-boot.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
 import { type NodeFacts, assertIdIsFree, endOf, writeClusterFacts } from "./cluster-facts.ts";
@@ -27,7 +20,7 @@ import { sshUser } from "./records.ts";
 import { launchCopies } from "./templates/launch-copies.ts";
 import { type TemplateRequest, obtainTemplate, rejectTemplate } from "./templates/obtain-template.ts";
 import type { Template } from "./templates/template-files.ts";
-import { type ClaimedMachines, VmMachines, newNodes, slowLimitMs, vmPace } from "./vm-machines.ts";
+import { type ClaimedMachines, VmMachines, newNodes, slowLimitMs } from "./vm-machines.ts";
 
 /** The minimum that a node writes to its disk. */
 const bytesPerNode = 1e9;
@@ -55,22 +48,24 @@ interface ClaimedCreation extends ClaimedMachines {
 /** See Creation. */
 export class VmCreation extends VmMachines<ClaimedCreation> implements Creation {
   readonly summary: CreationSummary;
-  readonly nodeCount: number;
   readonly #plan: VmPlan;
   readonly #booted = new Set<string>();
 
   constructor(plan: VmPlan, runtime: Runtime) {
     super(plan, runtime);
     this.#plan = plan;
-    this.nodeCount = nodeCount(plan.request.counts);
     this.summary = describePlan(plan.request, plan.resolved, runtime.clock);
   }
 
-  get pace(): CreationPace {
-    return { ...vmPace, ...(this.#isSlow && { loginLimitMs: slowLimitMs }) };
+  override get firstLogin() {
+    return {
+      ...super.firstLogin,
+      finishBoot: async (node: NodeRecord, shell: NodeShell, signal: AbortSignal) =>
+        this.#finishBoot(node, shell, signal),
+    };
   }
 
-  get #isSlow(): boolean {
+  protected get isSlow(): boolean {
     return (this.state.claimed ?? this.#plan.resolved).accelerator === "tcg";
   }
 
@@ -95,8 +90,8 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const { qemu, root, request, resolved } = this.#plan;
     const image = await readImageFacts(qemu, await obtainImage(resolved.image, this.runtime, signal), signal);
     assertDiskIsLargeEnough(image, request.options.diskMegabytes);
-    await assertSpace(root, nodeCount(request.counts));
-    if (this.#isSlow) {
+    await assertSpace(root, this.summary.nodeCount);
+    if (this.isSlow) {
       const why = whyTranslated(resolved.choice);
       this.runtime.progress.note(`The machines run under tcg, so booting takes minutes: ${why}.`);
     }
@@ -131,7 +126,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     if (options.templates === undefined || accelerator === "hvf" || areBooting) return undefined;
     const { firmware, isSandboxed } = resolved;
     const mostBytes = options.templates.mostMegabytes * 1024 ** 2;
-    const limitMs = this.#isSlow ? slowLimitMs : usualFirstBootLimitMs;
+    const limitMs = this.isSlow ? slowLimitMs : usualFirstBootLimitMs;
     const { creationId } = facts;
     return { options, accelerator, firmware, image, directory, isSandboxed, limitMs, creationId, mostBytes };
   }
@@ -193,11 +188,11 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     return true;
   }
 
-  async finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {
+  async #finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {
     const { facts } = this.claimed;
     const name = nodeReference(node);
     const hasDeadline = facts.expiresAt !== undefined;
-    const machine = { name, hasDeadline, limitMs: this.#isSlow ? slowLimitMs : usualFirstBootLimitMs };
+    const machine = { name, hasDeadline, limitMs: this.isSlow ? slowLimitMs : usualFirstBootLimitMs };
     const complaints = await awaitFirstBoot(shell, machine, signal);
     if (complaints !== undefined) {
       this.runtime.progress.detail(1, `${name}: cloud-init reported:\n${outside(complaints)}`);

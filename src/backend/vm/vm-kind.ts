@@ -1,3 +1,4 @@
+import { lifetimeSummary } from "../../model/option-schema.ts";
 import { defineBackend } from "../contract.ts";
 import { selinuxProblem } from "./images/images.ts";
 import { parseVmOptions, vmSchema } from "./options.ts";
@@ -9,7 +10,6 @@ export const vmKind = defineBackend({
   options: vmSchema,
   parse: parseVmOptions,
   machineId: /^vm-[0-9a-f]{8}-[0-9]+$/,
-  hasLifetime: false,
   parts: {
     snapshots:
       "`create` saves memory and disks of all machines at one moment. `restore` lets them continue from there: processes keep running, nothing boots, and the clocks are corrected. Both work while jobs run; `restore` also restarts stopped machines, and works after a restart of this computer.",
@@ -21,6 +21,7 @@ export const vmKind = defineBackend({
       "`save` writes a snapshot to one file, from which `create --from FILE` makes clusters on other computers. The nodes continue from memory if the other computer has the same release of QEMU and, with an accelerator, the same processor; otherwise they boot from the saved disks. The file contains everything on the nodes, secrets and the keys that open them included.",
     power:
       "A stopped machine shuts down and keeps its disk; after a restart of this computer, all machines are stopped. A paused machine keeps its memory, and its clock is corrected when it continues.",
+    lifetimes: lifetimeSummary,
   },
   selinuxProblem,
   open: async (_, runtime) => {

@@ -4,7 +4,7 @@ import { acquireProcessLock } from "../../system/processes/process-identity.ts";
 import { type ClusterRecord, type Counts, roles } from "../../model/cluster-record.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
-import type { CreationPace, CreationRemains, FirstHostKey, NodeName } from "../contract.ts";
+import type { CreationRemains, FirstLogin } from "../contract.ts";
 import { hostKeyPerNode } from "../shared/first-boot.ts";
 import { endAfter } from "../shared/lifetimes.ts";
 import {
@@ -17,9 +17,6 @@ import {
 import { privateAddress } from "./ip-detect.ts";
 import { findFreePorts, toPorts } from "./machines/launch.ts";
 import { describeCreation, removeCreation, stopCreation } from "./records.ts";
-
-/** Half a second between looks, so that a broken machine is reported within a second. */
-export const vmPace: CreationPace = { lookEveryMs: 500, loginLimitMs: 10 * 60_000, loginEveryMs: 1_500 };
 
 /**
  * Translated code boots ten times slower, and all machines share this computer. The limits cover the time until the
@@ -47,6 +44,8 @@ interface MachinesPlan {
 
 /** The part of a creation that is the same whether its machines boot from an image or continue from a snapshot. See Creation. */
 export abstract class VmMachines<Claimed extends ClaimedMachines> {
+  /** A broken machine is reported within a second. */
+  readonly lookEveryMs = 500;
   protected readonly runtime: Runtime;
   protected readonly hostKeys = hostKeyPerNode();
   protected readonly state: { claimed?: Claimed } = {};
@@ -107,9 +106,16 @@ export abstract class VmMachines<Claimed extends ClaimedMachines> {
     return { ...cluster, nodes };
   }
 
-  firstHostKey(node: NodeName): FirstHostKey {
-    return { publicKey: this.hostKeys.of(node).publicKey, isPrivate: false };
+  get firstLogin() {
+    return {
+      limitMs: this.isSlow ? slowLimitMs : 10 * 60_000,
+      everyMs: 1_500,
+      hostKey: (node) => ({ publicKey: this.hostKeys.of(node).publicKey, isPrivate: false }),
+    } satisfies FirstLogin;
   }
+
+  /** Whether the machines boot under translation. */
+  protected abstract get isSlow(): boolean;
 
   async stop(signal: AbortSignal): Promise<void> {
     const { claimed } = this.state;

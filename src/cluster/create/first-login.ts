@@ -12,7 +12,7 @@ export interface FirstLogins {
   /** The creation's folder on this machine. */
   readonly directory: string;
   readonly connections: ConnectionPool;
-  readonly creation: Pick<Creation, "firstHostKey" | "finishBoot" | "whyUnreachable" | "pace">;
+  readonly creation: Pick<Creation, "firstLogin">;
   /** Clock time at which the creation gives up. */
   readonly deadlineMs: number;
   /** Whether the node must accept other logins at once: nothing is installed, which would take longer than sshd's switch to its own host key. */
@@ -34,8 +34,8 @@ export async function firstLogin(
   return async (node, signal) => {
     const name = nodeReference(node);
     using step = progress.start("Boot", name);
-    const { loginLimitMs, loginEveryMs } = creation.pace;
-    const { publicKey: firstHostKey, isPrivate } = creation.firstHostKey(node);
+    const { firstLogin: first } = creation;
+    const { publicKey: firstHostKey, isPrivate } = first.hostKey(node);
     try {
       const connection = await makeFirstContact(
         {
@@ -45,15 +45,15 @@ export async function firstLogin(
           knownHosts,
           hostKeyLocation: isPrivate ? undefined : systemHostKeyLocation,
           untilSwitched: logins.untilSwitched,
-          everyMs: loginEveryMs,
+          everyMs: first.everyMs,
           clock,
-          deadlineMs: Math.min(logins.deadlineMs, clock.now() + loginLimitMs),
+          deadlineMs: Math.min(logins.deadlineMs, clock.now() + first.limitMs),
           progress,
         },
         signal,
       );
       connections.adopt(node, connection);
-      await creation.finishBoot?.(node, connection, signal);
+      await first.finishBoot?.(node, connection, signal);
     } catch (error) {
       signal.throwIfAborted();
       throw await explained(error, { name, logins }, runtime, signal);
@@ -71,7 +71,7 @@ async function explained(
 ): Promise<unknown> {
   if (!(error instanceof ClusterError) || error.id !== "connection-failed") return error;
   const { facts } = error;
-  const cause = await logins.creation.whyUnreachable?.(signal);
+  const cause = await logins.creation.firstLogin.whyUnreachable?.(signal);
   if (cause !== undefined) {
     return new ClusterError(error.id, `${messageOf(error)} ${cause.reason}`, { hint: cause.hint, facts, cause: error });
   }

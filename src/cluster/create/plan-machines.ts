@@ -29,6 +29,7 @@ export async function summarizeCreation<Options>(
   if (platform === undefined) return summary;
   const { name, version } = platform;
   return {
+    ...summary,
     lines: [["Platform", `${name} ${version}`], ...summary.lines],
     facts: { platform: { name, version }, ...summary.facts },
   };

@@ -11,7 +11,7 @@ const firstPauseMs = 200;
 const loginsAtOnce = 256;
 
 export interface MachinesToStart {
-  readonly creation: Pick<Creation, "launch" | "look" | "pace" | "nodeCount">;
+  readonly creation: Pick<Creation, "launch" | "look" | "lookEveryMs" | "summary">;
   /** The key that opens all nodes, as an `authorized_keys` line. */
   readonly publicKey: string;
   /** Resolves when the node, which has its address, accepts logins and has booted. */
@@ -54,7 +54,7 @@ export class StartingMachines {
     const { creation } = this.#machines;
     const { clock } = this.#runtime;
     const look = async (inner: AbortSignal): Promise<undefined> => void (await creation.look(inner));
-    const pauseMs = (): number => creation.pace.lookEveryMs;
+    const pauseMs = (): number => creation.lookEveryMs;
     await clock.sleep(pauseMs(), signal);
     // The installation itself shows whether any other trouble matters. Only minutes later, it would notice an ended machine as a lost connection.
     const tolerates = (error: unknown): boolean => error instanceof ClusterError && error.id !== "machine-failed";
@@ -86,7 +86,7 @@ export class StartingMachines {
 
   /** Whether the launch has ended and all nodes accept logins. */
   get areComplete(): boolean {
-    return this.#state.isLaunched && this.#loggedIn.size === this.#machines.creation.nodeCount;
+    return this.#state.isLaunched && this.#loggedIn.size === this.#machines.creation.summary.nodeCount;
   }
 
   /** Resolves when they are complete. */
@@ -97,7 +97,7 @@ export class StartingMachines {
   /** Looks until all nodes accept logins. Shows meanwhile what it is waiting for. */
   async #watchArrivals(signal: AbortSignal): Promise<ClusterRecord> {
     const { clock, progress } = this.#runtime;
-    const { lookEveryMs } = this.#machines.creation.pace;
+    const { lookEveryMs } = this.#machines.creation;
     const looks = { quick: 0 };
     const look = async (inner: AbortSignal): Promise<ClusterRecord | undefined> => {
       // The last login doesn't change what the machines look like.
@@ -128,7 +128,7 @@ export class StartingMachines {
   }
 
   get #areAllUp(): boolean {
-    return this.#up.size === this.#machines.creation.nodeCount;
+    return this.#up.size === this.#machines.creation.summary.nodeCount;
   }
 
   /** Returns a signal that aborts as soon as there is a reason to look again at once. */
@@ -141,7 +141,7 @@ export class StartingMachines {
     const nodes = this.#state.latest?.nodes ?? [];
     // Until a machine is visible, the creation is waiting for the launch.
     if (!this.#state.isLaunched && nodes.length === 0) return "";
-    const { nodeCount } = this.#machines.creation;
+    const { nodeCount } = this.#machines.creation.summary;
     const unmet = nodes.filter((node) => node.state === "running" && !this.#loggedIn.has(node.id));
     const [addressed, bare] = [unmet.filter(hasAddress), unmet.filter((node) => !hasAddress(node))];
     const pending = nodeCount - this.#loggedIn.size - unmet.length;

@@ -26,7 +26,7 @@ import type { Problems } from "../../cli/options/problems.ts";
 import { urlSecrets } from "../../system/mask-url.ts";
 import type { Checked } from "../../system/checked.ts";
 import type { BackendKind } from "../../backend/contract.ts";
-import { creationOptions, placeOptions } from "../backend-options.ts";
+import { creationOptions, endsByItself, placeOptions } from "../backend-options.ts";
 import { clusterId, timeout } from "../options.ts";
 import { summary } from "../summary/step-summary.ts";
 
@@ -125,16 +125,17 @@ export function checkFile({ from: given, sha256: sum }: Partial<CreateInput>, pr
   if (isFile && "url" in given.location && sum === undefined) problems.add("--from: a URL requires --sha256");
 }
 
-const lifetime = option(duration, {
-  flag: "--lifetime",
-  placeholder: "<duration>",
-  summary: "Time until the nodes end by themselves, even if this program is gone; a later command removes the rest",
-  defaultText: "no limit",
-});
-
 /** Typed like `copyOptions`. */
-const lifetimeOptions = ({ hasLifetime }: BackendKind) =>
-  (hasLifetime ? {} : { lifetime }) as { readonly lifetime: typeof lifetime };
+function lifetimeOptions({ parts: { lifetimes: help } }: BackendKind) {
+  const lifetime = option(duration, {
+    flag: "--lifetime",
+    placeholder: "<duration>",
+    summary: help ?? "",
+    defaultText: "no limit",
+  });
+  const declared = { lifetime };
+  return (help === undefined ? {} : declared) as typeof declared;
+}
 
 /** Every option of `create`, including the backend's own. */
 export const createOptions = (kind: BackendKind) => ({
@@ -164,7 +165,7 @@ export const createOptions = (kind: BackendKind) => ({
   }),
   dryRun: flag({
     flag: "--dry-run",
-    summary: `Show what would be created${kind.hasLifetime ? " and what it would cost" : ""}; change nothing`,
+    summary: `Show what would be created${endsByItself(kind) ? " and what it would cost" : ""}; change nothing`,
   }),
   keepOnFailure: flag({ flag: "--keep-on-failure", summary: "Keep the machines as they are if the creation fails" }),
   summary,

@@ -1,7 +1,7 @@
 import type { BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
 import { endText } from "../../system/amounts.ts";
-import { placeOptions, programName } from "../backend-options.ts";
+import { endsByItself, placeOptions, programName } from "../backend-options.ts";
 
 interface Kept {
   readonly id: string;
@@ -15,8 +15,8 @@ export function keptNote(kind: BackendKind, { id, expiresAt, place }: Kept, { cl
   const command = (name: string): string =>
     `    ${programName(kind)} ${name} --cluster-id ${id}${placeWords(kind, place)}`;
   const end = expiresAt === undefined ? "by itself, two hours after its creation" : endText(expiresAt, clock.now());
-  const ends = kind.hasLifetime || expiresAt !== undefined ? [`It ends ${end}.`] : [];
-  const removal = kind.hasLifetime ? [] : ["Remove it:", command("destroy")];
+  const ends = endsByItself(kind) || expiresAt !== undefined ? [`It ends ${end}.`] : [];
+  const removal = endsByItself(kind) ? [] : ["Remove it:", command("destroy")];
   return [`Cluster "${id}" is kept. Save its logs:`, command("logs"), ...ends, ...removal].join("\n");
 }
 

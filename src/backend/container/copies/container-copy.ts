@@ -1,11 +1,10 @@
 import { existsSync } from "node:fs";
 import { platform } from "node:os";
 import { ClusterError } from "../../../errors.ts";
-import { type NodeRecord, nodeCount } from "../../../model/cluster-record.ts";
 import { outside } from "../../../outside-text.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
-import type { CopyRequest, Creation, CreationFolder, CreationSummary, NodeShell } from "../../contract.ts";
+import type { CopyRequest, Creation, CreationFolder, CreationSummary } from "../../contract.ts";
 import { deadlineFiles } from "../../shared/deadline.ts";
 import { describeCopy } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
@@ -44,7 +43,6 @@ type SavedNodes = readonly [CopiedNode, ...CopiedNode[]];
  */
 export class ContainerCopy extends ContainerMachines implements Creation {
   readonly summary: CreationSummary;
-  readonly nodeCount: number;
   readonly #plan: CopyPlan;
   /** The containers' ids, and what they were created from. */
   #created: ReadonlyMap<string, SavedNode> = new Map();
@@ -52,7 +50,6 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   constructor(plan: CopyPlan, runtime: Runtime) {
     super(plan, runtime);
     this.#plan = plan;
-    this.nodeCount = nodeCount(this.facts.counts);
     this.summary = describe(plan, runtime.clock);
   }
 
@@ -111,8 +108,8 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     });
   }
 
-  async finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {
-    await assertJoined(node, shell, signal);
+  override get firstLogin() {
+    return { ...super.firstLogin, finishBoot: assertJoined };
   }
 
   /** The source may have been destroyed since. */

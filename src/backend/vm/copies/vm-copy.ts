@@ -2,7 +2,7 @@ import { hasErrorId, messageOf } from "../../../errors.ts";
 import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
-import type { CopyRequest, Creation, CreationFolder, CreationPace, CreationSummary } from "../../contract.ts";
+import type { CopyRequest, Creation, CreationFolder, CreationSummary } from "../../contract.ts";
 import { deadlineSetup } from "../../shared/deadline.ts";
 import { describeOrigin } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
@@ -19,7 +19,7 @@ import { prepareRelaunch } from "../qemu/fall-back.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { continueMachines } from "../snapshots/restore-machines.ts";
 import { markUsed, templateNamed } from "../templates/template-files.ts";
-import { type ClaimedMachines, VmMachines, slowLimitMs, vmPace } from "../vm-machines.ts";
+import { type ClaimedMachines, VmMachines } from "../vm-machines.ts";
 import type { CopyOrigin, OpenOrigin } from "./copy-origin.ts";
 import { replaceKeys, systemKeyLocation } from "./replace-keys.ts";
 import { copyMachine } from "./resolve-copy.ts";
@@ -49,7 +49,6 @@ interface Start {
  */
 export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
   readonly summary: CreationSummary;
-  readonly nodeCount: number;
   readonly #plan: CopyPlan;
   #start: Start;
 
@@ -57,14 +56,12 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     super(plan, runtime);
     this.#plan = plan;
     this.#start = plan.origin;
-    this.nodeCount = plan.origin.nodes.length;
     this.summary = describe(plan, runtime.clock);
   }
 
-  get pace(): CreationPace {
+  protected get isSlow(): boolean {
     const { machines, whyBoot } = this.#start;
-    const isSlow = whyBoot !== undefined && machines.accelerator === "tcg";
-    return { ...vmPace, ...(isSlow && { loginLimitMs: slowLimitMs }) };
+    return whyBoot !== undefined && machines.accelerator === "tcg";
   }
 
   async claim({ creationId, directory }: CreationFolder, signal: AbortSignal): Promise<void> {
@@ -119,7 +116,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
   }
 
   async #replaceKeys(publicKey: string, { privateKey, hostKeys }: OldKeys, signal: AbortSignal): Promise<void> {
-    const deadlineMs = this.runtime.clock.now() + this.pace.loginLimitMs;
+    const deadlineMs = this.runtime.clock.now() + this.firstLogin.limitMs;
     const cluster = await lookAtMachines(this.claimed.directory, this.#plan.qemu.architecture);
     const { expiresAt } = cluster;
     const hasDeadline = expiresAt !== undefined || this.#plan.origin.facts.expiresAt !== undefined;

@@ -95,7 +95,7 @@ checks(`a creation makes what it describes, is found, and removes everything (${
   await using machine = await openMachine();
   const { backend, plan, steps, told, world, directory, rights } = machine;
   const creation = await plan();
-  expect(creation.nodeCount).toBe(2);
+  expect(creation.summary.nodeCount).toBe(2);
   expect(creation.summary.lines).toContainEqual(["Containers", "2: 1 master, 1 agent, 0 public agents"]);
   expect(creation.remains()).toBeUndefined();
   expect([statuses(machine), steps]).toEqual([[], []]);

@@ -148,9 +148,9 @@ test("machines that crash under kvm are restarted under tcg, once", async () => 
   await using started = await startCreation("kvm");
   const { creation, notes } = started;
   expect((await failureOf(creation.look())).id).toBe("machine-failed");
-  const usualLimitMs = creation.pace.loginLimitMs;
+  const usualLimitMs = creation.firstLogin.limitMs;
   expect(await creation.recover(loginFailed, neverAborted)).toBe(true);
-  expect(creation.pace.loginLimitMs).toBeGreaterThan(usualLimitMs);
+  expect(creation.firstLogin.limitMs).toBeGreaterThan(usualLimitMs);
   expect(notes).toEqual([expect.stringContaining("kvm cannot run these machines (KVM internal error. Suberror: 1)")]);
   await creation.launch("ssh-ed25519 AAAA", neverAborted);
   expect((await creation.look()).nodes.map(({ state }) => state)).toEqual(["running", "running"]);
@@ -174,7 +174,7 @@ test("what cloud-init complains about is shown with -v, and the machine counts a
   const { creation, details } = started;
   const complaint = { status: 3, stdout: "status: error\nno such locale\n", stderr: "" };
   const [first] = (await creation.look()).nodes;
-  await creation.finishBoot(first!, { run: async () => complaint }, neverAborted);
+  await creation.firstLogin.finishBoot(first!, { run: async () => complaint }, neverAborted);
   expect(unmarked(details.at(-1)!)).toBe("-v: master_0: cloud-init reported:\nstatus: error\nno such locale");
 });
 
@@ -191,7 +191,7 @@ test.each([
     const run = async (command: { readonly argv: readonly string[] }) => Promise.resolve((asked.push(command), clean));
     const [first] = (await started.creation.look()).nodes;
     const shown = started.details.length;
-    await started.creation.finishBoot(first!, { run }, neverAborted);
+    await started.creation.firstLogin.finishBoot(first!, { run }, neverAborted);
     // Machines on this computer have no deadline of their own.
     expect(asked).toMatchObject([
       { limitMs, argv: ["sh", "-c", expect.anything(), "e2e-first-boot", "", "/run/cloud-init"] },
@@ -209,7 +209,7 @@ test.each([
   await using started = await startCreation("none", { ...(forced !== undefined && { forced }), agents: 0 });
   await rememberBrokenAccelerator(started.environment, { accelerator: "kvm", reason: "emulation failure" });
   const [first] = (await started.creation.look()).nodes;
-  await started.creation.finishBoot(first!, { run: async () => clean }, neverAborted);
+  await started.creation.firstLogin.finishBoot(first!, { run: async () => clean }, neverAborted);
   expect((await readBrokenAccelerator(started.environment))?.reason).toBe(reason);
 });
 
@@ -291,8 +291,8 @@ test("the sockets of the private network stay, so that a machine can be started 
   const sockets = await started.sockets();
   const shell = { run: async () => ({ status: 0, stdout: "", stderr: "" }) };
   const [first, second] = (await creation.look()).nodes;
-  await creation.finishBoot(first!, shell, neverAborted);
+  await creation.firstLogin.finishBoot(first!, shell, neverAborted);
   expect(await isThere(join(sockets, "socket-1"))).toBe(true);
-  await creation.finishBoot(second!, shell, neverAborted);
+  await creation.firstLogin.finishBoot(second!, shell, neverAborted);
   expect(await isThere(join(sockets, "socket-1"))).toBe(true);
 });

@@ -165,7 +165,7 @@ test.each([
     return Promise.resolve({ status, stdout: "no such locale\n", stderr: "" });
   };
   const node = { id: "i-00000001", role: "agent", index: 0 } as unknown as NodeRecord;
-  await opened.creation.finishBoot(node, { run }, neverAborted);
+  await opened.creation.firstLogin.finishBoot(node, { run }, neverAborted);
   expect(opened.told.map(unmarked)).toEqual(told);
   expect(argvs[0]).toContain("cluster-e2e-deadline.service");
 });

@@ -108,7 +108,7 @@ test("a claim that fails doesn't end before its last request has", async () => {
 test("if a node can't be reached, what the engine permits is tested again next time", async () => {
   await using opened = await openCreation({});
   await writeFile(opened.rights, "{}");
-  await opened.creation.whyUnreachable();
+  await opened.creation.firstLogin.whyUnreachable();
   expect(existsSync(opened.rights)).toBeFalse();
-  await opened.creation.whyUnreachable();
+  await opened.creation.firstLogin.whyUnreachable();
 });

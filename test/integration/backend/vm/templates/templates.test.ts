@@ -153,7 +153,7 @@ test("each copy gets names, keys and random numbers of its own, and no script is
     { role: "master", index: 0 },
     { role: "agent", index: 0 },
   ] as const)
-    expect(scripts.join("")).toContain(creation.firstHostKey(node).publicKey);
+    expect(scripts.join("")).toContain(creation.firstLogin.hostKey(node).publicKey);
   expect(new Set(valueOf("LOGIN_KEY"))).toEqual(new Set(["ssh-ed25519 AAAA"]));
 });
 
