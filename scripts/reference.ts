@@ -14,7 +14,7 @@ import {
   flagWithPlaceholder,
   undescribedChoices,
   usageOf,
-} from "../src/cli/help/describe.ts";
+} from "../src/cli/help/help.ts";
 import type { Option } from "../src/cli/options/option.ts";
 import { programFor } from "../src/commands/program.ts";
 import { errorTable } from "../src/errors.ts";

@@ -1,7 +1,7 @@
 /** What comes along with each executable, where shells and `man` look for it below a prefix. */
 import { join } from "node:path";
 import type { Program } from "../../src/cli/command.ts";
-import { completionScript } from "../../src/cli/completion-script.ts";
+import { completionScript } from "../../src/cli/completion.ts";
 import { manualPage } from "../../src/cli/help/help.ts";
 import type { Entry } from "./archive.ts";
 

@@ -15,7 +15,7 @@ export const completionCommand = defineCommand({
   options: {},
   examples: [{ words: "completion bash", summary: "For bash: source this output from ~/.bashrc" }],
   run: async ({ shell }, context) => {
-    const { completionScript } = await import("./completion-script.ts");
+    const { completionScript } = await import("./completion.ts");
     context.output.result({ text: completionScript(context.programName, shell), data: {} });
   },
 });

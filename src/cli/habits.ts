@@ -1,5 +1,5 @@
 import type { Program } from "./command.ts";
-import { helpOption, licensesOption, versionOption } from "./help/describe.ts";
+import { helpOption, licensesOption, versionOption } from "./help/help.ts";
 import type { Habits } from "./options/option.ts";
 
 const programOptions: readonly string[] = [helpOption, versionOption, licensesOption].flatMap(

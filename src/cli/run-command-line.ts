@@ -1,12 +1,11 @@
 import { ClusterError, messageOf, quoted } from "../errors.ts";
 import { Masker } from "../system/masker.ts";
 import { shownText } from "../system/printable.ts";
-import { disableCoreDumps } from "../system/processes/core-dumps.ts";
+import { disableCoreDumps } from "../system/processes/run-program.ts";
 import { version } from "../version.ts";
 import type { Command, ProcessLike, Program } from "./command.ts";
 import { type ErrorReport, lossText, reportError } from "./error-report.ts";
-import { helpOption, licensesOption, versionOption } from "./help/describe.ts";
-import { commandHelp } from "./help/help.ts";
+import { helpOption, licensesOption, versionOption, commandHelp } from "./help/help.ts";
 import { pageWidth } from "./help/prepared-help-name.ts";
 import { wrap } from "./layout.ts";
 import { parseCommandLine, readWords } from "./options/parse.ts";

@@ -9,8 +9,7 @@ import { hostName, knownHostsText, parseKnownHosts } from "../ssh/openssh-files.
 import { type CreationFiles, creationFiles } from "../store/creation-folder.ts";
 import { isMapping, object } from "../model/reader.ts";
 import { errorCode, isFileOrAbsent, writePrivateFile } from "../system/files/private-file.ts";
-import { readOwnText } from "../system/files/read-text.ts";
-import { parseJson } from "../system/parse-json.ts";
+import { readOwnText, parseJson } from "../system/files/read-text.ts";
 import { outsideLine } from "../system/printable.ts";
 import { type ProgramEnd, type ProgramRun, minimalEnvironment, runProgram } from "../system/processes/run-program.ts";
 import type { Environment } from "../system/runtime.ts";

@@ -5,7 +5,7 @@ import { ClusterError, messageOf, quoted } from "../errors.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import { type SessionSettings, renderSessionScript } from "../ssh/session/session-line.ts";
 import { shellText } from "../ssh/shell-text.ts";
-import { type Checked, problem } from "../system/checked.ts";
+import { type Checked, problem } from "../model/checked.ts";
 import { errorCode, isAccessible, temporaryFolder } from "../system/files/private-file.ts";
 import { type Unpacked, unpackTar } from "../system/files/read-tar.ts";
 import { type ArchiveLimits, ArchiveProblem, IncompleteArchive } from "../system/files/tar.ts";

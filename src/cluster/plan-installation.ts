@@ -16,8 +16,8 @@ import {
 } from "../platform/configuration/configuration.ts";
 import type { InstallPlan } from "../platform/install/install-plan.ts";
 import type { InstallationRequest } from "./create/create-request.ts";
-import { resolveLicense } from "../platform/configuration/license.ts";
-import { accepted, problem } from "../system/checked.ts";
+import { resolveLicense } from "../platform/configuration/configuration-file.ts";
+import { accepted, problem } from "../model/checked.ts";
 import { freeSpaceProblem } from "../system/files/private-file.ts";
 import { urlSecrets } from "../system/mask-url.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";

@@ -5,7 +5,7 @@ import { lineSplitter } from "../ssh/connection/command-output.ts";
 import { type Connection, type RemoteCommand } from "../ssh/connection/connection.ts";
 import { sessionCommand } from "../ssh/session/session-line.ts";
 import { sshFailed } from "../ssh/session/ssh-process.ts";
-import { accepted } from "../system/checked.ts";
+import { accepted } from "../model/checked.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { assertKeyIsHere, openConnections, openMaskedConnections, withAdvice } from "./connections.ts";

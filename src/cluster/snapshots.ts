@@ -1,11 +1,10 @@
-import type { Backend } from "../backend/contract.ts";
+import type { Backend, Snapshots } from "../backend/contract.ts";
 import type { SnapshotFile, SnapshotRecord } from "../model/snapshot.ts";
-import type { Snapshots } from "../backend/contract.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
 import type { Runtime } from "../system/runtime.ts";
-import { awaitLogins } from "./await-logins.ts";
+import { awaitLogins } from "./power.ts";
 import { findCluster } from "./find-cluster.ts";
 
 /** Names a snapshot of a cluster. */

@@ -4,7 +4,7 @@ import type { ClusterRecord, Variant } from "../model/cluster-record.ts";
 import type { ReadinessRequest } from "../platform/readiness/readiness.ts";
 import { type Configuration, superuserOf } from "../platform/configuration/configuration.ts";
 import { keepLastRecord } from "../store/last-record.ts";
-import { type Checked, problem } from "../system/checked.ts";
+import { type Checked, problem } from "../model/checked.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { timeLimit } from "../system/time-limit.ts";
 import { assertKeyIsHere, openMaskedConnections } from "./connections.ts";

@@ -4,7 +4,7 @@ import { waitForCluster, waitTooSlow } from "../cluster/wait-for-cluster.ts";
 import { timeLimit } from "../system/time-limit.ts";
 import { durationText } from "../system/amounts.ts";
 import { ClusterError, type ErrorId } from "../errors.ts";
-import { keptNote } from "./create/kept-note.ts";
+import { keptNote } from "./create/report-created.ts";
 import { clusterView } from "./cluster-view.ts";
 import { renderCluster } from "./summary/render-summary.ts";
 import { type JunitReport, junitReport, readinessTest } from "./summary/junit-report.ts";

@@ -22,7 +22,7 @@ import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import type { Connection, RemoteCommand } from "../ssh/connection/connection.ts";
 import { createToken, sealed, sealedCommand } from "../ssh/session/session-line.ts";
 import { checkedVariableName, quote, variableNameProblem } from "../ssh/shell-text.ts";
-import { accepted } from "../system/checked.ts";
+import { accepted } from "../model/checked.ts";
 import { outsideLines } from "../system/printable.ts";
 import { inLibraryWords } from "./call-options.ts";
 import type { SharedConnections } from "./runtime.ts";

@@ -16,7 +16,7 @@ import { readArguments, required, text as textCheck, textThat } from "../model/r
 import { readCheckout } from "../platform/checkout/checkout.ts";
 import type { Configuration } from "../platform/configuration/configuration.ts";
 import { creationFiles } from "../store/creation-folder.ts";
-import { accepted } from "../system/checked.ts";
+import { accepted } from "../model/checked.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import {
   type Cancellation,

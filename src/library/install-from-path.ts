@@ -24,11 +24,11 @@ import {
 } from "../model/read-arguments.ts";
 import { locateFile } from "../platform/artifact/artifact-request.ts";
 import type { Configuration } from "../platform/configuration/configuration.ts";
-import { type FileToCopy, readGenconfFolder } from "../platform/configuration/genconf-folder.ts";
+import { type FileToCopy, readGenconfFolder } from "../platform/configuration/configuration-file.ts";
 import { type CopyToMaster, listCopyToMaster } from "../platform/configuration/install-configuration.ts";
 import { openInstallation } from "../platform/install/steps.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
-import { accepted } from "../system/checked.ts";
+import { accepted } from "../model/checked.ts";
 import { readOwnText } from "../system/files/read-text.ts";
 import { timeLimit } from "../system/time-limit.ts";
 import type { OpenCluster } from "./open-cluster.ts";

@@ -10,9 +10,8 @@ import {
   creationTooSlow,
   parseSnapshotReference,
 } from "../cluster/create/create-request.ts";
-import { chooseCounts } from "../cluster/create/choose-counts.ts";
+import { chooseCounts, masterCounts, mostNodes, nodeCountProblem } from "../cluster/create/choose-counts.ts";
 import { findCluster } from "../cluster/find-cluster.ts";
-import { masterCounts, mostNodes, nodeCountProblem } from "../cluster/node-counts.ts";
 import { ClusterError } from "../errors.ts";
 import { type ClusterRecord, type Counts, type Variant, nodeCount, variants } from "../model/cluster-record.ts";
 import { clusterIdProblem } from "../model/parse-values.ts";
@@ -38,7 +37,7 @@ import type { PlatformFacts } from "../platform/folder/platform-file.ts";
 import { readResolvers } from "../platform/resolvers.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { makeCreationFolder } from "../store/creation-folder.ts";
-import { accepted } from "../system/checked.ts";
+import { accepted } from "../model/checked.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { timeLimit } from "../system/time-limit.ts";

@@ -1,4 +1,5 @@
 import { ClusterError, quoted, messageOf } from "../errors.ts";
+import type { Checked } from "./checked.ts";
 
 /** An option of one backend, declared once for both the command line and the library. */
 export interface BackendOption<Value = unknown> {
@@ -50,7 +51,7 @@ type Given<Schema> = {
 export function readOptions<Schema extends OptionSchema, Options>(
   schema: Schema,
   given: Given<Schema>,
-  parse: (values: Partial<SchemaValues<Schema>>) => Parsed<Options>,
+  parse: (values: Partial<SchemaValues<Schema>>) => Checked<Options>,
 ): { readonly values: SchemaValues<Schema>; readonly options: Options } {
   const problems: string[] = [];
   const values = Object.entries(schema).map(([name, option]) => {
@@ -66,10 +67,6 @@ export function readOptions<Schema extends OptionSchema, Options>(
     throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
   return { values: together, options: outcome.value };
 }
-
-type Parsed<Options> =
-  | { readonly value: Options; readonly problems?: undefined }
-  | { readonly value?: undefined; readonly problems: readonly string[] };
 
 /** Returns the value in a list, or an empty list if the text was rejected. */
 function readText(option: BackendOption, text: string, onProblem: (problem: string) => void): readonly unknown[] {

@@ -4,7 +4,7 @@ import type { Backend } from "../../src/backend/contract.ts";
 import { type UpgradedCluster, upgradeCluster } from "../../src/cluster/upgrade/upgrade-cluster.ts";
 import type { UpgradeRequest } from "../../src/cluster/upgrade/plan-upgrade.ts";
 import { type ClusterRecord, type Role, nodeReference } from "../../src/model/cluster-record.ts";
-import { accepted } from "../../src/system/checked.ts";
+import { accepted } from "../../src/model/checked.ts";
 import { locateArtifact } from "../../src/platform/artifact/artifact-request.ts";
 import { type Clock, systemClock } from "../../src/system/runtime.ts";
 import { exampleCluster, exampleTraits } from "./install-example.ts";

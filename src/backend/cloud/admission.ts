@@ -9,7 +9,7 @@ import { isFailure } from "./api/api-errors.ts";
 import { type CloudApi, describeGroups, describeInstances } from "./api/api.ts";
 import { isAllowedAddress } from "./launch/look-at-machines.ts";
 import { checkAddress } from "./launch/network.ts";
-import { readOwnLaunches } from "./own-launches.ts";
+import { readOwnLaunches } from "./launch/saved-requests.ts";
 import { type Group, groupsOf, readGroups, readMachines } from "./read-machines.ts";
 import { groupName } from "./tags.ts";
 

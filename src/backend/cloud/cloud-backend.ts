@@ -18,7 +18,7 @@ import findPublicAddress from "./find-public-address.sh" with { type: "text" };
 import { cgroups1Distributions, chooseDistribution } from "./launch/distributions.ts";
 import { assertIdIsFree } from "./launch/network.ts";
 import type { CloudOptions } from "./options.ts";
-import { type KnownHere, readKnownHere } from "./own-launches.ts";
+import { type KnownHere, readKnownHere } from "./launch/saved-requests.ts";
 import { resolveCreation } from "./plan.ts";
 import { readMachines } from "./read-machines.ts";
 import {

@@ -18,9 +18,8 @@ import {
   whyUnreachableText,
 } from "./launch/look-at-machines.ts";
 import { type LaunchSubnet, assertIdIsFree, createGroup, openGroup } from "./launch/network.ts";
-import { assertOffered } from "./launch/offered-zones.ts";
-import { type CloudPlan, type RequestedResources, describePlan, newRequestedResources } from "./plan.ts";
-import { costText } from "./prices.ts";
+import { assertOffered, type CloudPlan, type RequestedResources, describePlan, newRequestedResources } from "./plan.ts";
+import { costText } from "./lifetime.ts";
 import { toClusters } from "./records.ts";
 import { endLaunches, leftoversText, removeCreation } from "./removal.ts";
 import { removeExpired, takeInventory } from "./remove-expired.ts";

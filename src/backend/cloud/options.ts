@@ -11,7 +11,7 @@ import {
   required,
   type Shape,
 } from "../../model/read-arguments.ts";
-import type { Checked } from "../../system/checked.ts";
+import type { Checked } from "../../model/checked.ts";
 import { cidrProblem } from "./admin-cidrs.ts";
 import {
   chooseDistribution,

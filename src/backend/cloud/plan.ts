@@ -3,20 +3,20 @@ import { countsText, nodeCount } from "../../model/cluster-record.ts";
 import type { Environment } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
 import type { CreationFolder, CreationRequest, CreationSummary } from "../contract.ts";
-import { assertReadable } from "../shared/found-texts.ts";
+import { assertReadable } from "../shared/foreign-resource.ts";
 import { assertCgroups1, cgroups1Advice } from "../shared/machine-errors.ts";
 import { normalizeCidr } from "./admin-cidrs.ts";
-import type { CloudApi } from "./api/api.ts";
+import { type CloudApi, collectPages } from "./api/api.ts";
 import { cgroupVersionOf, cgroups1Distributions } from "./launch/distributions.ts";
 import { type LaunchImage, findImage } from "./launch/images.ts";
 import type { LaunchLedger } from "./launch/launch.ts";
 import { metadataText } from "./launch/look-at-machines.ts";
 import { type GroupRequest, type LaunchSubnet, checkAddress, findSubnets } from "./launch/network.ts";
-import { lifetimeMs } from "./lifetime.ts";
+import { lifetimeMs, costText, maximumCost } from "./lifetime.ts";
 import type { CloudOptions } from "./options.ts";
-import { costText, maximumCost } from "./prices.ts";
 import type { Place } from "./records.ts";
 import { groupName } from "./tags.ts";
+import { ClusterError } from "../../errors.ts";
 
 /** What a creation's options resolve to in the cloud. */
 export interface ResolvedCreation {
@@ -138,4 +138,41 @@ export function describePlan(
       expiresAt: expiresAt.toISOString(),
     },
   };
+}
+
+/** The zones of the region that offer this instance type. */
+export async function offeredZones(
+  api: CloudApi,
+  instanceType: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const Filters = [{ Name: "instance-type", Values: [instanceType] }];
+  const query = { LocationType: "availability-zone", Filters } as const;
+  const offerings = await collectPages(async (position) => {
+    const page = await api.call("DescribeInstanceTypeOfferings", { ...query, ...position }, signal);
+    return { items: page.InstanceTypeOfferings, next: page.NextToken };
+  });
+  return offerings.map((offering) => offering.Location ?? "").toSorted();
+}
+
+/** Throws what a launch would end with if none of the subnets' zones offers the instance type. */
+export async function assertOffered(
+  api: CloudApi,
+  { instanceType, subnets }: { readonly instanceType: string; readonly subnets: readonly LaunchSubnet[] },
+  signal: AbortSignal,
+): Promise<void> {
+  const zones = await offeredZones(api, instanceType, signal);
+  if (subnets.some(({ zone }) => zones.includes(zone))) return;
+  const facts = { instanceType, region: api.region, zones };
+  if (zones.length === 0) {
+    throw new ClusterError("bad-usage", `\`instanceType\`: region ${api.region} does not offer ${instanceType}.`, {
+      hint: "Choose an instance type that it offers, such as m6i.large, or another `region`.",
+      facts,
+    });
+  }
+  const places = `${instanceType} is offered in ${zones.join(", ")}, where no subnet of the network is.`;
+  throw new ClusterError("capacity-lacking", places, {
+    hint: "Choose another `instanceType`, or a `subnetId` in one of these zones.",
+    facts,
+  });
 }

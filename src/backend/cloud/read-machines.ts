@@ -8,11 +8,9 @@ import {
 } from "../../model/cluster-record.ts";
 import { parseIndex, parseIpv4 } from "../../model/parse-values.ts";
 import { plainLine } from "../../system/printable.ts";
-import { type ForeignResource, shownId } from "../shared/foreign-resource.ts";
-import { readTexts } from "../shared/found-texts.ts";
-import { parseInstanceId } from "./instance-id.ts";
-import type { OwnLaunches } from "./own-launches.ts";
-import { groupName, readTags, tagNames } from "./tags.ts";
+import { type ForeignResource, shownId, readTexts } from "../shared/foreign-resource.ts";
+import { parseInstanceId, groupName, readTags, tagNames } from "./tags.ts";
+import type { OwnLaunches } from "./launch/saved-requests.ts";
 
 /** A machine whose tags say which node of which cluster it is, with everything else they say. */
 export interface Machine extends Pick<ClusterRecord, "creationId" | "variant" | "webUi" | "expiresAt"> {

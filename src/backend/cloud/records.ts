@@ -14,8 +14,7 @@ import { consoleOutputs } from "../shared/node-scripts.ts";
 import { isFailure } from "./api/api-errors.ts";
 import { type CloudApi, describeInstances } from "./api/api.ts";
 import type { OpenRegion } from "./api/open-api.ts";
-import { lifetimeMs } from "./lifetime.ts";
-import { maximumCost } from "./prices.ts";
+import { lifetimeMs, maximumCost } from "./lifetime.ts";
 import { type Machine, readMachines } from "./read-machines.ts";
 
 /** Where to read clusters: their records name the region and this machine's folder. */

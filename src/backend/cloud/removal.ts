@@ -11,8 +11,7 @@ import { watchdog } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { isCredentialsRefused, isFailure, wasRefused } from "./api/api-errors.ts";
 import { type CloudApi, describeGroups, describeInstances, untilVisible } from "./api/api.ts";
-import { type SavedLaunch, readLaunches } from "./launch/saved-requests.ts";
-import { readOwnLaunches } from "./own-launches.ts";
+import { type SavedLaunch, readLaunches, readOwnLaunches } from "./launch/saved-requests.ts";
 import { type Machine, nodeState, readGroups, readMachines } from "./read-machines.ts";
 import { readTags } from "./tags.ts";
 

@@ -1,3 +1,4 @@
+import * as read from "../../model/reader.ts";
 /** The names of our tags, in one place. Commands read everything that they need to know about a cluster from these tags. */
 export const tagNames = {
   clusterId: "cluster-e2e:cluster-id",
@@ -52,3 +53,6 @@ export interface CustomTag {
   readonly key: string;
   readonly value: string;
 }
+
+/** `i-0123456789abcdef0`, or the shorter form of old accounts. */
+export const parseInstanceId = read.matching(/^i-[0-9a-f]{8,17}$/);

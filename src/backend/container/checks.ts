@@ -5,8 +5,7 @@ import type { Clock, Runtime } from "../../system/runtime.ts";
 import { leftovers, withFinding, withForeignResources } from "../shared/foreign-resource.ts";
 import type { EngineName } from "./engine/engine-kind.ts";
 import { type Engine, removalCommand } from "./engine/engine.ts";
-import { type ContainerFacts, checkOfEngine, containerFacts } from "./facts.ts";
-import { hostChecks, volumeChecks } from "./host-checks.ts";
+import { type ContainerFacts, checkOfEngine, containerFacts, hostChecks, volumeChecks } from "./host-checks.ts";
 import { toClusters } from "./records/records.ts";
 import { type SavedSnapshot, readSnapshots } from "./snapshots/read-snapshots.ts";
 

@@ -1,16 +1,22 @@
 import { join } from "node:path";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Runtime, Clock } from "../../system/runtime.ts";
 import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName } from "../contract.ts";
-import { deadlineFiles } from "../shared/deadline.ts";
+import { deadlineFiles } from "../shared/first-boot.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "./container-machines.ts";
-import { defaultDistribution } from "./distributions.ts";
+import { defaultDistribution, chooseDistribution, hostCgroupsAdvice } from "./distributions.ts";
 import { createNetwork } from "./launch/create-network.ts";
 import { type CreatedNode, type LaunchPlan, createFirstNode, identityArchive, launchNodes } from "./launch/launch.ts";
-import { obtainNodeImage } from "./launch/node-image.ts";
+import { obtainNodeImage, type NodeImage, findNodeImage } from "./launch/node-image.ts";
 import { rememberedRights, systemFlags } from "./launch/system-flags.ts";
-import type { ContainerOptions } from "./options.ts";
-import { type ResolvedCreation, describePlan } from "./plan.ts";
+import { type ContainerOptions, assertVolumesExist } from "./options.ts";
 import { networkName } from "./records/labels.ts";
+import { nodesText } from "../../system/amounts.ts";
+import { nodeCount } from "../../model/cluster-record.ts";
+import { endFacts, endLine } from "../shared/lifetimes.ts";
+import { assertCgroups1 } from "../shared/machine-errors.ts";
+import { findReach, readEngineFacts } from "./engine/choose-engine.ts";
+import type { EngineFacts, EngineKind, Reach } from "./engine/engine-kind.ts";
+import type { Engine } from "./engine/engine.ts";
 
 export interface ContainerPlan extends MachinesPlan {
   readonly request: CreationRequest<ContainerOptions>;
@@ -85,4 +91,86 @@ export class ContainerCreation extends ContainerMachines implements Creation {
 async function both<One, Other>(one: Promise<One>, other: Promise<Other>): Promise<readonly [One, Other]> {
   await Promise.allSettled([one, other]);
   return Promise.all([one, other]);
+}
+
+/** What a creation's options resolve to in the engine. */
+export interface ResolvedCreation {
+  readonly kind: EngineKind;
+  readonly facts: EngineFacts;
+  readonly reach: Reach;
+  /** The distribution in the cluster's record; for a user's own image, the image's name. */
+  readonly distribution: string;
+  readonly image: NodeImage;
+}
+
+type Resolving = Pick<
+  CreationRequest<ContainerOptions>,
+  "distribution" | "options" | "needsCgroups1" | "needsApt" | "imagePreparation"
+>;
+
+/**
+ * Creates nothing. Throws `machine-not-set-up` if this engine isn't usable, and `bad-usage` if a volume doesn't exist.
+ */
+export async function resolveCreation(
+  engine: Engine,
+  { distribution: asked, options, needsCgroups1, needsApt, imagePreparation }: Resolving,
+  platform: NodeJS.Platform,
+  signal: AbortSignal,
+): Promise<ResolvedCreation> {
+  await assertVolumesExist(options.volumes);
+  const facts = await readEngineFacts(engine, signal);
+  assertCgroups1(needsCgroups1, {
+    name: "this machine, whose cgroups the containers share,",
+    cgroupVersion: facts.cgroupVersion === "2" ? 2 : 1,
+    advice: hostCgroupsAdvice,
+  });
+  const { nodeImage } = options;
+  const distribution =
+    nodeImage === undefined ? chooseDistribution(asked, facts.cgroupVersion, needsApt) : `image ${nodeImage}`;
+  const [reach, image] = await Promise.all([
+    findReach(engine, facts, platform, signal),
+    findNodeImage(engine, distribution, { options, imagePreparation }, signal),
+  ]);
+  return { kind: engine.kind, facts, reach, distribution, image };
+}
+
+/** Describes what a creation would create, for people and as data. */
+export function describePlan(
+  { clusterId, counts, options, lifetimeMs }: CreationRequest<ContainerOptions>,
+  { kind, facts, distribution, image, reach }: ResolvedCreation,
+  clock: Clock,
+): CreationSummary {
+  const source = image.containerfile === undefined ? "will be pulled" : "will be built, which takes minutes";
+  return {
+    nodeCount: nodeCount(counts),
+    lines: [
+      ["Cluster", clusterId],
+      ["Engine", `${kind.title} ${facts.version}, cgroups ${facts.cgroupVersion}`],
+      ["Distribution", distribution],
+      ["Image", `${image.name} (${image.isPresent ? "present" : source})`],
+      ["Containers", `${nodeCount(counts)}: ${nodesText(counts)}`],
+      ["Limits", `memory ${options.memory ?? "none"}, CPUs ${options.cpus ?? "none"}, each`],
+      ["Network", "its own bridge"],
+      [
+        "Reached at",
+        reach === "direct"
+          ? "the containers' own addresses"
+          : "ports of 127.0.0.1, since the engine runs in a virtual machine",
+      ],
+      ["Volumes", options.volumes.length === 0 ? "none" : options.volumes.join(", ")],
+      endLine(lifetimeMs, clock),
+    ],
+    facts: {
+      cluster: clusterId,
+      engine: { name: kind.name, version: facts.version, cgroupVersion: facts.cgroupVersion },
+      distribution,
+      image: { name: image.name, isPresent: image.isPresent },
+      counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
+      reach,
+      volumes: options.volumes,
+      ...(options.memory !== undefined && { memory: options.memory }),
+      ...(options.cpus !== undefined && { cpus: options.cpus }),
+      ...endFacts(lifetimeMs, clock),
+    },
+  };
 }

@@ -10,17 +10,17 @@ import {
 } from "../../model/cluster-record.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
-import type { CopyRequest, CreationRemains, FirstLogin } from "../contract.ts";
+import type { CopyRequest, CreationRemains, FirstLogin, NamedText } from "../contract.ts";
 import { hostKeyPerNode } from "../shared/first-boot.ts";
 import { endAfter } from "../shared/lifetimes.ts";
 import { machineFailed } from "../shared/machine-errors.ts";
-import { consoleOutput } from "./console-output.ts";
 import type { Reach } from "./engine/engine-kind.ts";
 import { type Engine, removalCommand } from "./engine/engine.ts";
 import type { CreationName, LabelValues } from "./records/labels.ts";
 import { describeContainers, inspectContainers, readNodes } from "./records/read-containers.ts";
 import { assertIdIsFree, readInventory, toClusters } from "./records/records.ts";
 import { removeCreation, stopCreation } from "./remove-creation.ts";
+import { consoleOutputs } from "../shared/node-scripts.ts";
 
 export interface MachinesPlan {
   readonly engine: Engine;
@@ -177,4 +177,20 @@ export abstract class ContainerMachines {
   protected async forgetRights(): Promise<void> {
     await rm(this.rightsMemory, { force: true });
   }
+}
+
+const mostLines = 2000;
+const keptCharacters = 1_000_000;
+
+/** Collects what each node wrote to its console until the signal is aborted. */
+export async function clusterConsoleOutput(
+  engine: Engine,
+  cluster: ClusterRecord,
+  signal: AbortSignal,
+): Promise<readonly NamedText[]> {
+  return consoleOutputs(cluster.nodes, async (node) => consoleOutput(engine, node, signal), signal);
+}
+
+async function consoleOutput(engine: Engine, { id }: NodeRecord, signal: AbortSignal): Promise<string> {
+  return engine.ask({ words: ["logs", `--tail=${mostLines}`, id], keptCharacters }, signal);
 }

@@ -1,7 +1,7 @@
 import { checked, distributionOption, oneOf, readOptions, type SchemaValues } from "../../model/option-schema.ts";
 import { readMegabytes } from "../../model/parse-values.ts";
 import { anyText, listOf, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
-import { accepted, type Checked } from "../../system/checked.ts";
+import { accepted, type Checked } from "../../model/checked.ts";
 import { type EngineName, engineNames } from "./engine/engine-kind.ts";
 import { defaultDistribution, defaultDistributionText, distributions } from "./distributions.ts";
 

@@ -14,9 +14,8 @@ import * as read from "../../model/reader.ts";
 import { outside } from "../../outside-text.ts";
 import { byteSource } from "../../system/files/byte-source.ts";
 import { errorCode, isFileOrAbsent, writeAll } from "../../system/files/private-file.ts";
-import { unreadableReason } from "../../system/files/read-text.ts";
+import { unreadableReason, parseJson } from "../../system/files/read-text.ts";
 import { IncompleteArchive } from "../../system/files/tar.ts";
-import { parseJson } from "../../system/parse-json.ts";
 import { version } from "../../version.ts";
 import type { SnapshotFile } from "../../model/snapshot.ts";
 

@@ -24,8 +24,7 @@ import { clusterExists } from "../shared/machine-errors.ts";
 import type { ForeignResource } from "../shared/foreign-resource.ts";
 import { machinesFolder } from "./machines/machine-process.ts";
 import { type Accelerator, accelerators } from "./options.ts";
-import { readOwnJson } from "../../system/files/read-text.ts";
-import { parseJson } from "../../system/parse-json.ts";
+import { readOwnJson, parseJson } from "../../system/files/read-text.ts";
 
 const schemaVersion = 1;
 

@@ -2,7 +2,7 @@ import { ClusterError } from "../../errors.ts";
 import { checked, distributionOption, oneOf, readOptions, type SchemaValues } from "../../model/option-schema.ts";
 import { readMegabytes } from "../../model/parse-values.ts";
 import { anyText, flag, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
-import { type Checked, problem } from "../../system/checked.ts";
+import { type Checked, problem } from "../../model/checked.ts";
 import { defaultDistribution, defaultDistributionText, distributions } from "./images/images.ts";
 
 /** From the fastest to the slowest: Linux's, macOS's, and QEMU's own translation, which works everywhere. */

@@ -15,11 +15,11 @@ import {
   trialLimitsMs,
   tryAccelerators,
   whyTranslated,
+  hasSandbox,
 } from "./qemu/accelerator.ts";
 import { readBrokenAccelerator } from "./qemu/broken-accelerator.ts";
 import { type Firmware, findFirmware } from "./qemu/firmware.ts";
 import { type Qemu, qemuVersion } from "./qemu/qemu.ts";
-import { hasSandbox } from "./qemu/sandbox.ts";
 
 /** The first version with `-action`. */
 export const leastVersion = [6, 0] as const;

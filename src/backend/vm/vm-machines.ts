@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { readBootId } from "../../system/processes/process-identity.ts";
-import { acquireProcessLock } from "../../system/processes/process-identity.ts";
+import { readBootId, acquireProcessLock } from "../../system/processes/process-identity.ts";
 import { type ClusterRecord, type Counts, roles } from "../../model/cluster-record.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
@@ -14,7 +13,7 @@ import {
   removalCommand,
   writeClusterFacts,
 } from "./cluster-facts.ts";
-import { privateAddress } from "./ip-detect.ts";
+import { privateAddress } from "./machines/private-network.ts";
 import { findFreePorts, toPorts } from "./machines/launch.ts";
 import { describeCreation, removeCreation, stopCreation } from "./records.ts";
 

@@ -1,7 +1,7 @@
 import arg from "arg";
 import { ClusterError, messageOf, quoted } from "../../errors.ts";
 import type { Command } from "../command.ts";
-import { helpOption } from "../help/describe.ts";
+import { helpOption } from "../help/help.ts";
 import {
   type Argument,
   BadValue,

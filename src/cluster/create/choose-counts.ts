@@ -1,7 +1,6 @@
 import { type Counts, type Role, nodeCount, roles } from "../../model/cluster-record.ts";
 import type { PlatformFacts } from "../../platform/folder/platform-file.ts";
-import type { Checked } from "../../system/checked.ts";
-import { type AskedCounts, mostNodes, nodeCountProblem } from "../node-counts.ts";
+import type { Checked } from "../../model/checked.ts";
 
 const countOptions = { master: "masters", agent: "agents", public_agent: "publicAgents" } as const;
 const usualCount = 1;
@@ -28,3 +27,13 @@ function limitProblems(role: Role, count: number, { name, nodes }: PlatformFacts
   const limit = count < min ? `needs at least ${min}` : `allows at most ${max}`;
   return [`\`${countOptions[role]}\`: the platform ${name} ${limit}, not ${count}`];
 }
+
+/** The platform's masters decide by majority, so it accepts only these numbers. */
+export const masterCounts: readonly number[] = [1, 3, 5, 7, 9];
+export const mostNodes = 1000;
+
+export const nodeCountProblem = (total: number): string | undefined =>
+  total > mostNodes ? `${total} nodes are too many (the maximum is ${mostNodes})` : undefined;
+
+/** How many nodes of each role the user asks for; undefined: the default. */
+export type AskedCounts = Readonly<Record<Role, number | undefined>>;

@@ -2,9 +2,8 @@ import type { Backend, Creation, CreationRequest, CreationSummary } from "../../
 import { ClusterError } from "../../errors.ts";
 import { type WebScheme, type WebUi, webUiText } from "../../model/cluster-record.ts";
 import { webSchemeOf } from "../../platform/configuration/configuration.ts";
-import { imagePreparation } from "../../platform/layouts/image-preparation.ts";
+import { imagePreparation, layoutNeeds, layouts } from "../../platform/layouts/find-layout.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
-import { layoutNeeds, layouts } from "../../platform/layouts/find-layout.ts";
 import { folderLayout } from "../../platform/layouts/folder.ts";
 import type { Layout } from "../../platform/layouts/layout.ts";
 import { findCluster } from "../find-cluster.ts";

@@ -16,7 +16,7 @@ import {
   value,
   verbose,
 } from "../../cli/options/value-types.ts";
-import { type AskedCounts, masterCounts, mostNodes } from "../../cluster/node-counts.ts";
+import { type AskedCounts, masterCounts, mostNodes } from "../../cluster/create/choose-counts.ts";
 import type { SnapshotCopy } from "../../cluster/create/create-request.ts";
 import { quoted } from "../../errors.ts";
 import { variants } from "../../model/cluster-record.ts";
@@ -24,7 +24,7 @@ import type { ArtifactLocation } from "../../platform/artifact/artifact-request.
 import { securityModes } from "../../platform/configuration/configuration.ts";
 import type { Problems } from "../../cli/options/problems.ts";
 import { urlSecrets } from "../../system/mask-url.ts";
-import type { Checked } from "../../system/checked.ts";
+import type { Checked } from "../../model/checked.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import { creationOptions, endsByItself, placeOptions } from "../backend-options.ts";
 import { clusterId, timeout } from "../options.ts";
@@ -218,7 +218,7 @@ async function extraConfiguration(given: string, cwd: string) {
 
 async function genconfFolder(given: string, cwd: string) {
   const path = await import("node:path");
-  const { readGenconfFolder } = await import("../../platform/configuration/genconf-folder.ts");
+  const { readGenconfFolder } = await import("../../platform/configuration/configuration-file.ts");
   return readGenconfFolder(path.resolve(cwd, given), whileOptionsAreRead());
 }
 

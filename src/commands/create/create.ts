@@ -174,7 +174,7 @@ async function readLogin(input: CreateInput, { stdin, signal }: Context): Promis
   if (!input.wait || input.dryRun) return undefined;
   const [{ superuserLogin }, { accepted }] = await Promise.all([
     import("../../cluster/wait-for-cluster.ts"),
-    import("../../system/checked.ts"),
+    import("../../model/checked.ts"),
   ]);
   const given = input.superuserPassword;
   const password = given === "-" ? await stdin.readSecret("Superuser password: ", signal) : given;
@@ -208,7 +208,7 @@ async function newMachines(
 ): Promise<NewMachines<unknown>> {
   const [{ chooseCounts }, { accepted }] = await Promise.all([
     import("../../cluster/create/choose-counts.ts"),
-    import("../../system/checked.ts"),
+    import("../../model/checked.ts"),
   ]);
   return {
     variant: install?.variant ?? "none",

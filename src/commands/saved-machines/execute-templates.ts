@@ -1,5 +1,5 @@
 import type { Backend } from "../../backend/contract.ts";
-import type { TemplateRecord } from "../../model/template-record.ts";
+import type { TemplateRecord } from "../../model/snapshot.ts";
 import type { Context } from "../../cli/command.ts";
 import { table } from "../../cli/layout.ts";
 import { momentText } from "../../system/amounts.ts";

@@ -1,7 +1,7 @@
 import { defineCommand } from "../../cli/command.ts";
 import { argument, option } from "../../cli/options/option.ts";
 import { count, outputFormat, value, verbose } from "../../cli/options/value-types.ts";
-import { mostNodes } from "../../cluster/node-counts.ts";
+import { mostNodes } from "../../cluster/create/choose-counts.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import { placeOptions } from "../backend-options.ts";
 import { artifactSha256, workspaceDir } from "../create/create-options.ts";

@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
 import type { Variant } from "../../model/cluster-record.ts";
-import { problem } from "../../system/checked.ts";
+import { problem } from "../../model/checked.ts";
 import { errorCode } from "../../system/files/private-file.ts";
 import { outsideLine } from "../../system/printable.ts";
 import { retry } from "../../system/retry.ts";

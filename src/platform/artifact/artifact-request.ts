@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ClusterError, type ErrorDetail, messageOf, quoted } from "../../errors.ts";
-import { type Checked, problem } from "../../system/checked.ts";
+import { type Checked, problem } from "../../model/checked.ts";
 import { RefusedRedirect, requestFile, networkFailure } from "../../system/network.ts";
 import { isFolder } from "../../system/files/private-file.ts";
 import { maskUrl, parseUrl } from "../../system/mask-url.ts";

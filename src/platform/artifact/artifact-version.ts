@@ -2,7 +2,7 @@ import { ClusterError } from "../../errors.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { isMapping } from "../../model/reader.ts";
-import { parseJson } from "../../system/parse-json.ts";
+import { parseJson } from "../../system/files/read-text.ts";
 import { outsideLine, plainLine } from "../../system/printable.ts";
 
 /** An artifact's description of itself. */

@@ -2,7 +2,7 @@ import type { Variant } from "../../model/cluster-record.ts";
 import { isMapping } from "../../model/reader.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import type { FileSums } from "../../system/files/byte-source.ts";
-import { parseJson } from "../../system/parse-json.ts";
+import { parseJson } from "../../system/files/read-text.ts";
 import type { Layout } from "../layouts/layout.ts";
 import { type SyncFile, type SyncPlan, isRemovedFirst } from "./checkout.ts";
 

@@ -3,7 +3,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import type { Variant } from "../../model/cluster-record.ts";
-import { type Checked, problem } from "../../system/checked.ts";
+import { type Checked, problem } from "../../model/checked.ts";
 import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
 import { errorCode, isAccessible, isFolder } from "../../system/files/private-file.ts";
 import { type TarFile, tarStream } from "../../system/files/tar.ts";

@@ -1,10 +1,14 @@
 import type * as Yaml from "yaml";
 import { outside } from "../../outside-text.ts";
 import { isMapping } from "../../model/reader.ts";
-import { type Checked, problem } from "../../system/checked.ts";
+import { type Checked, problem } from "../../model/checked.ts";
 import { errorCode } from "../../system/files/private-file.ts";
-import { readBytes } from "../../system/files/read-text.ts";
+import { readBytes, readText, unreadableReason } from "../../system/files/read-text.ts";
 import type { Configuration } from "./configuration.ts";
+import { stat } from "node:fs/promises";
+import { listFiles } from "../../system/files/list-files.ts";
+import type { Variant } from "../../model/cluster-record.ts";
+import type { Environment } from "../../system/runtime.ts";
 
 /**
  * Reads the file of `--extra-config`. Problems name the file, and line and column for bad YAML, but quote nothing from it: it may hold a license. It
@@ -119,3 +123,100 @@ const reasons: Readonly<Record<string, string>> = {
   EFBIG: `it is larger than ${mostBytes / 1024} KiB.`,
   ERR_ENCODING_INVALID_ENCODED_DATA: "is not UTF-8 text.",
 };
+
+/** A file on this machine and its target path on a node. */
+export interface FileToCopy {
+  /** Absolute path. */
+  readonly source: string;
+  readonly target: string;
+  /** Permission bits, such as 0o644. */
+  readonly mode: number;
+  readonly sizeBytes: number;
+}
+
+/** The contents of `--genconf-dir`. The targets are relative to the installer's `genconf` folder. */
+export interface GenconfFolder {
+  readonly files: readonly FileToCopy[];
+  /** Whether the user's own `ip-detect` replaces the backend's. */
+  readonly hasIpDetect: boolean;
+  readonly hasPublicIpDetect: boolean;
+}
+
+/** Lists the folder with its subfolders. `folder` is absolute. */
+export async function readGenconfFolder(folder: string, signal: AbortSignal): Promise<Checked<GenconfFolder>> {
+  const information = await stat(folder).catch(() => undefined);
+  if (information === undefined) return problem(`the folder ${folder} does not exist`);
+  if (!information.isDirectory()) return problem(`${folder} is not a folder`);
+  const listed = await listFiles(folder, { boundary: folder, isSkipped: () => false }, signal);
+  if (listed.problems !== undefined) return listed;
+  const targets = new Set(listed.value.map((file) => file.path));
+  if (targets.has("config.yaml")) {
+    return problem(`${folder}/config.yaml is not allowed: pass your configuration with \`extraConfig\``);
+  }
+  return {
+    value: {
+      files: listed.value.map(({ source, path, mode, sizeBytes }) => ({
+        source,
+        target: path,
+        mode: scriptMode(path, mode),
+        sizeBytes,
+      })),
+      hasIpDetect: targets.has("ip-detect"),
+      hasPublicIpDetect: targets.has("ip-detect-public"),
+    },
+  };
+}
+
+/** genconf runs these two files, so they are executable whatever their mode is here. */
+const scriptMode = (path: string, mode: number): number =>
+  path === "ip-detect" || path === "ip-detect-public" ? mode | 0o555 : mode;
+
+export interface License {
+  /** Secret. */
+  readonly contents: string;
+  readonly source: "`extraConfig`" | "`licenseKey`" | "CLUSTER_LICENSE_KEY_PATH";
+}
+
+export interface LicenseSources {
+  readonly variant: Variant;
+  readonly extraConfiguration: Configuration;
+  /** The value of the command-line option. */
+  readonly optionPath: string | undefined;
+  readonly environment: Environment;
+}
+
+/**
+ * Finds the license in the documented order: the first source that is present wins, and the others stay unread. For other variants it reads
+ * none. Undefined: no source is present. A source that is present but unreadable or empty is a problem; it is not skipped.
+ */
+export async function resolveLicense(
+  sources: LicenseSources,
+  signal: AbortSignal,
+): Promise<Checked<License | undefined>> {
+  if (sources.variant !== "enterprise") return { value: undefined };
+  const contents = sources.extraConfiguration["license_key_contents"];
+  if (contents !== undefined) return fromConfiguration(contents);
+  if (sources.optionPath !== undefined) return fromFile(sources.optionPath, "`licenseKey`", signal);
+  const variable = sources.environment["CLUSTER_LICENSE_KEY_PATH"];
+  // CI systems express a missing value as an empty variable.
+  if (variable === undefined || variable === "") return { value: undefined };
+  return fromFile(variable, "CLUSTER_LICENSE_KEY_PATH", signal);
+}
+
+function fromConfiguration(contents: unknown): Checked<License> {
+  if (typeof contents === "string") return { value: { contents, source: "`extraConfig`" } };
+  return problem("`extraConfig`: license_key_contents must be text.");
+}
+
+/** A license is a few lines. With a longer one, commands that mask the cluster's secrets would refuse to work; see cluster-secrets.ts. */
+const mostLicenseBytes = 16 * 1024;
+
+async function fromFile(path: string, source: License["source"], signal: AbortSignal): Promise<Checked<License>> {
+  try {
+    const contents = (await readText(path, mostLicenseBytes, signal)).replace(/\r?\n$/, "");
+    return contents === "" ? problem(`${source}: the license file ${path} is empty.`) : { value: { contents, source } };
+  } catch (error) {
+    signal.throwIfAborted();
+    return problem(`${source}: cannot read the license file ${path}: ${unreadableReason(error)}.`);
+  }
+}

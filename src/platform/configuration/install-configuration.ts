@@ -3,7 +3,7 @@ import { isAbsolute, posix } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
-import { type Checked, problem } from "../../system/checked.ts";
+import { type Checked, problem } from "../../model/checked.ts";
 import { listFiles } from "../../system/files/list-files.ts";
 import { isAccessible } from "../../system/files/private-file.ts";
 import { bootstrapPort } from "../install/bootstrap/serve.ts";
@@ -11,9 +11,8 @@ import type { GenconfFile } from "../install/genconf.ts";
 import type { AddedConfiguration, InstallPlan, PlanForNodes } from "../install/install-plan.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import type { Layout } from "../layouts/layout.ts";
-import { renderConfiguration } from "./configuration-file.ts";
+import { renderConfiguration, type FileToCopy } from "./configuration-file.ts";
 import { type Configuration, baseConfiguration, mergeConfiguration } from "./configuration.ts";
-import type { FileToCopy } from "./genconf-folder.ts";
 
 /** Fails as `machine-failed` if the backend knows no private address of the node. */
 export function privateAddressOf(node: NodeRecord): string {

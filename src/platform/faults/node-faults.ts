@@ -3,7 +3,7 @@ import { parseIpv4 } from "../../model/parse-values.ts";
 import * as read from "../../model/reader.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
 import { shellText } from "../../ssh/shell-text.ts";
-import { parseJson } from "../../system/parse-json.ts";
+import { parseJson } from "../../system/files/read-text.ts";
 import { outsideLines, plainLine } from "../../system/printable.ts";
 import { bootstrapPort } from "../install/bootstrap/serve.ts";
 import { completeScript, reasonOf } from "../install/phase.ts";

@@ -1,8 +1,7 @@
 import { type Role, type WebScheme, roles } from "../../model/cluster-record.ts";
 import { integer, matching, oneOf, refined } from "../../model/reader.ts";
-import type { Checked } from "../../system/checked.ts";
-import { problem } from "../../system/checked.ts";
-import { parseJson } from "../../system/parse-json.ts";
+import { type Checked, problem } from "../../model/checked.ts";
+import { parseJson } from "../../system/files/read-text.ts";
 import { parseConfiguration } from "../configuration/configuration-file.ts";
 import type { NodeCondition } from "../layouts/layout.ts";
 import {

@@ -1,6 +1,6 @@
 import { open, stat } from "node:fs/promises";
 import { quoted } from "../../errors.ts";
-import { type Checked, problem } from "../../system/checked.ts";
+import { type Checked, problem } from "../../model/checked.ts";
 import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
 import { errorCode } from "../../system/files/private-file.ts";
 import { type PlatformFacts, mostFileBytes, parsePlatformFile } from "./platform-file.ts";

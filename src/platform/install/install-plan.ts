@@ -2,7 +2,7 @@ import type { NodeTraits, Variant } from "../../model/cluster-record.ts";
 import type { ArtifactLocation } from "../artifact/artifact-request.ts";
 import type { Configuration, SecurityMode } from "../configuration/configuration.ts";
 import type { PlatformFacts } from "../folder/platform-file.ts";
-import type { FileToCopy } from "../configuration/genconf-folder.ts";
+import type { FileToCopy } from "../configuration/configuration-file.ts";
 import type { Layout } from "../layouts/layout.ts";
 
 /** An installation, checked on this machine before the first node exists. */

@@ -21,8 +21,12 @@ import { type WorkPaths, installWork } from "../install-paths.ts";
 import type { Layout } from "../layouts/layout.ts";
 import { readResolvers } from "../resolvers.ts";
 import { bootstrapPort, serve as servePhase } from "./bootstrap/serve.ts";
-import { endedBadly, checkVersion as versionPhase } from "./check-version.ts";
-import { type FetchArtifact, fetchArtifact as fetchPhase } from "./fetch-artifact.ts";
+import {
+  endedBadly,
+  checkVersion as versionPhase,
+  type FetchArtifact,
+  fetchArtifact as fetchPhase,
+} from "./fetch-artifact.ts";
 import { generate } from "./genconf.ts";
 import type { InstallPlan, PlanForNodes } from "./install-plan.ts";
 import { type Phase, type PhaseRuntime, runPhase } from "./phase.ts";

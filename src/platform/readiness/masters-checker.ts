@@ -6,11 +6,17 @@ import { outside } from "../../outside-text.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import * as read from "../../model/reader.ts";
-import { parseJson } from "../../system/parse-json.ts";
+import { parseJson } from "../../system/files/read-text.ts";
 import type { Clock } from "../../system/runtime.ts";
 import type { Layout, ReleaseParts } from "../layouts/layout.ts";
-import { type SuperuserAnswers, type SuperuserQuestion, askOnMaster } from "./ask-on-master.ts";
-import { type WebAccess, type WebAnswer, askWeb } from "./ask-web.ts";
+import {
+  type SuperuserAnswers,
+  type SuperuserQuestion,
+  askOnMaster,
+  type WebAccess,
+  type WebAnswer,
+  askWeb,
+} from "./ask-web.ts";
 
 export interface Superuser {
   readonly username: string;

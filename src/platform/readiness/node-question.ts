@@ -1,6 +1,6 @@
 import { outside } from "../../outside-text.ts";
 import { shellText } from "../../ssh/shell-text.ts";
-import { parseJson } from "../../system/parse-json.ts";
+import { parseJson } from "../../system/files/read-text.ts";
 import { outsideLine, plainLine } from "../../system/printable.ts";
 import { installPaths, installUnits } from "../install-paths.ts";
 import { parsePlatformHead } from "../folder/platform-file.ts";

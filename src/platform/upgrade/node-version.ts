@@ -1,10 +1,9 @@
-import type { NodeRecord } from "../../model/cluster-record.ts";
-import { nodeReference } from "../../model/cluster-record.ts";
+import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { isMapping } from "../../model/reader.ts";
 import { ClusterError } from "../../errors.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { shellText } from "../../ssh/shell-text.ts";
-import { parseJson } from "../../system/parse-json.ts";
+import { parseJson } from "../../system/files/read-text.ts";
 import { outsideLines, plainLine } from "../../system/printable.ts";
 import { type PlatformFacts, parsePlatformHead } from "../folder/platform-file.ts";
 import { installPaths, installUnits } from "../install-paths.ts";

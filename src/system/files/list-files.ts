@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { type Checked, problem } from "../checked.ts";
+import { type Checked, problem } from "../../model/checked.ts";
 import { errorCode } from "./private-file.ts";
 
 /** A file somewhere below a listed folder. Symbolic links are followed: `source` is the location of the contents. */

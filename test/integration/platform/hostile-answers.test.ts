@@ -3,7 +3,7 @@
 import { chmod, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "bun:test";
-import { consoleOutput } from "../../../src/backend/vm/console-output.ts";
+import { consoleOutput } from "../../../src/backend/vm/machines/console-sink.ts";
 import { machineFiles } from "../../../src/backend/vm/machines/machine-process.ts";
 import { nodeScript, parseNodeReport } from "../../../src/platform/readiness/node-question.ts";
 import { readResolvers } from "../../../src/platform/resolvers.ts";

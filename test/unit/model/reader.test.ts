@@ -18,7 +18,7 @@ import {
   string,
   withDefault,
 } from "../../../src/model/reader.ts";
-import { parseJson } from "../../../src/system/parse-json.ts";
+import { parseJson } from "../../../src/system/files/read-text.ts";
 
 const values = [
   undefined,

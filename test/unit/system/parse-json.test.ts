@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseJson } from "../../../src/system/parse-json.ts";
+import { parseJson } from "../../../src/system/files/read-text.ts";
 
 const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 

@@ -7,8 +7,8 @@ import { type CloudApi, collectPages, describeGroups, describeInstances } from "
 import { openApi } from "../api/open-api.ts";
 import { withRegionAdvice } from "../api/region-advice.ts";
 import { type LaunchImage, findImage } from "../launch/images.ts";
-import { offeredZones } from "../launch/offered-zones.ts";
 import { checkAddress } from "../launch/network.ts";
+import { offeredZones } from "../plan.ts";
 import { type GroupReading, type MachineReading, readGroups, readMachines } from "../read-machines.ts";
 
 /** The values that `create` uses for options that aren't given. */

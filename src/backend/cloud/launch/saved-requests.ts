@@ -2,12 +2,17 @@ import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
 import { parseMoment } from "../../../model/parse-values.ts";
-import { creationOfDirectory } from "../../../store/creation-folder.ts";
+import {
+  creationOfDirectory,
+  creationDirectory,
+  isCreationHere,
+  isFinishedCreation,
+} from "../../../store/creation-folder.ts";
 import * as read from "../../../model/reader.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
-import { parseInstanceId } from "../instance-id.ts";
-import { readTags } from "../tags.ts";
+import { parseInstanceId, readTags } from "../tags.ts";
 import { readOwnJson } from "../../../system/files/read-text.ts";
+import type { ClusterName } from "../../../model/cluster-record.ts";
 
 /**
  * A launch as it was requested, and what is known about its outcome. Keeps the whole request, not only its token,
@@ -93,4 +98,53 @@ const readLaunch = read.object({
 
 function folderOf(directory: string): string {
   return join(directory, "launches");
+}
+
+/** What this computer itself knows of a creation. Unlike tags, nobody else in the account can change it. */
+export interface OwnLaunches {
+  /** The machines that its requests launched. */
+  readonly machineIds: ReadonlySet<string>;
+  /** The security groups that its requests named. */
+  readonly groupIds: ReadonlySet<string>;
+}
+
+/** What this computer knows of creations, by creation id. */
+export interface KnownHere {
+  /** Creations whose key is here, including imported ones. */
+  readonly creationIds: ReadonlySet<string>;
+  readonly launches: ReadonlyMap<string, OwnLaunches>;
+}
+
+/** Reads what this computer knows of the creations that machines' tags name; `root` is the folder of the region's creations. */
+export async function readKnownHere(
+  tagged: readonly { readonly clusterId: string; readonly creationId: string }[],
+  root: string,
+): Promise<KnownHere> {
+  const directories = new Map(
+    tagged.map(({ clusterId, creationId }) => [creationDirectory(root, clusterId, creationId), creationId]),
+  );
+  const found = await Promise.all(
+    [...directories].map(async ([directory, creationId]) => ({
+      creationId,
+      isHere: await isCreationHere(directory),
+      launches: await readOwnLaunches({ directory }),
+    })),
+  );
+  return {
+    creationIds: new Set(found.filter(({ isHere }) => isHere).map(({ creationId }) => creationId)),
+    launches: new Map(
+      found.flatMap(({ creationId, launches }) => (launches === undefined ? [] : [[creationId, launches]])),
+    ),
+  };
+}
+
+/** Reads what a creation has launched from its folder. Undefined if that isn't known here, or not completely yet. */
+export async function readOwnLaunches({ directory }: Pick<ClusterName, "directory">): Promise<OwnLaunches | undefined> {
+  if (!(await isFinishedCreation(directory))) return undefined;
+  const { launches, unreadable } = await readLaunches(directory);
+  const isComplete = unreadable.length === 0 && launches.every(({ machineIds }) => machineIds !== undefined);
+  const machineIds = launches.flatMap((launch) => launch.machineIds ?? []);
+  if (!isComplete || machineIds.length === 0) return undefined;
+  const groupIds = launches.flatMap(({ request }) => request.NetworkInterfaces?.[0]?.Groups ?? []);
+  return { machineIds: new Set(machineIds), groupIds: new Set(groupIds) };
 }

@@ -5,7 +5,7 @@ import { outside } from "../../../outside-text.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest, Creation, CreationFolder, CreationSummary } from "../../contract.ts";
-import { deadlineFiles } from "../../shared/deadline.ts";
+import { deadlineFiles } from "../../shared/first-boot.ts";
 import { describeCopy } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "../container-machines.ts";

@@ -1,7 +1,7 @@
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { errorCode } from "../../../system/files/private-file.ts";
-import { parseJson } from "../../../system/parse-json.ts";
+import { parseJson } from "../../../system/files/read-text.ts";
 import {
   type DeferredCommand,
   type ProgramEnd,

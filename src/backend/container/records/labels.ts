@@ -1,7 +1,7 @@
 import { type NodeRecord, nodeReference } from "../../../model/cluster-record.ts";
 import * as read from "../../../model/reader.ts";
-import { parseJson } from "../../../system/parse-json.ts";
-import { assertReadable } from "../../shared/found-texts.ts";
+import { parseJson } from "../../../system/files/read-text.ts";
+import { assertReadable } from "../../shared/foreign-resource.ts";
 import { type ContainerOptions, cpusProblem, volumeProblem } from "../options.ts";
 
 /**

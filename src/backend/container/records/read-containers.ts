@@ -2,8 +2,7 @@ import type { Counts, NodeRecord, Variant, WebUi } from "../../../model/cluster-
 import { parseCreationId, parseIpv4, parseMoment, parsePort } from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
 import { plainLine } from "../../../system/printable.ts";
-import { type ForeignResource, shownId } from "../../shared/foreign-resource.ts";
-import { readTexts } from "../../shared/found-texts.ts";
+import { type ForeignResource, shownId, readTexts } from "../../shared/foreign-resource.ts";
 import { means } from "../engine/engine-errors.ts";
 import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
 import { type Engine, askJson } from "../engine/engine.ts";

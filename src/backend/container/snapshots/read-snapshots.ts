@@ -9,7 +9,7 @@ import { parseCounts, parseIpv4, parseMoment, parseSnapshotName } from "../../..
 import * as read from "../../../model/reader.ts";
 import type { NodeName } from "../../contract.ts";
 import { notWhole, snapshotNotFound } from "../../shared/machine-errors.ts";
-import { textParsers } from "../../shared/found-texts.ts";
+import { textParsers } from "../../shared/foreign-resource.ts";
 import type { Reach } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
 import {

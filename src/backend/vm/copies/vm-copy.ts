@@ -3,7 +3,7 @@ import { type ClusterRecord, nodeReference } from "../../../model/cluster-record
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest, Creation, CreationFolder, CreationSummary } from "../../contract.ts";
-import { deadlineSetup } from "../../shared/deadline.ts";
+import { deadlineSetup } from "../../shared/first-boot.ts";
 import { describeOrigin } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import {

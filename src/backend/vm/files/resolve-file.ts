@@ -5,7 +5,7 @@ import { nodeCount } from "../../../model/cluster-record.ts";
 import * as read from "../../../model/reader.ts";
 import { parseKey } from "../../../ssh/keys.ts";
 import { freeSpaceProblem, makePrivateFolder, writeSparse } from "../../../system/files/private-file.ts";
-import { parseJson } from "../../../system/parse-json.ts";
+import { parseJson } from "../../../system/files/read-text.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
@@ -25,10 +25,15 @@ import { closeStore, imageFolder } from "../images/image-store.ts";
 import { writeInstanceId } from "../machines/machine-arguments.ts";
 import { machineFiles } from "../machines/machine-process.ts";
 import { assertMemory, assertVersion } from "../plan.ts";
-import { type AcceleratorTrial, chooseAccelerator, trialLimitsMs, tryAccelerators } from "../qemu/accelerator.ts";
+import {
+  type AcceleratorTrial,
+  chooseAccelerator,
+  trialLimitsMs,
+  tryAccelerators,
+  hasSandbox,
+} from "../qemu/accelerator.ts";
 import { readBrokenAccelerator } from "../qemu/broken-accelerator.ts";
 import { type Qemu, qemuVersion } from "../qemu/qemu.ts";
-import { hasSandbox } from "../qemu/sandbox.ts";
 import { exactVersion, release, snapshotsFolder } from "../snapshots/snapshot-files.ts";
 import { newNodes } from "../vm-machines.ts";
 import { type VmFileFacts, describeCpu, keysPart, layerPart, nodeParts, readVmFacts } from "./file-facts.ts";

@@ -5,7 +5,7 @@ import * as read from "../../../model/reader.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { sha256OfFile } from "../../../system/files/byte-source.ts";
 import { isAccessible } from "../../../system/files/private-file.ts";
-import { parseJson } from "../../../system/parse-json.ts";
+import { parseJson } from "../../../system/files/read-text.ts";
 import type { Progress } from "../../../system/runtime.ts";
 import type { SnapshotFile } from "../../../model/snapshot.ts";
 import { type FileToWrite, assertWritable, writeClusterFile } from "../../shared/cluster-file.ts";

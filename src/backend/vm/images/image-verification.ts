@@ -5,7 +5,6 @@ import { userInfo } from "node:os";
 import { pipeline } from "node:stream/promises";
 import * as read from "../../../model/reader.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
-import type { Sum } from "./find-sum.ts";
 import { readOwnJson } from "../../../system/files/read-text.ts";
 
 /** What was found when a stored image was last read as a whole. */
@@ -45,3 +44,25 @@ const parseVerification = read.object({
   sum: read.object({ algorithm: read.oneOf("sha256", "sha512"), hex: read.string }),
   identity: read.string,
 });
+
+export interface Sum {
+  readonly algorithm: "sha256" | "sha512";
+  /** Lower-case hexadecimal. */
+  readonly hex: string;
+}
+
+/**
+ * Finds the file's sum in a publisher's list, in the format of `sha256sum` and `sha512sum` (`<sum> [*]<name>`) or of BSD's tools (`SHA256 (<name>) =
+ * <sum>`).
+ */
+export function findSum(list: string, fileName: string): Sum | undefined {
+  for (const line of list.split("\n")) {
+    const [, plainHex, plainName] = /^([0-9a-f]+)\s+\*?(\S+)\s*$/i.exec(line) ?? [];
+    const [, bsdName, bsdHex] = /^SHA(?:256|512) \((\S+)\) = ([0-9a-f]+)\s*$/i.exec(line) ?? [];
+    const hex = (plainHex ?? bsdHex ?? "").toLowerCase();
+    if ((plainName ?? bsdName)?.replace(/^\.\//, "") !== fileName) continue;
+    if (hex.length === 64) return { algorithm: "sha256", hex };
+    if (hex.length === 128) return { algorithm: "sha512", hex };
+  }
+  return undefined;
+}

@@ -18,14 +18,13 @@ import {
   readCluster,
   writeClusterFacts,
 } from "../cluster-facts.ts";
-import { consoleOutput } from "../console-output.ts";
+import { consoleOutput, openConsoleSink } from "./console-sink.ts";
 import { type ImageFacts, createDisk } from "../images/image-store.ts";
 import type { Accelerator, VmOptions } from "../options.ts";
 import type { Architecture } from "../qemu/architecture.ts";
 import { type Firmware, createFlash } from "../qemu/firmware.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { observeCluster } from "../records.ts";
-import { openConsoleSink } from "./console-sink.ts";
 import { type MachinePlan, type TemplateDevices, machineArguments, writeSeed } from "./machine-arguments.ts";
 import { type MachineFiles, machineFiles } from "./machine-process.ts";
 import { type NetworkSockets, startNetwork } from "./private-network.ts";

@@ -4,15 +4,14 @@ import { type WebUi, webPortsOf } from "../../../model/cluster-record.ts";
 import { quote } from "../../../ssh/shell-text.ts";
 import { type FirstBoot, userData } from "../../shared/first-boot.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
-import { privateAddressWithBits } from "../ip-detect.ts";
+import { privateAddressWithBits, type NetworkSockets, socketPath } from "./private-network.ts";
 import type { Accelerator, VmOptions } from "../options.ts";
 import type { Architecture } from "../qemu/architecture.ts";
 import { monitorOptions } from "../qemu/monitor.ts";
 import { escaped } from "../qemu/qemu.ts";
-import { sandboxArguments } from "../qemu/sandbox.ts";
+import { sandboxArguments } from "../qemu/accelerator.ts";
 import { consolePipeName } from "./console-sink.ts";
 import { type MachineFiles, qemuLogName } from "./machine-process.ts";
-import { type NetworkSockets, socketPath } from "./private-network.ts";
 
 /** Everything that a machine consists of. */
 export interface MachinePlan {

@@ -7,8 +7,7 @@ import type { Architecture } from "./architecture.ts";
 import { createDisk, type LayeredImage } from "../images/image-store.ts";
 import type { MachineFiles } from "../machines/machine-process.ts";
 import type { Qemu } from "./qemu.ts";
-import { readOwnText } from "../../../system/files/read-text.ts";
-import { parseJson } from "../../../system/parse-json.ts";
+import { readOwnText, parseJson } from "../../../system/files/read-text.ts";
 
 /** The two halves of UEFI: its program, and the initial variables of a machine. */
 export interface Firmware {

@@ -5,7 +5,7 @@ import { ClusterError, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import * as read from "../../../model/reader.ts";
 import { errorCode, systemTemporaryFolder } from "../../../system/files/private-file.ts";
-import { parseJson } from "../../../system/parse-json.ts";
+import { parseJson } from "../../../system/files/read-text.ts";
 import { poll } from "../../../system/retry.ts";
 import { systemClock } from "../../../system/runtime.ts";
 import { waits } from "../../../system/waits.ts";

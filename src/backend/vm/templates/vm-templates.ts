@@ -3,7 +3,7 @@ import { ClusterError, quoted } from "../../../errors.ts";
 import { creationOfDirectory } from "../../../store/creation-folder.ts";
 import { isAccessible } from "../../../system/files/private-file.ts";
 import type { Clock, Environment } from "../../../system/runtime.ts";
-import type { TemplateRecord } from "../../../model/template-record.ts";
+import type { TemplateRecord } from "../../../model/snapshot.ts";
 import type { Templates } from "../../contract.ts";
 import {
   type StoredTemplate,

@@ -2,7 +2,7 @@ import { dirname } from "node:path/posix";
 import type { Variant } from "../../../model/cluster-record.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
-import type { FileToCopy } from "../../configuration/genconf-folder.ts";
+import type { FileToCopy } from "../../configuration/configuration-file.ts";
 import { installPaths } from "../../install-paths.ts";
 import type { Layout } from "../../layouts/layout.ts";
 import type { PlanForNodes } from "../install-plan.ts";

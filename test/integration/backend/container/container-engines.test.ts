@@ -10,7 +10,7 @@ import { engineKinds } from "../../../../src/backend/container/engine/engine-kin
 import { type EngineName } from "../../../../src/backend/container/engine/engine-kind.ts";
 import { findInOtherEngines } from "../../../../src/backend/container/container-backend.ts";
 import { findCluster } from "../../../../src/cluster/find-cluster.ts";
-import { runChecks } from "../../../../src/commands/doctor/run-checks.ts";
+import { runChecks } from "../../../../src/commands/doctor/execute-doctor.ts";
 import { type Progress, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { writeArtifact } from "../../../../src/platform/folder/pack.ts";
 import { readPlatformFolder } from "../../../../src/platform/folder/read-folder.ts";
 import bootstrapServer from "../../../../src/platform/install/bootstrap/bootstrap-server.py" with { type: "text" };
-import { accepted } from "../../../../src/system/checked.ts";
+import { accepted } from "../../../../src/model/checked.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { writePlatform } from "../../../support/platform-folder.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { parseArtifactVersion } from "../../../../src/platform/artifact/artifact-version.ts";
 import { packFolder, writeArtifact } from "../../../../src/platform/folder/pack.ts";
 import { readPlatformFolder } from "../../../../src/platform/folder/read-folder.ts";
-import { accepted } from "../../../../src/system/checked.ts";
+import { accepted } from "../../../../src/model/checked.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { writePlatform } from "../../../support/platform-folder.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { costText, maximumCost } from "../../../../src/backend/cloud/prices.ts";
+import { costText, maximumCost } from "../../../../src/backend/cloud/lifetime.ts";
 
 // Shows R9, R78.
 test("a general-purpose large machine costs about 24 cents for its lifetime", () => {

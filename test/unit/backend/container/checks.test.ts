@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { engineCheck, leftoversCheck } from "../../../../src/backend/container/checks.ts";
-import type { ContainerFacts } from "../../../../src/backend/container/facts.ts";
+import type { ContainerFacts } from "../../../../src/backend/container/host-checks.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { labelNames } from "../../../../src/backend/container/records/labels.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { clusterConsoleOutput } from "../../../../src/backend/container/console-output.ts";
+import { clusterConsoleOutput } from "../../../../src/backend/container/container-machines.ts";
 import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";

@@ -1,5 +1,11 @@
 import { expect, test } from "bun:test";
-import { readContainerOptions } from "../../../../src/backend/container/options.ts";
+import {
+  readContainerOptions,
+  cpusProblem,
+  imageProblem,
+  memoryProblem,
+  volumeProblem,
+} from "../../../../src/backend/container/options.ts";
 import { nodeRecipe } from "../../../../src/backend/container/launch/node-image.ts";
 import {
   chooseDistribution,
@@ -7,8 +13,7 @@ import {
   defaultDistributionText,
   distributions,
 } from "../../../../src/backend/container/distributions.ts";
-import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "../../../../src/backend/container/options.ts";
-import { deadlineFiles } from "../../../../src/backend/shared/deadline.ts";
+import { deadlineFiles } from "../../../../src/backend/shared/first-boot.ts";
 import { identityArchive } from "../../../../src/backend/container/launch/launch.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { findRights, possibleRights, systemFlags } from "../../../../src/backend/container/launch/system-flags.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import type { ContainerOptions } from "../../../../src/backend/container/options.ts";
-import { type ResolvedCreation, describePlan } from "../../../../src/backend/container/plan.ts";
+import { type ResolvedCreation, describePlan } from "../../../../src/backend/container/container-creation.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import type { CreationRequest } from "../../../../src/backend/contract.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
-import { resolveCreation } from "../../../../src/backend/container/plan.ts";
+import { resolveCreation } from "../../../../src/backend/container/container-creation.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 

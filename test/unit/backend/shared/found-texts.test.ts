@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type CloudPlan, newRequestedResources } from "../../../../src/backend/cloud/plan.ts";
 import { type LabelValues, labelArguments } from "../../../../src/backend/container/records/labels.ts";
-import { assertReadable } from "../../../../src/backend/shared/found-texts.ts";
+import { assertReadable } from "../../../../src/backend/shared/foreign-resource.ts";
 import { type ClusterFacts, readCluster, writeClusterFacts } from "../../../../src/backend/vm/cluster-facts.ts";
 import { creationDirectory } from "../../../../src/store/creation-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { NodeFacts, StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
-import { ipDetect, privateAddress } from "../../../../src/backend/vm/ip-detect.ts";
+import { ipDetect, privateAddress } from "../../../../src/backend/vm/machines/private-network.ts";
 import { machineArguments, networkConfiguration } from "../../../../src/backend/vm/machines/machine-arguments.ts";
 import { type Failure, type MachineLife, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";

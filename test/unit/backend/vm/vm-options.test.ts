@@ -1,7 +1,14 @@
 import { expect, test } from "bun:test";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
-import { readVmOptions } from "../../../../src/backend/vm/options.ts";
-import { findSum } from "../../../../src/backend/vm/images/find-sum.ts";
+import {
+  readVmOptions,
+  cpusProblem,
+  diskProblem,
+  imageProblem,
+  memoryProblem,
+  sumProblem,
+} from "../../../../src/backend/vm/options.ts";
+import { findSum } from "../../../../src/backend/vm/images/image-verification.ts";
 import {
   cgroups1Distributions,
   chooseDistribution,
@@ -10,14 +17,6 @@ import {
   distributions,
   publishedImage,
 } from "../../../../src/backend/vm/images/images.ts";
-import {
-  cpusProblem,
-  diskProblem,
-  imageProblem,
-  memoryProblem,
-  sumProblem,
-} from "../../../../src/backend/vm/options.ts";
-
 import { readMegabytes } from "../../../../src/model/parse-values.ts";
 
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { runChecks } from "../../../../src/commands/doctor/run-checks.ts";
+import { runChecks } from "../../../../src/commands/doctor/execute-doctor.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { type Check, type Outcome, pass, skip, warn } from "../../../../src/model/check.ts";
 import { unmarked } from "../../../../src/outside-text.ts";

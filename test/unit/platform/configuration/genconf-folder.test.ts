@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { chmod, mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { readGenconfFolder } from "../../../../src/platform/configuration/genconf-folder.ts";
+import { readGenconfFolder } from "../../../../src/platform/configuration/configuration-file.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { resolveLicense } from "../../../../src/platform/configuration/license.ts";
+import { resolveLicense } from "../../../../src/platform/configuration/configuration-file.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const { signal } = new AbortController();

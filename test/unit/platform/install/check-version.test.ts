@@ -3,7 +3,7 @@ import type { PhaseContext } from "../../../../src/platform/install/phase.ts";
 import type { Connection } from "../../../../src/ssh/connection/connection.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { ClusterError, type ErrorId } from "../../../../src/errors.ts";
-import { checkVersion, endedBadly } from "../../../../src/platform/install/check-version.ts";
+import { checkVersion, endedBadly } from "../../../../src/platform/install/fetch-artifact.ts";
 import { installWork } from "../../../../src/platform/install-paths.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 

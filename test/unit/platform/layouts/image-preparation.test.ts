@@ -3,7 +3,7 @@ import { clusterLayout } from "../../../../src/platform/layouts/cluster.ts";
 import { dcosLayout } from "../../../../src/platform/layouts/dcos.ts";
 import { folderLayout } from "../../../../src/platform/layouts/folder.ts";
 import { leastFacts } from "../../../support/platform-facts.ts";
-import { imagePreparation } from "../../../../src/platform/layouts/image-preparation.ts";
+import { imagePreparation } from "../../../../src/platform/layouts/find-layout.ts";
 
 test("an image gets what a layout's nodes need beside what every image has, of both variants", () => {
   expect(imagePreparation(clusterLayout)).toBeUndefined();

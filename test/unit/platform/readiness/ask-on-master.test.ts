@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
-import { askOnMaster, parseSuperuserAnswers } from "../../../../src/platform/readiness/ask-on-master.ts";
+import { askOnMaster, parseSuperuserAnswers } from "../../../../src/platform/readiness/ask-web.ts";
 import type { ConnectionPool } from "../../../../src/ssh/connection/connection-pool.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 

@@ -5,7 +5,7 @@ import { silentProgress, type Runtime, systemClock } from "../../../../../src/sy
 import { cloudChecks } from "../../../../../src/backend/cloud/checks/checks.ts";
 import type { CheckedDefaults } from "../../../../../src/backend/cloud/checks/facts.ts";
 import type { CheckResult } from "../../../../../src/model/check.ts";
-import { runChecks } from "../../../../../src/commands/doctor/run-checks.ts";
+import { runChecks } from "../../../../../src/commands/doctor/execute-doctor.ts";
 import { accounts } from "../../../../local-cloud/endpoint/accounts.ts";
 import { LocalCloud } from "../../../../local-cloud/local-cloud.ts";
 import { outcomeText } from "../../../../support/outcome-text.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
-import { assertOffered } from "../../../../../src/backend/cloud/launch/offered-zones.ts";
+import { assertOffered } from "../../../../../src/backend/cloud/plan.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 
