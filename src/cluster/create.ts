@@ -64,7 +64,7 @@ export async function createOpenCluster<Options>(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<OpenCluster> {
-  const { clusterId, deadlineMs, keepOnFailure, use } = request;
+  const { clusterId, deadlineMs, use } = request;
   const folder = await lockFolder(backend, request, runtime);
   const { directory } = folder;
   const connections = openConnections(directory, runtime);
@@ -79,7 +79,7 @@ export async function createOpenCluster<Options>(
   const creationToUndo = (): FailedCreation => ({
     creation: begun.creation,
     directory,
-    keepOnFailure,
+    keepOnFailure: request.keepOnFailure,
     saveLogs: async (cluster, logsSignal) => saveFailureLogs(backend, { cluster, ...where }, runtime, logsSignal),
   });
   using _remains = request.onAbandon(() => begun.creation?.remains()?.left ?? "Nothing has been created.");

@@ -27,6 +27,8 @@ export interface ClusterFileReference {
   readonly location: { readonly path: string; readonly shown: string } | { readonly url: string };
   /** The expected checksum in lower-case hexadecimal. A URL has one. */
   readonly sha256?: string | undefined;
+  /** The name of the snapshot that the file must hold; absent: any. */
+  readonly snapshot?: string;
 }
 
 export interface TemplateRecord {

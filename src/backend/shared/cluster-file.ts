@@ -17,7 +17,7 @@ import { errorCode, isFileOrAbsent, writeAll } from "../../system/files/private-
 import { unreadableReason, parseJson } from "../../system/files/read-text.ts";
 import { IncompleteArchive } from "../../system/files/tar.ts";
 import { version } from "../../version.ts";
-import type { SnapshotFile } from "../../model/snapshot.ts";
+import type { ClusterFileReference, SnapshotFile } from "../../model/snapshot.ts";
 
 const format = "cluster-e2e-cluster";
 const formatVersion = 1;
@@ -216,6 +216,12 @@ export const unusableFile = (shown: string, why: string, hint?: string): Cluster
     hint: hint ?? "Copy the file again, or save the snapshot again.",
     facts: { file: shown },
   });
+
+/** Throws `snapshot-unusable` if the file must hold another snapshot than it does. */
+export function assertSnapshot(shown: string, { snapshot: wanted }: ClusterFileReference, found: string): void {
+  if (wanted !== undefined && wanted !== found)
+    throw unusableFile(shown, "holds another cluster than the one that is wanted", "Save the cluster again.");
+}
 
 async function readManifest(
   file: FileHandle,

@@ -19,6 +19,7 @@ export interface CreateRequest<Options> {
   readonly installation: InstallationRequest | undefined;
   /** Path of the user's own private key; undefined: a key is made for this cluster. */
   readonly ownKey: string | undefined;
+  /** Read when something has failed. */
   readonly keepOnFailure: boolean;
   /** Milliseconds from the creation until the machines end by themselves; absent: as usual for the backend. */
   readonly lifetimeMs?: number | undefined;

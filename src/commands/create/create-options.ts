@@ -83,7 +83,17 @@ const platformOptions = {
   }),
 };
 
-const replaced: readonly string[] = ["artifact", "artifactSha256", "variant", "masters", "agents", "publicAgents"];
+/** The names of the arguments and options that say what cluster is created: a snapshot replaces them. */
+export const clusterTraits = (kind: BackendKind): readonly string[] => [
+  "artifact",
+  "artifactSha256",
+  "variant",
+  "masters",
+  "agents",
+  "publicAgents",
+  ...Object.keys(creationOptions(kind)),
+  ...Object.keys(platformOptions),
+];
 
 const snapshotOrFile = (kind: BackendKind): ValueType<SnapshotCopy["from"]> => ({
   parse: async (given, { cwd }) => {
@@ -106,7 +116,7 @@ const from = (kind: BackendKind, help: string) =>
     flag: "--from",
     placeholder: kind.parts.files === undefined ? "<cluster_id:snapshot>" : "<cluster_id:snapshot|file|url>",
     summary: help,
-    replaces: [...replaced, ...Object.keys(creationOptions(kind)), ...Object.keys(platformOptions)],
+    replaces: clusterTraits(kind),
   });
 
 /** The type has the option for every program, so that its value is `undefined` where it isn't declared. */

@@ -3,14 +3,15 @@ import type { Context } from "../../cli/command.ts";
 import { createCluster } from "../../cluster/create.ts";
 import { makeLogsFolder } from "../../cluster/logs.ts";
 import { waitForCluster } from "../../cluster/wait-for-cluster.ts";
-import { OwnError } from "../../errors.ts";
+import { OwnError, messageOf } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { type PreparedCreate, prepareCreate } from "../create/create.ts";
 import { describeCreated, summarizeCreated } from "../create/report-created.ts";
 import { type RunInput, executeRun, loginPassword } from "../execute-run.ts";
 import { type JunitReport, junitReport, readinessTest } from "../summary/junit-report.ts";
+import { type CachedCluster, findCached } from "./cached-cluster.ts";
 import type { OnceInput } from "./once-options.ts";
-import { assertSavable, saveFailedCluster } from "./save-failed-cluster.ts";
+import { assertSavable, saveFailedCluster, saveForLater } from "./save-cluster.ts";
 
 /** The command on the node has ended with another status than 0. */
 export class CommandFailed extends OwnError {
@@ -31,35 +32,91 @@ const commandTest = "The command succeeds";
 /** The options of `create` that `once` doesn't have. */
 const asCreate = { wait: true, dryRun: false, output: "text" } as const;
 
-/** Resolves when the command has succeeded and the cluster is gone. Throws `CommandFailed`, and what `create`, `wait` and `run` throw. */
-export async function executeOnce(kind: BackendKind, input: OneUse, context: Context): Promise<void> {
-  const { clusterId, junit: file } = input;
+/**
+ * Resolves when the command has succeeded and the cluster is gone. Reads its secrets from stdin unless they are given. Throws `CommandFailed`, and what
+ * `create`, `wait` and `run` throw.
+ */
+export async function executeOnce(kind: BackendKind, given: OneUse, context: Context): Promise<void> {
+  const { clusterId, junit: file } = given;
   const report = junitReport({ file, clusterId, tests: [creationTest, readinessTest, commandTest] }, context);
   report.enter(creationTest);
-  await report.during(async () => useCluster(kind, input, report, context));
+  await report.during(async () => {
+    const input = { ...given, ...(await readSecrets(given, context)) };
+    const cached = await findCached(kind, input, context);
+    if (cached?.exists === true && (await useCached(kind, { ...input, cached, report }, context))) return;
+    await useCluster(kind, { ...input, cached, report }, context);
+  });
 }
 
-async function useCluster(kind: BackendKind, input: OneUse, report: JunitReport, context: Context): Promise<void> {
-  const { logsDir } = input;
+/** Stdin gives each secret once. */
+export async function readSecrets(
+  { superuserPassword: given, loginPw }: Pick<OnceInput, "superuserPassword" | "loginPw">,
+  context: Context,
+): Promise<Pick<OnceInput, "superuserPassword" | "loginPw">> {
+  const { stdin, signal } = context;
+  const superuserPassword = given === "-" ? await stdin.readSecret("Superuser password: ", signal) : given;
+  return { superuserPassword, loginPw: await loginPassword(loginPw, context) };
+}
+
+interface Use extends OneUse {
+  readonly cached: CachedCluster | undefined;
+  readonly report: JunitReport;
+  /** Of a cluster from the cache, which need not become ready. */
+  readonly attempt?: { isReady: boolean };
+}
+
+const cachedLimitMs = 10 * 60_000;
+
+/** Runs the command on a cluster from the cache. Resolves with false if it came to nothing before that, whatever the reason: then nothing is left. */
+async function useCached(
+  kind: BackendKind,
+  use: Use & { readonly cached: CachedCluster },
+  context: Context,
+): Promise<boolean> {
+  const { path, snapshot } = use.cached;
+  const from = { location: { path, shown: path }, snapshot };
+  const attempt = { isReady: false };
+  try {
+    await useCluster(kind, { ...use, from, timeout: Math.min(use.timeout, cachedLimitMs), attempt }, context);
+    return true;
+  } catch (error) {
+    if (attempt.isReady || context.signal.aborted) throw error;
+    context.progress.note(`${messageOf(error)}\nThe platform is installed instead.`);
+    use.report.enter(creationTest);
+    return false;
+  }
+}
+
+async function useCluster(kind: BackendKind, input: Use, context: Context): Promise<void> {
+  const { logsDir, cached, report, attempt } = input;
   const prepared = await prepareCreate(kind, { ...input, ...asCreate }, context);
-  const loginPw = await loginPassword(input.loginPw, context);
   if (logsDir !== undefined) await makeLogsFolder(logsDir);
   await assertSavable(input, context);
   const use = async (cluster: ClusterRecord): Promise<void> => {
     try {
       report.enter(readinessTest);
       await untilReady(cluster, { prepared, input, report }, context);
+      if (attempt !== undefined) attempt.isReady = true;
+      else if (cached !== undefined) await saveForLater(prepared.backend, cluster.id, cached, context);
       report.enter(commandTest);
-      await runCommand(kind, { ...input, loginPw }, context);
+      await runCommand(kind, input, context);
     } catch (error) {
-      await saveFailedCluster(prepared.backend, input, context);
+      if (attempt?.isReady !== false) await saveFailedCluster(prepared.backend, input, context);
       throw error;
     }
     await summarizeCreated("The command succeeded", { cluster, input }, context);
   };
   const { machines } = prepared.request;
-  const copied = "from" in machines ? { ...machines, copies: input.shards } : machines;
-  const request = { ...prepared.request, machines: copied, use, ...(logsDir !== undefined && { logsFolder: logsDir }) };
+  const request = {
+    ...prepared.request,
+    machines: "from" in machines ? { ...machines, copies: input.shards } : machines,
+    use,
+    ...(logsDir !== undefined && { logsFolder: logsDir }),
+    // What a cluster from the cache came to is of no interest before it is ready.
+    get keepOnFailure(): boolean {
+      return input.keepOnFailure && attempt?.isReady !== false;
+    },
+  };
   await createCluster(request, prepared, context, context.signal);
 }
 
@@ -82,9 +139,11 @@ async function untilReady(
   { prepared: { backend, request, login }, input, report }: Waiting,
   context: Context,
 ): Promise<void> {
-  describeCreated(cluster, `Cluster "${cluster.id}" exists`, context);
+  const { from, skipHttpChecks } = input;
+  const origin =
+    from !== undefined && "location" in from && "path" in from.location ? `, from ${from.location.shown}` : "";
+  describeCreated(cluster, `Cluster "${cluster.id}" exists${origin}`, context);
   const { deadlineMs } = request;
-  const { skipHttpChecks } = input;
   const wait = { clusterId: cluster.id, login, skipHttpChecks, deadlineMs, onAnswers: report.onAnswers };
   await waitForCluster(backend, wait, context, context.signal);
   context.progress.waiting("");

@@ -5,9 +5,8 @@ import { originOf } from "../../cli/error-report.ts";
 import { inFolder } from "../../cluster/run-on-nodes.ts";
 import { ClusterError } from "../../errors.ts";
 import { numbered } from "../../system/amounts.ts";
-import { loginPassword } from "../execute-run.ts";
 import { failureText, summarizingFailure } from "../summary/step-summary.ts";
-import { CommandFailed, executeOnce } from "./execute-once.ts";
+import { CommandFailed, executeOnce, readSecrets } from "./execute-once.ts";
 import { type OnceInput, shardClusterId, shardName } from "./once-options.ts";
 import { ShardProgress, type Waits } from "./shard-progress.ts";
 
@@ -54,16 +53,6 @@ export async function executeShards(kind: BackendKind, input: ShardsInput, conte
   if (first === undefined || worst.some(({ error }) => error === undefined)) return exitCode;
   context.failuresExitWith(exitCode);
   throw first.error;
-}
-
-/** Stdin gives each secret once. */
-async function readSecrets(
-  { superuserPassword: given, loginPw }: Pick<OnceInput, "superuserPassword" | "loginPw">,
-  context: Context,
-): Promise<Pick<OnceInput, "superuserPassword" | "loginPw">> {
-  const { stdin, signal } = context;
-  const superuserPassword = given === "-" ? await stdin.readSecret("Superuser password: ", signal) : given;
-  return { superuserPassword, loginPw: await loginPassword(loginPw, context) };
 }
 
 /** Returns what one shard does: on a cluster of its own, with files in a folder of its own. */

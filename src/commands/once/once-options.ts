@@ -24,6 +24,15 @@ const saveOptions = {
   ...fileOptions("--save-on-failure"),
 };
 
+const cacheOptions = {
+  cache: option(value(laterFile, "file"), {
+    flag: "--cache",
+    placeholder: "<file>",
+    summary:
+      "File for the cluster as it is when the platform is ready. If it holds the same platform, installed with the same options, the cluster is made from it and nothing is installed; otherwise it is written anew",
+  }),
+};
+
 const mostShards = 32;
 
 const shardOptions = {
@@ -57,7 +66,7 @@ export function onceOptions(kind: BackendKind) {
       summary: "Folder for the logs after a failure; created if it does not exist",
       defaultText: "the cluster's state folder",
     }),
-    ...ifSaved(kind, saveOptions),
+    ...ifSaved(kind, { ...saveOptions, ...cacheOptions }),
     ...ifCopied(kind),
     junit,
     verbose,
@@ -66,13 +75,17 @@ export function onceOptions(kind: BackendKind) {
 
 export type OnceInput = ValuesOf<ReturnType<typeof onceOptions> & typeof onceArguments>;
 
-/** Refuses options of a file without a file. */
+/** Refuses options of a file without a file, one file for two purposes, and a cache that could not be used or shared. */
 export function checkSaving(
-  { saveOnFailure: file, junit: report, ...given }: Partial<OnceInput>,
+  { saveOnFailure, junit: report, cache, from, sshKey, ...given }: Partial<OnceInput>,
   problems: Problems,
 ): void {
-  if (file === undefined) checkFileOptions(given, "only allowed with --save-on-failure", problems);
-  else if (file === report) problems.add("--save-on-failure: --junit names the same file");
+  if (saveOnFailure === undefined) checkFileOptions(given, "only allowed with --save-on-failure", problems);
+  else if (saveOnFailure === report) problems.add("--save-on-failure: --junit names the same file");
+  if (cache === undefined) return;
+  if ([saveOnFailure, report].includes(cache)) problems.add("--cache: another option names the same file");
+  if (from !== undefined) problems.add("--cache: cannot be combined with --from");
+  if (sshKey !== undefined) problems.add("--cache: the file would contain the key that --ssh-key names");
 }
 
 /** Refuses shards of what can't be copied, and those whose files would be in the way of something. */

@@ -25,7 +25,7 @@ interface NodeState {
 
 /** The tests that a command declares, which run one after the other, and one for each node. */
 export interface JunitReport {
-  /** Ends the test that is under way, which has passed, and begins the next one. */
+  /** Ends the test that is under way, which has passed, and begins the next one. Entering the first one again discards all that has happened. */
   enter(name: string): void;
   /** Records which nodes are ready. */
   readonly onAnswers: NonNullable<WaitRequest["onAnswers"]>;
@@ -53,15 +53,8 @@ export function junitReport({ file, clusterId, tests }: ReportRequest, context: 
   const current = { name: "", startMs };
   const end = (outcome: Test["outcome"]): void => {
     if (current.name === "") return;
-    const since = current.startMs;
-    for (const [node, { readyMs, reason }] of nodes)
-      done.push({
-        name: `${node} is ready`,
-        seconds: ((readyMs ?? clock.now()) - since) / 1000,
-        outcome: readyMs === undefined ? { type: "not-ready", text: reason } : "passed",
-      });
-    nodes.clear();
-    done.push({ name: current.name, seconds: (clock.now() - since) / 1000, outcome });
+    const period = { startMs: current.startMs, endMs: clock.now() };
+    done.push(...nodeTests(nodes, period), { name: current.name, seconds: secondsOf(period), outcome });
   };
   const write = async (): Promise<void> => {
     if (file === undefined) return;
@@ -80,7 +73,9 @@ export function junitReport({ file, clusterId, tests }: ReportRequest, context: 
   };
   return {
     enter: (name) => {
-      end("passed");
+      if (name !== tests[0]) end("passed");
+      else done.length = 0;
+      nodes.clear();
       Object.assign(current, { name, startMs: clock.now() });
     },
     onAnswers: (answers) => {
@@ -106,6 +101,20 @@ export function junitReport({ file, clusterId, tests }: ReportRequest, context: 
   };
 }
 
+interface Period {
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+const secondsOf = ({ startMs, endMs }: Period): number => (endMs - startMs) / 1000;
+
+const nodeTests = (nodes: ReadonlyMap<string, NodeState>, { startMs, endMs }: Period): readonly Test[] =>
+  [...nodes].map(([node, { readyMs, reason }]) => ({
+    name: `${node} is ready`,
+    seconds: secondsOf({ startMs, endMs: readyMs ?? endMs }),
+    outcome: readyMs === undefined ? { type: "not-ready", text: reason } : "passed",
+  }));
+
 function typeOf(failure: unknown): string {
   const origin = originOf(failure);
   return origin instanceof ClusterError ? origin.id : origin instanceof Error ? origin.name : "Error";
@@ -113,15 +122,15 @@ function typeOf(failure: unknown): string {
 
 /** Returns the XML text. Names and texts may hold anything. */
 function renderJunit(
-  suite: { readonly name: string; readonly clusterId: string; readonly startMs: number; readonly endMs: number },
+  suite: Period & { readonly name: string; readonly clusterId: string },
   tests: readonly Test[],
   mask: (text: string) => string,
 ): string {
   const shown = (text: string): string => shownText(text, mask);
-  const seconds = ((suite.endMs - suite.startMs) / 1000).toFixed(3);
+  const seconds = secondsOf(suite).toFixed(3);
   const failures = tests.filter(({ outcome }) => typeof outcome === "object").length;
   const skipped = tests.filter(({ outcome }) => outcome === "skipped").length;
-  const counts = `tests="${tests.length}" failures="${failures}" errors="0" skipped="${skipped}" time="${seconds}"`;
+  const counts = `tests="${tests.length}" failures="${failures}" errors="0" time="${seconds}"`;
   const start = new Date(suite.startMs).toISOString().slice(0, 19);
   const name = escaped(suite.name);
   const cases = tests.map(({ name: test, seconds: took, outcome }) => {
@@ -135,7 +144,7 @@ function renderJunit(
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     `<testsuites ${counts}>`,
-    `  <testsuite name="${name}" timestamp="${start}" ${counts}>`,
+    `  <testsuite name="${name}" timestamp="${start}" skipped="${skipped}" ${counts}>`,
     `    <properties><property name="cluster" value="${escaped(suite.clusterId)}"/></properties>`,
     ...cases,
     "  </testsuite>",

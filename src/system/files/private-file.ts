@@ -161,6 +161,12 @@ export function errorCode(error: unknown): string | undefined {
   return undefined;
 }
 
+export const isFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (information) => information.isFile(),
+    () => false,
+  );
+
 export const isFolder = (path: string): Promise<boolean> =>
   stat(path).then(
     (information) => information.isDirectory(),

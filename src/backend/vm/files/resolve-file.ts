@@ -13,6 +13,7 @@ import type { FileCopyRequest } from "../../contract.ts";
 import {
   type ClusterFile,
   type FilePart,
+  assertSnapshot,
   openClusterFile,
   readParts,
   unusableFile,
@@ -64,6 +65,7 @@ export async function resolveFile(
   const file = await openClusterFile(await obtainFile(named, runtime, signal), "vm");
   const facts = readVmFacts(file);
   const { architecture, counts, machines } = facts;
+  assertSnapshot(file.shown, named, facts.snapshot);
   if (architecture !== qemu.architecture.name)
     throw unusableFile(
       file.shown,

@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
-import { symlink } from "node:fs/promises";
+import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { BackendKind } from "../../../../src/backend/contract.ts";
 import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../../src/backend/container/container-kind.ts";
 import { vmKind } from "../../../../src/backend/vm/vm-kind.ts";
+import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { runCommandLine } from "../../../support/run-command.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -18,11 +19,22 @@ test.each([
   ["--from a:b --without-base", "--without-base: only allowed with --save-on-failure"],
   ["--from a:b --save-on-failure /tmp/x --junit /tmp/x", "--save-on-failure: --junit names the same file"],
   ["--from a:b --save-on-failure /tmp", "--save-on-failure: it is not a regular file"],
+  ["--from a:b --cache /tmp/x", "--cache: cannot be combined with --from"],
+  ["--cache /tmp/x --save-on-failure /tmp/x example:etcd", "--cache: another option names the same file"],
+  ["--cache /tmp/x --junit /tmp/x example:etcd", "--cache: another option names the same file"],
   ["--shards 2 example:etcd", "--shards: requires --from"],
   ["--from a:b --shards 0", '--shards: "0" is not a whole number from 1 to 32'],
   [`--from a:b --shards 9 -c ${"a".repeat(62)}`, `--shards: "${"a".repeat(62)}-9" is not a cluster id`],
 ])("%s is refused", async (words, problem) => {
   expect((await failureOf(once(words))).message).toContain(problem);
+});
+
+test("a cache never contains the user's own key", async () => {
+  await using folder = await scratchFolder();
+  const key = join(folder.path, "key");
+  await writeFile(key, generateKeyPair("own").privateKey, { mode: 0o600 });
+  const failure = await failureOf(once(`--cache /tmp/x --ssh-key ${key} example:etcd`));
+  expect(failure.message).toContain("--cache: the file would contain the key");
 });
 
 test("only backends whose clusters become files save them after a failure", async () => {

@@ -1,0 +1,64 @@
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Backend } from "../../backend/contract.ts";
+import type { Context } from "../../cli/command.ts";
+import { encrypt } from "../../cluster/export-cluster.ts";
+import { createSnapshot, deleteSnapshot } from "../../cluster/snapshots.ts";
+import { messageOf } from "../../errors.ts";
+import { saveToFile } from "../saved-machines/save-file.ts";
+import type { CachedCluster } from "./cached-cluster.ts";
+import type { OnceInput } from "./once-options.ts";
+
+type Saving = Pick<OnceInput, "clusterId" | "saveOnFailure" | "recipients" | "withoutBase">;
+
+/** Finds out before anything is created whether age is there and accepts the recipients. Throws what `encrypt` does. */
+export async function assertSavable(
+  { saveOnFailure, recipients }: Pick<Saving, "saveOnFailure" | "recipients">,
+  { environment, signal }: Context,
+): Promise<void> {
+  if (saveOnFailure !== undefined && recipients.length > 0) await encrypt("", recipients, environment, signal);
+}
+
+/** Saves a cluster as it stands, if that is wanted. Never throws: what has failed before matters more. */
+export async function saveFailedCluster(
+  backend: Backend<unknown>,
+  { clusterId, saveOnFailure: path, recipients, withoutBase }: Saving,
+  context: Context,
+): Promise<void> {
+  if (path === undefined) return;
+  const saved = await trySaving(backend, { clusterId, name: "failed", path, recipients, withoutBase }, context);
+  const file = recipients.length === 0 ? path : "DECRYPTED_FILE";
+  if (saved) context.progress.note(`Bring the cluster back as it was: ${context.programName} create --from ${file}`);
+}
+
+/** Saves a cluster on which the platform has just become ready. Never throws: the command doesn't need the file. */
+export async function saveForLater(
+  backend: Backend<unknown>,
+  clusterId: string,
+  { path, snapshot: name }: CachedCluster,
+  context: Context,
+): Promise<void> {
+  const saved = await trySaving(backend, { clusterId, name, path, recipients: [], withoutBase: false }, context);
+  // It would take space while the command runs, and goes with the cluster in any case.
+  if (saved) await deleteSnapshot(backend, { clusterId, name }, context.signal).catch(() => {});
+}
+
+interface SnapshotToSave extends Pick<OnceInput, "clusterId" | "recipients" | "withoutBase"> {
+  readonly name: string;
+  readonly path: string;
+}
+
+/** Makes a snapshot and writes it to a file. Resolves with whether the file is there. An interrupt ends it. */
+async function trySaving(backend: Backend<unknown>, file: SnapshotToSave, context: Context): Promise<boolean> {
+  const { signal, progress } = context;
+  if (signal.aborted) return false;
+  try {
+    await mkdir(dirname(file.path), { recursive: true });
+    await createSnapshot(backend, file, signal);
+    await saveToFile(backend, { ...file, replaces: true }, context);
+    return true;
+  } catch (error) {
+    if (!signal.aborted) progress.warn(`The cluster could not be saved: ${messageOf(error)}`);
+    return false;
+  }
+}

@@ -1,0 +1,178 @@
+/** `once --cache` on machines in folders: the installation really runs; a snapshot is the machines as they are, and a file of it names it. */
+import { describe, expect, test } from "bun:test";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Backend, CreationRequest, Snapshots } from "../../../src/backend/contract.ts";
+import { assertSnapshot, unusableFile } from "../../../src/backend/shared/cluster-file.ts";
+import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
+import { ClusterError } from "../../../src/errors.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { folderBackend } from "../../support/folder-backend.ts";
+import { exampleArtifact } from "../../support/install-example.ts";
+import { type FolderMachine, machinesLack, startMachines } from "../../support/install-machine.ts";
+import { junitOutcomes } from "../../support/junit.ts";
+import { runCommandLine } from "../../support/run-command.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { startWeb } from "../platform/readiness/readiness-web.ts";
+
+const installed = "etc/systemd/system/cluster.target";
+
+async function removePlatform(machine: FolderMachine): Promise<void> {
+  await Bun.$`rm -rf ${join(machine.folder, "opt/cluster")} ${join(machine.folder, installed)} ${join(machine.folder, "var/lib/cluster-e2e")}`;
+}
+
+interface Told {
+  /** What happens to the machines between a save and a copy. */
+  readonly betweenRuns: () => Promise<void>;
+  readonly canSave: () => boolean;
+}
+
+/** A backend with snapshots as files, and how its clusters came to be, in order. */
+function savingBackend(plain: Backend<undefined>, machines: readonly FolderMachine[], { betweenRuns, canSave }: Told) {
+  const happened: string[] = [];
+  const snapshots: Snapshots = {
+    list: async () => [],
+    create: async () => {},
+    restore: async () => {},
+    delete: async (_cluster, name) => void happened.push(`deleted ${name}`),
+    holdsMemory: true,
+    files: {
+      save: async (_cluster, name, { path }) => {
+        if (!canSave()) throw new ClusterError("capacity-lacking", "The disk is full.", {});
+        await writeFile(path, JSON.stringify({ name }));
+      },
+      planCopy: async ({ clusterId, file }, signal) => {
+        const path = "path" in file.location ? file.location.path : "";
+        const text = await readFile(path, "utf8");
+        if (!text.startsWith("{")) throw unusableFile(path, "is damaged");
+        assertSnapshot(path, file, (JSON.parse(text) as { readonly name: string }).name);
+        await betweenRuns();
+        happened.push("copied");
+        return plain.plan({ clusterId, variant: "oss" } as CreationRequest<undefined>, signal);
+      },
+    },
+  };
+  const plan: Backend<undefined>["plan"] = async (request, signal) => {
+    await Promise.all(machines.map(removePlatform));
+    happened.push("installed");
+    return plain.plan(request, signal);
+  };
+  return { backend: { ...plain, name: "vm" as const, snapshots, plan }, happened };
+}
+
+async function openCache() {
+  const scratch = await scratchFolder();
+  const machines = await startMachines({ roles: ["master", "agent"] });
+  const web = startWeb({ "/nodes": () => ({ status: 200, body: [{}] }) }, undefined);
+  const { backend: plain } = folderBackend({ ...machines, nodes: machines.nodes.map(web.of) });
+  const state = { canSave: true, betweenRuns: async (): Promise<void> => {} };
+  const told = { betweenRuns: async () => state.betweenRuns(), canSave: () => state.canSave };
+  const { backend, happened } = savingBackend(plain, machines.machines, told);
+  const at = (name: string): string => join(scratch.path, name);
+  await writeFile(at("artifact.sh"), exampleArtifact("oss"));
+  await writeFile(
+    at("ssh"),
+    `#!/bin/sh\necho ran >>${at("ran")}\nexit "$(cat ${at("status")} 2>/dev/null || echo 0)"\n`,
+    {
+      mode: 0o755,
+    },
+  );
+  const environment = { XDG_STATE_HOME: at("state"), TMPDIR: scratch.path, PATH: `${scratch.path}:/usr/bin:/bin` };
+  return {
+    at,
+    state,
+    happened,
+    machines: machines.machines,
+    once: async (words = "") => {
+      happened.length = 0;
+      const line = `once --variant oss --public-agents 0 -c mine --cache cache/file --junit junit.xml ${words} artifact.sh -- true`;
+      const setting = { kind: vmKind, backend, nowMs: 0, clock: systemClock, cwd: scratch.path, environment };
+      return runCommandLine(line.replaceAll(/ +/g, " "), setting);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await web[Symbol.asyncDispose]();
+      await machines[Symbol.asyncDispose]();
+      await scratch[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const passed = {
+  "The cluster is created": "passed",
+  "master_0 is ready": "passed",
+  "agent_0 is ready": "passed",
+  "The platform is ready": "passed",
+  "The command succeeds": "passed",
+};
+
+describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?? "here"})`, () => {
+  test("installs and saves the cluster first, and from then on starts from the file, until something else is wanted", async () => {
+    await using opened = await openCache();
+    const saved = ["installed", expect.stringMatching(/^deleted cached-[0-9a-f]{32}$/)];
+    expect((await opened.once()).status).toBe(0);
+    expect(opened.happened).toEqual(saved);
+    const again = await opened.once("--timeout 30m");
+    expect(opened.happened).toEqual(["copied"]);
+    expect(again.told.join()).toContain(`Cluster "mine" exists, from ${opened.at("cache/file")}`);
+    expect(junitOutcomes(await readFile(opened.at("junit.xml")))).toEqual(passed);
+    await opened.once("--agents 1");
+    expect(opened.happened).toEqual(saved);
+    await opened.once("--agents 1");
+    expect(opened.happened).toEqual(["copied"]);
+    await writeFile(opened.at("artifact.sh"), `${exampleArtifact("oss")}# another build\n`);
+    await opened.once("--agents 1");
+    expect(opened.happened).toEqual(saved);
+  }, 120_000);
+
+  // Shows C1.
+  test.each([
+    ["is damaged", async ({ at }) => writeFile(at("cache/file"), "no cluster")],
+    [
+      "holds another cluster",
+      async ({ at }) => writeFile(at("cache/file"), JSON.stringify({ name: `cached-${"0".repeat(32)}` })),
+    ],
+    [
+      "does not become ready",
+      async ({ state, machines }) => {
+        state.betweenRuns = async () => machines[1]!.write("var/lib/cluster-e2e/install.status", "exit 3\n");
+      },
+    ],
+  ] satisfies readonly [string, (opened: Awaited<ReturnType<typeof openCache>>) => Promise<void>][])(
+    "a file that %s costs only time, and is replaced",
+    async (_name, spoil) => {
+      await using opened = await openCache();
+      await opened.once();
+      const before = await readFile(opened.at("cache/file"), "utf8");
+      await spoil(opened);
+      const ran = await opened.once("--keep-on-failure --save-on-failure failed");
+      expect(ran.status).toBe(0);
+      expect(opened.happened.filter((text) => text !== "copied")).toHaveLength(2);
+      expect(opened.happened.at(-2)).toBe("installed");
+      expect(ran.told.join("\n")).toContain("The platform is installed instead.");
+      expect(ran.told.join("\n")).not.toContain("Kept as requested");
+      expect(await Bun.file(opened.at("failed")).exists()).toBe(false);
+      expect(junitOutcomes(await readFile(opened.at("junit.xml")))).toEqual(passed);
+      expect(await readFile(opened.at("cache/file"), "utf8")).toBe(before);
+    },
+    120_000,
+  );
+
+  test("a command that fails on a cluster from the file fails once", async () => {
+    await using opened = await openCache();
+    await opened.once();
+    await writeFile(opened.at("status"), "7");
+    await writeFile(opened.at("ran"), "");
+    expect((await opened.once()).status).toBe(7);
+    expect(opened.happened).toEqual(["copied"]);
+    expect(await readFile(opened.at("ran"), "utf8")).toBe("ran\n");
+  }, 120_000);
+
+  test("a cluster that can't be saved is used all the same", async () => {
+    await using opened = await openCache();
+    opened.state.canSave = false;
+    const ran = await opened.once();
+    expect(ran.status).toBe(0);
+    expect(ran.told.join("\n")).toContain("Warning: The cluster could not be saved: The disk is full.");
+    expect(await Bun.file(opened.at("cache/file")).exists()).toBe(false);
+  }, 120_000);
+});
