@@ -101,7 +101,7 @@ export class ClusterError extends Error {
   }
 }
 
-interface MarkedError {
+export interface MarkedError {
   readonly message: string;
   readonly hint: string | undefined;
   readonly facts: Readonly<Record<string, unknown>>;

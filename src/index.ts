@@ -24,9 +24,14 @@ export { Cluster } from "./library/cluster.ts";
 export type { ClusterFault } from "./library/cluster-fault.ts";
 export type { Fault } from "./cluster/faults/faults.ts";
 export type { FaultRequest } from "./cluster/faults/fault-request.ts";
-export type { Cancellation, EnterpriseWaitOptions, LogsOptions, WaitOptions } from "./library/call-options.ts";
-export type { ExportOptions } from "./library/hand-over.ts";
-export type { SaveOptions } from "./library/save-snapshot.ts";
+export type {
+  Cancellation,
+  EnterpriseWaitOptions,
+  ExportOptions,
+  LogsOptions,
+  SaveOptions,
+  WaitOptions,
+} from "./library/call-options.ts";
 export type { Installation } from "./library/install-from-path.ts";
 export type { ClusterCommand, ClusterCommandResult, NodeCommand, NodeCommandResult } from "./library/cluster-node.ts";
 export type { ClusterRequest, CopyClusterRequest, NewClusterRequest } from "./library/open-cluster.ts";

@@ -129,13 +129,11 @@ export interface Backend<Options> {
   /** Console output of the machines, even of those that nobody can log in to. Best effort: never fails because of one node. */
   consoleOutput(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NamedText[]>;
 
-  /** Saves clusters. */
   readonly snapshots?: Snapshots;
   /** Machines that were booted once, for others to be copied from. */
   readonly templates?: Templates;
   /** Lets other computers reach the nodes. Without it, only this machine can. Its places are regions, which exports name. */
   readonly admission?: Admission;
-  /** Stops, starts and pauses single machines. */
   readonly power?: Power;
   /** Removes what clusters have left whose time is over, and says so; `find` and `list` leave them out. The next call retries what fails. */
   readonly removeExpired?: (signal: AbortSignal) => Promise<void>;
@@ -150,7 +148,6 @@ export interface BackendPlace {
   readonly option: string;
   /** Finds the other places that have a cluster with this id. Called only on the error path. */
   findElsewhere(clusterId: string, signal: AbortSignal): Promise<OtherPlaces>;
-  /** Lists the clusters of every place. */
   readonly listAll?: (signal: AbortSignal) => Promise<AllPlacesList>;
 }
 
@@ -177,7 +174,6 @@ export interface NamedText {
   readonly text: string;
 }
 
-/** The cluster to create. */
 export interface CreationRequest<Options> {
   readonly clusterId: string;
   readonly variant: Variant;
@@ -299,9 +295,7 @@ export interface NodeShell {
   run(
     command: {
       readonly argv: readonly string[];
-      /** Whether to run it as root. */
       readonly sudo?: boolean;
-      /** Milliseconds. */
       readonly limitMs?: number;
       /** A description of the command, for the message that it took too long. */
       readonly task?: string;

@@ -85,7 +85,7 @@ export interface Context extends Invocation {
   readonly runtimeVariables: readonly string[];
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP. Its reason is an `Interrupted`. */
   readonly signal: AbortSignal;
-  /** Everything users are told while the command runs, on stderr. */
+  /** What is reported while the command runs, on stderr. */
   readonly progress: Progress;
   /** The only way to stdout. */
   readonly output: Output;

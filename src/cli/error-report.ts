@@ -1,4 +1,4 @@
-import { ClusterError, messageOf } from "../errors.ts";
+import { ClusterError, type MarkedError, messageOf } from "../errors.ts";
 import { outside } from "../outside-text.ts";
 import { messageBlock } from "../system/printable.ts";
 import { version } from "../version.ts";
@@ -48,12 +48,9 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
 /** For text that is no command's result, such as the version and the help. */
 export const lossText = (error: unknown): string => `Error: Cannot write to stdout: ${messageOf(error)}\n[output-lost]`;
 
-interface ErrorSummary {
+interface ErrorSummary extends MarkedError {
   readonly id: string;
   readonly exitCode: number;
-  readonly message: string;
-  readonly hint: string | undefined;
-  readonly facts: Readonly<Record<string, unknown>>;
 }
 
 function summarize(error: unknown, { program }: Circumstances): ErrorSummary {

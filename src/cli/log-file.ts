@@ -6,12 +6,12 @@ const mostEarlyLines = 2000;
 const mostEarlyCharacters = 2_000_000;
 /** A file of this size takes no more details (`wait` polls every node every few seconds, for an hour), and the next run begins another. */
 const mostDetailBytes = 20_000_000;
-/** No file is larger. What users were told, such as the error at the end, has the room from there on. */
+/** No file is larger. What was reported, such as the error at the end, has the room from there on. */
 const mostBytes = 24_000_000;
 const fullNotice = "(This log is full.)\n";
 
 /**
- * Everything that users were told, with time stamps, in a file that only this user can read. It is written synchronously, so that it contains the
+ * Everything that was reported, with time stamps, in a file that only this user can read. It is written synchronously, so that it contains the
  * events that led to a crash or a kill.
  */
 export class LogFile {

@@ -47,7 +47,7 @@ export class Terminal {
         return columns();
       },
       get rows() {
-        return told(stderr.rows) ?? 24;
+        return knownSize(stderr.rows) ?? 24;
       },
       write,
     };
@@ -59,7 +59,7 @@ export class Terminal {
     const otherwise = wanted >= 40 ? wanted : pageWidth;
     // Merely touching stdout costs milliseconds.
     const isKnown = name === "stderr" || this.isTerminal(name);
-    return (isKnown ? told(this.#host[name].columns) : undefined) ?? otherwise;
+    return (isKnown ? knownSize(this.#host[name].columns) : undefined) ?? otherwise;
   }
 
   write(name: "stdout" | "stderr", text: string): void {
@@ -118,7 +118,7 @@ export class Terminal {
 }
 
 /** A terminal without a configured size reports 0, as on some build machines. */
-const told = (size: number | undefined): number | undefined => (size === 0 ? undefined : size);
+const knownSize = (size: number | undefined): number | undefined => (size === 0 ? undefined : size);
 
 interface Parts {
   readonly isTerminal: boolean;

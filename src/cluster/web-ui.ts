@@ -56,12 +56,7 @@ export async function findWebUi(
   signal: AbortSignal,
 ): Promise<FoundWebUi | undefined> {
   const master = firstMaster(cluster);
-  if (master === undefined) {
-    throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no running master.`, {
-      hint: "Run the inspect command to see its nodes.",
-      facts: { cluster: cluster.id },
-    });
-  }
+  if (master === undefined) throw noMaster(cluster);
   await assertPinned(cluster, master);
   const report = await nodeReport(cluster, master, runtime, signal);
   const layout = report && reportedLayout(report);
@@ -88,6 +83,12 @@ function authorityOf(web: Layout["web"], url: string): string | undefined {
 
 const firstMaster = (cluster: ClusterRecord): NodeRecord | undefined =>
   cluster.nodes.find((node) => node.role === "master" && node.state === "running" && node.web.host !== "");
+
+const noMaster = ({ id }: ClusterRecord): ClusterError =>
+  new ClusterError("node-not-found", `Cluster "${id}" has no running master.`, {
+    hint: "Run the inspect command to see its nodes.",
+    facts: { cluster: id },
+  });
 
 /** The URL class drops the scheme's default port. */
 function urlOf({ web }: NodeRecord, { scheme, path }: WebPlace): string {

@@ -37,14 +37,10 @@ export const inspectCommand = (kind: BackendKind) =>
       const versions = input.versions ? await versionsOf(cluster, context) : undefined;
       const nowMs = context.clock.now();
       const facts = await inspectFacts(cluster, versions, nowMs);
-      context.output.result({
-        text:
-          input.output === "ssh-config"
-            ? await sshConfig(cluster)
-            : input.output === "names"
-              ? nodeNamesOf(cluster).join("\n")
-              : inspectText(facts, context.columns, nowMs),
-        data: { cluster: facts },
-      });
+      const textOf = async (format: string): Promise<string> => {
+        if (format === "ssh-config") return sshConfig(cluster);
+        return format === "names" ? nodeNamesOf(cluster).join("\n") : inspectText(facts, context.columns, nowMs);
+      };
+      context.output.result({ text: await textOf(input.output), data: { cluster: facts } });
     },
   });

@@ -2,7 +2,7 @@ import type { BackendKind } from "../backend/contract.ts";
 import { type Context, defineCommand } from "../cli/command.ts";
 import { argument, flag, listArgument } from "../cli/options/option.ts";
 import { choice, outputFormat, verbose } from "../cli/options/value-types.ts";
-import type { PowerAction } from "../cluster/power.ts";
+import type { PowerAction, PowerRequest } from "../cluster/power.ts";
 import { placeOptions } from "./backend-options.ts";
 import { clusterId, nodeNames, nodeSelector } from "./options.ts";
 
@@ -66,14 +66,7 @@ export const startCommand = (kind: BackendKind) =>
       change(kind, { action: "start", nodes: ["all"], isForced: false, ...input }, context),
   });
 
-interface Change {
-  readonly action: PowerAction;
-  readonly nodes: readonly string[];
-  readonly isForced: boolean;
-  readonly clusterId: string;
-}
-
-async function change(kind: BackendKind, input: Change & Readonly<Record<string, unknown>>, context: Context) {
+async function change(kind: BackendKind, input: PowerRequest & Readonly<Record<string, unknown>>, context: Context) {
   const [{ changePower }, { nodeReference }] = await Promise.all([
     import("../cluster/power.ts"),
     import("../model/cluster-record.ts"),

@@ -1,5 +1,14 @@
 import { ClusterError } from "../errors.ts";
-import { type Shape, flag, milliseconds, optional, readArguments, signal, text } from "../model/read-arguments.ts";
+import {
+  type Shape,
+  flag,
+  listOf,
+  milliseconds,
+  optional,
+  readArguments,
+  signal,
+  text,
+} from "../model/read-arguments.ts";
 
 /** Options that every operation takes. */
 export interface Cancellation {
@@ -23,13 +32,11 @@ export interface WaitOptions extends Cancellation {
   readonly skipHttpChecks?: boolean;
 }
 
-const wait: Shape<WaitOptions> = {
+export const waitShape: Shape<WaitOptions> = {
   ...cancellation,
   timeoutMs: optional(milliseconds),
   skipHttpChecks: optional(flag),
 };
-
-export const readWaitOptions = (given: WaitOptions): WaitOptions => readArguments(given, wait);
 
 export interface EnterpriseWaitOptions extends WaitOptions {
   /** Default: `admin`. */
@@ -38,23 +45,42 @@ export interface EnterpriseWaitOptions extends WaitOptions {
   readonly superuserPassword?: string;
 }
 
-const enterpriseWait: Shape<EnterpriseWaitOptions> = {
-  ...wait,
+export const enterpriseWaitShape: Shape<EnterpriseWaitOptions> = {
+  ...waitShape,
   superuserUsername: optional(text),
   superuserPassword: optional(text),
 };
-
-export const readEnterpriseWaitOptions = (given: EnterpriseWaitOptions): EnterpriseWaitOptions =>
-  readArguments(given, enterpriseWait);
 
 export interface LogsOptions extends Cancellation {
   /** A path on this machine; default: a new folder in the cluster's `directory`. */
   readonly folder?: string;
 }
 
-const logs: Shape<LogsOptions> = { ...cancellation, folder: optional(text) };
+export const logsShape: Shape<LogsOptions> = { ...cancellation, folder: optional(text) };
 
-export const readLogsOptions = (given: LogsOptions): LogsOptions => readArguments(given, logs);
+export interface ExportOptions extends Cancellation {
+  /** Public keys (`age1…`, `ssh-…`) for which age, which must be installed, encrypts the text; default: it isn't encrypted. */
+  readonly recipients?: readonly string[];
+}
+
+export const exportShape: Shape<ExportOptions> = { ...cancellation, recipients: optional(listOf(text)) };
+
+/** How to write a snapshot to a file. */
+export interface SaveOptions extends Cancellation {
+  /** Leaves out the images of the nodes, which the other computer must have then; default: false. */
+  readonly withoutBase?: boolean;
+  /** Replaces an existing file; default: false. */
+  readonly replace?: boolean;
+  /** Encrypts the file with age, which must be installed, for the owners of these public keys. */
+  readonly recipients?: readonly string[];
+}
+
+export const saveShape: Shape<SaveOptions> = {
+  ...cancellation,
+  withoutBase: optional(flag),
+  replace: optional(flag),
+  recipients: optional(listOf(text)),
+};
 
 /**
  * Options that the library calls otherwise than the commands declare them, or doesn't have. The code below both names options as the commands do, in

@@ -21,19 +21,22 @@ import { mapConcurrently } from "../system/concurrency.ts";
 import {
   type Cancellation,
   type EnterpriseWaitOptions,
+  type ExportOptions,
   type LogsOptions,
+  type SaveOptions,
   type WaitOptions,
+  enterpriseWaitShape,
+  exportShape,
   inLibraryWords,
+  logsShape,
   readCancellation,
-  readEnterpriseWaitOptions,
-  readLogsOptions,
-  readWaitOptions,
+  saveShape,
+  waitShape,
   withLibraryWords,
 } from "./call-options.ts";
 import { ClusterFault, readFaultRequest } from "./cluster-fault.ts";
 import { type ClusterCommand, type ClusterCommandResult, ClusterNode, readClusterCommand } from "./cluster-node.ts";
-import { type ExportOptions, exportForLibrary, importForLibrary, readExportOptions } from "./hand-over.ts";
-import { type SaveOptions, readSaveOptions, saveForLibrary } from "./save-snapshot.ts";
+import { exportForLibrary, importForLibrary, saveForLibrary } from "./hand-over.ts";
 import { type Installation, installFromPath, keepFailureLogs, readInstallation } from "./install-from-path.ts";
 import {
   type ClusterBackend,
@@ -173,12 +176,12 @@ export class Cluster implements AsyncDisposable {
    * are then in `directory`.
    */
   async waitForClusterOss(options: WaitOptions = {}): Promise<void> {
-    await this.#wait("oss", { username: "", password: "" }, readWaitOptions(options));
+    await this.#wait("oss", { username: "", password: "" }, readArguments(options, waitShape));
   }
 
   /** Resolves when a platform without variants is ready: as `waitForClusterOss`, but a platform may have no web UI and no list of agents. */
   async waitForCluster(options: WaitOptions = {}): Promise<void> {
-    await this.#wait("none", { username: "", password: "" }, readWaitOptions(options));
+    await this.#wait("none", { username: "", password: "" }, readArguments(options, waitShape));
   }
 
   /**
@@ -186,7 +189,11 @@ export class Cluster implements AsyncDisposable {
    * `login-refused` if the name or password is wrong.
    */
   async waitForClusterEnterprise(options: EnterpriseWaitOptions = {}): Promise<void> {
-    const { superuserUsername = "admin", superuserPassword = "admin", ...wait } = readEnterpriseWaitOptions(options);
+    const {
+      superuserUsername = "admin",
+      superuserPassword = "admin",
+      ...wait
+    } = readArguments(options, enterpriseWaitShape);
     this.#open.runtime.progress.hide(superuserPassword);
     await this.#wait("enterprise", { username: superuserUsername, password: superuserPassword }, wait);
   }
@@ -206,8 +213,8 @@ export class Cluster implements AsyncDisposable {
     try {
       await inLibraryWords(async () => waitForCluster(backend, request, runtime, cancelSignal));
     } catch (error) {
-      const tellsAll = error instanceof ClusterError && toldInFull.includes(error.id);
-      if (!tellsAll && !cancelSignal.aborted)
+      const isSelfExplanatory = error instanceof ClusterError && selfExplanatory.includes(error.id);
+      if (!isSelfExplanatory && !cancelSignal.aborted)
         await this.#connections.use(async (connections) => keepFailureLogs(this.#open, connections));
       throw error;
     }
@@ -240,21 +247,20 @@ export class Cluster implements AsyncDisposable {
    * checkout), `not-installed`, `transfer-failed`, `connection-failed`.
    */
   async sync(checkoutDir: string, options: Cancellation = {}): Promise<readonly MasterSync[]> {
-    const signal = readCancellation(options);
-    const { record, runtime } = this.#open;
     readArguments({ checkoutDir }, { checkoutDir: required(textCheck) });
-    const checkout = accepted(await readCheckout(resolve(checkoutDir), signal));
-    const { progress } = runtime;
-    const sync = async () =>
-      this.#connections.use(async (connections) => syncCheckout(record, checkout, { connections, progress }, signal));
-    return await inLibraryWords(sync);
+    return await this.#call(options, async ({ record, runtime: { progress } }, signal) => {
+      const checkout = accepted(await readCheckout(resolve(checkoutDir), signal));
+      return this.#connections.use(async (connections) =>
+        syncCheckout(record, checkout, { connections, progress }, signal),
+      );
+    });
   }
 
   /**
    * Saves the logs of all nodes that answer, and the machines' console logs, with known secrets masked.
    */
   async saveLogs(options: LogsOptions = {}): Promise<SavedLogs> {
-    const { folder, cancelSignal = neverAborted() } = readLogsOptions(options);
+    const { folder, cancelSignal = neverAborted() } = readArguments(options, logsShape);
     const { backend, record, runtime } = this.#open;
     const request = { cluster: record, folder: folder === undefined ? undefined : resolve(folder) };
     return await inLibraryWords(async () => saveLogs(backend, request, runtime, cancelSignal));
@@ -266,7 +272,7 @@ export class Cluster implements AsyncDisposable {
    * and `machine-not-set-up` if age is needed but not installed.
    */
   async export(options: ExportOptions = {}): Promise<string> {
-    const { recipients = [], cancelSignal = neverAborted() } = readExportOptions(options);
+    const { recipients = [], cancelSignal = neverAborted() } = readArguments(options, exportShape);
     return await inLibraryWords(async () => exportForLibrary(this.#open, recipients, cancelSignal));
   }
 
@@ -276,9 +282,8 @@ export class Cluster implements AsyncDisposable {
    * (`bad-usage`).
    */
   async snapshot(name: string, options: Cancellation = {}): Promise<void> {
-    const signal = readCancellation(options);
     const named = { clusterId: this.id, name: checkedName(name) };
-    await inLibraryWords(async () => createSnapshot(this.#open.backend, named, signal));
+    await this.#call(options, async ({ backend }, signal) => createSnapshot(backend, named, signal));
   }
 
   /**
@@ -288,11 +293,11 @@ export class Cluster implements AsyncDisposable {
    * `snapshot-unusable` before it touches anything.
    */
   async restore(name: string, options: Cancellation = {}): Promise<void> {
-    const signal = readCancellation(options);
-    const { backend, runtime } = this.#open;
     const named = { clusterId: this.id, name: checkedName(name) };
-    await this.#connections.reset();
-    const record = await inLibraryWords(async () => restoreSnapshot(backend, named, runtime, signal));
+    const record = await this.#call(options, async ({ backend, runtime }, signal) => {
+      await this.#connections.reset();
+      return restoreSnapshot(backend, named, runtime, signal);
+    });
     await this.#connections.reset();
     this.#state.open = { ...this.#open, record };
     this.#state.nodes = this.#nodesOf(record);
@@ -304,14 +309,13 @@ export class Cluster implements AsyncDisposable {
    * `capacity-lacking`, and `bad-usage` if the file can't be written; then there is no file.
    */
   async saveSnapshot(name: string, file: string, options: SaveOptions = {}): Promise<void> {
-    const request = { name: checkedName(name), file, ...readSaveOptions(options) };
+    const request = { name: checkedName(name), file, ...readArguments(options, saveShape) };
     await inLibraryWords(async () => saveForLibrary(this.#open, request));
   }
 
   /** The cluster's snapshots, oldest first. */
   async snapshots(options: Cancellation = {}): Promise<readonly SnapshotRecord[]> {
-    const signal = readCancellation(options);
-    return await inLibraryWords(async () => listSnapshots(this.#open.backend, this.id, signal));
+    return await this.#call(options, async ({ backend }, signal) => listSnapshots(backend, this.id, signal));
   }
 
   /**
@@ -329,16 +333,16 @@ export class Cluster implements AsyncDisposable {
 
   /** The faults of all nodes that answer, also those that another program has begun. */
   async faults(options: Cancellation = {}): Promise<readonly Fault[]> {
-    const signal = readCancellation(options);
-    const { backend, runtime } = this.#open;
-    return await inLibraryWords(async () => listFaults(backend, this.id, runtime, signal));
+    return await this.#call(options, async ({ backend, runtime }, signal) =>
+      listFaults(backend, this.id, runtime, signal),
+    );
   }
 
   /** Heals all faults, and returns them. */
   async healFaults(options: Cancellation = {}): Promise<readonly Fault[]> {
-    const signal = readCancellation(options);
-    const { backend, runtime } = this.#open;
-    return await inLibraryWords(async () => endFaults(backend, { clusterId: this.id }, runtime, signal));
+    return await this.#call(options, async ({ backend, runtime }, signal) =>
+      endFaults(backend, { clusterId: this.id }, runtime, signal),
+    );
   }
 
   /**
@@ -346,16 +350,24 @@ export class Cluster implements AsyncDisposable {
    * does nothing. Throws `cloud-failed` and the like.
    */
   async destroy(options: Cancellation = {}): Promise<void> {
-    const signal = readCancellation(options);
-    if (this.#state.isDestroyed) return;
-    await this.#connections[Symbol.asyncDispose]();
-    const { backend, record, runtime } = this.#open;
-    await inLibraryWords(async () => removeCluster(backend, record, runtime.environment, signal));
-    this.#state.isDestroyed = true;
+    await this.#call(options, async ({ backend, record, runtime }, signal) => {
+      if (this.#state.isDestroyed) return;
+      await this.#connections[Symbol.asyncDispose]();
+      await removeCluster(backend, record, runtime.environment, signal);
+      this.#state.isDestroyed = true;
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.destroy();
+  }
+
+  async #call<Result>(
+    options: Cancellation,
+    work: (open: OpenCluster, signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    const signal = readCancellation(options);
+    return await inLibraryWords(async () => work(this.#open, signal));
   }
 }
 
@@ -371,7 +383,7 @@ function assertOpen(open: OpenCluster | undefined): void {
 const waits = { oss: "waitForClusterOss", enterprise: "waitForClusterEnterprise", none: "waitForCluster" } as const;
 
 /** Errors to which the nodes' logs add nothing. */
-const toldInFull: readonly string[] = ["cluster-not-found", "key-missing", "login-refused"];
+const selfExplanatory: readonly string[] = ["cluster-not-found", "key-missing", "login-refused"];
 
 function checkedName(name: string): string {
   const check = textThat((given) => {

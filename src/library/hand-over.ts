@@ -1,26 +1,11 @@
-import { encrypt, exportCluster, parseHandOver } from "../cluster/export-cluster.ts";
+import { resolve } from "node:path";
+import { encrypt, encryptionFor, exportCluster, parseHandOver } from "../cluster/export-cluster.ts";
 import { importCluster } from "../cluster/import-cluster.ts";
+import { saveSnapshot } from "../cluster/snapshots.ts";
 import { ClusterError } from "../errors.ts";
-import {
-  type Shape,
-  listOf,
-  optional,
-  readArguments,
-  required,
-  signal as signalCheck,
-  text as textCheck,
-} from "../model/read-arguments.ts";
+import { readArguments, required, text as textCheck } from "../model/read-arguments.ts";
+import type { SaveOptions } from "./call-options.ts";
 import { type ClusterBackend, type OpenCluster, assertBackend, findForLibrary } from "./open-cluster.ts";
-
-export interface ExportOptions {
-  /** Public keys (`age1…`, `ssh-…`) for which age, which must be installed, encrypts the text; default: it isn't encrypted. */
-  readonly recipients?: readonly string[];
-  readonly cancelSignal?: AbortSignal;
-}
-
-const shape: Shape<ExportOptions> = { recipients: optional(listOf(textCheck)), cancelSignal: optional(signalCheck) };
-
-export const readExportOptions = (given: ExportOptions): ExportOptions => readArguments(given, shape);
 
 /** See Cluster.export. */
 export async function exportForLibrary(
@@ -51,4 +36,25 @@ export async function importForLibrary<Options>(
   }
   const { id } = await importCluster(backend, handOver, clusters.settings().runtime, signal);
   return findForLibrary(clusters, id, signal);
+}
+
+interface SaveRequest extends SaveOptions {
+  readonly name: string;
+  readonly file: string;
+}
+
+/** See Cluster.saveSnapshot. */
+export async function saveForLibrary(
+  { backend, record, runtime }: OpenCluster,
+  { name, file, withoutBase = false, replace = false, recipients = [], cancelSignal }: SaveRequest,
+): Promise<void> {
+  readArguments({ file }, { file: required(textCheck) });
+  const target = {
+    path: resolve(file),
+    withoutBase,
+    replaces: replace,
+    encrypt: encryptionFor(recipients, runtime.environment),
+  };
+  const signal = cancelSignal ?? new AbortController().signal;
+  await saveSnapshot(backend, { clusterId: record.id, name, file: target }, signal);
 }

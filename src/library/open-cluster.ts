@@ -91,9 +91,8 @@ export interface CopyClusterRequest extends CreationOptions {
 export type ClusterRequest = NewClusterRequest | CopyClusterRequest;
 
 /** A cluster with its connections, and the facts that an installation needs from it. */
-export interface OpenCluster extends Pick<BackendSettings<unknown>, "selinuxProblem"> {
+export interface OpenCluster extends Omit<BackendSettings<unknown>, "options"> {
   readonly backend: Backend<unknown>;
-  readonly runtime: Runtime;
   readonly record: ClusterRecord;
   readonly base: Known<Configuration>;
   readonly ipDetectPath: string;
@@ -111,7 +110,8 @@ export async function createForLibrary<Options>(
 ): Promise<OpenCluster> {
   assertBackend(clusters);
   const request = await readRequest(given);
-  const { runtime, selinuxProblem } = clusters.settings();
+  const { options: _options, ...settings } = clusters.settings();
+  const { runtime } = settings;
   const { clusterId = `test-${randomBytes(4).toString("hex")}` } = request;
   const signal = request.cancelSignal ?? new AbortController().signal;
   const limitMs = request.timeoutMs ?? usualLimitMs;
@@ -137,15 +137,7 @@ export async function createForLibrary<Options>(
   };
   const record = await createCluster(create, { backend, install: undefined }, runtime, signal);
   if (learned.base === undefined) throw new TypeError("The backend did not wait for the creation to complete");
-  const base = { value: learned.base };
-  return {
-    backend,
-    runtime,
-    record,
-    base,
-    ipDetectPath: ipDetectFile(record),
-    ...(selinuxProblem && { selinuxProblem }),
-  };
+  return { ...settings, backend, record, base: { value: learned.base }, ipDetectPath: ipDetectFile(record) };
 }
 
 /** What is known about the platform before there are machines. */
@@ -262,21 +254,15 @@ export async function findForLibrary<Options>(
 ): Promise<OpenCluster> {
   assertBackend(clusters);
   readArguments({ clusterId }, { clusterId: required(textThat(clusterIdProblem)) });
-  const { runtime, selinuxProblem } = clusters.settings();
+  const { options: _options, ...settings } = clusters.settings();
+  const { runtime } = settings;
   const backend = await clusters.open(signal);
   const record = await findCluster(backend, clusterId, signal);
   // The folder exists only on the machine that created the cluster.
   await makeCreationFolder(record.directory);
   await writePrivateFile(ipDetectFile(record), backend.nodes.ipDetect);
   const base = await baseIfReachable(backend, record, runtime, signal);
-  return {
-    backend,
-    runtime,
-    record,
-    base,
-    ipDetectPath: ipDetectFile(record),
-    ...(selinuxProblem && { selinuxProblem }),
-  };
+  return { ...settings, backend, record, base, ipDetectPath: ipDetectFile(record) };
 }
 
 /** A master that doesn't answer must not keep anyone from looking at the cluster. */

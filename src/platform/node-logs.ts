@@ -136,8 +136,8 @@ async function logsOf(node: NodeRecord, connections: ConnectionPool, signal: Abo
     );
     return parseLogs(result.stdout).map(({ name, text }) => ({ name: `${reference}.${name}`, text }));
   } catch (error) {
-    const told = messageOf(error);
-    const reason = signal.aborted ? "The node did not answer in time." : told;
+    const message = messageOf(error);
+    const reason = signal.aborted ? "The node did not answer in time." : message;
     return [{ name: `${reference}${noLogsSuffix}`, text: `${reason}\n` }];
   }
 }

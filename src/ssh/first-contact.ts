@@ -56,7 +56,7 @@ export interface FirstContact {
 export async function makeFirstContact(contact: FirstContact, signal: AbortSignal): Promise<Connection> {
   const { name } = targetOf(contact.destination);
   const progress: SwitchProgress = { refusals: [], hasReloaded: false };
-  const told = { message: "" };
+  const last = { message: "" };
   return await retry(
     (attemptSignal) => tryToMeet(contact, progress, attemptSignal),
     {
@@ -66,8 +66,8 @@ export async function makeFirstContact(contact: FirstContact, signal: AbortSigna
         Math.min(contact.everyMs, waits.firstContact.pauseMs(failures)) * (0.8 + Math.random() * 0.4),
       onFailure: (error) => {
         const message = messageOf(error);
-        if (message !== told.message) contact.progress.detail(2, `${name}: not yet: ${message}`);
-        told.message = message;
+        if (message !== last.message) contact.progress.detail(2, `${name}: not yet: ${message}`);
+        last.message = message;
       },
     },
     signal,

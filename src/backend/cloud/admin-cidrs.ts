@@ -15,7 +15,6 @@ export function normalizeCidr(text: string): string {
   return `${address}/${bits === undefined ? (isIPv4(address) ? 32 : 128) : Number(bits)}`;
 }
 
-/** Returns rules that admit each of the ranges to each of the TCP ports. */
 export function admissions(cidrs: readonly string[], ports: readonly number[]): IpPermission[] {
   const ranges = [...new Set(cidrs.map(normalizeCidr))];
   const version4 = ranges.filter((range) => isIPv4(split(range).address)).map((CidrIp) => ({ CidrIp }));

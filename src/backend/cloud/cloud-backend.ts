@@ -92,7 +92,6 @@ export async function createCloudBackend({ region }: CloudPlace, runtime: Runtim
   } satisfies Backend<CloudOptions>;
 }
 
-/** Resolves the creation and makes sure that its id is free. */
 async function planCreation(
   api: CloudApi,
   { place, request }: { readonly place: Place; readonly request: CreationRequest<CloudOptions> },

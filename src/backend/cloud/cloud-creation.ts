@@ -45,7 +45,7 @@ export class CloudCreation implements Creation {
   readonly #hostKeys = hostKeyPerRole();
   readonly #requireMetadata2: RequireMetadata2;
   readonly #withoutAddress = new Map<string, number>();
-  readonly #state: { made?: RequestedResources } = {};
+  readonly #state: { requested?: RequestedResources } = {};
 
   constructor(plan: CloudPlan, runtime: Runtime) {
     const [network] = plan.resolved.subnets;
@@ -79,12 +79,14 @@ export class CloudCreation implements Creation {
     // interrupted.
     using graceful = withGrace(signal, groupGraceMs);
     signal.throwIfAborted();
-    const made = newRequestedResources(this.#plan, { folder, vpcId: this.#network.vpcId });
-    this.#state.made = made;
-    made.groupId = await createGroup(this.#retryingApi, made.group, clock, graceful.signal).catch((error: unknown) => {
-      if (wasRefused(error) || hasErrorId(error, "cluster-exists")) delete this.#state.made;
-      throw error;
-    });
+    const requested = newRequestedResources(this.#plan, { folder, vpcId: this.#network.vpcId });
+    this.#state.requested = requested;
+    requested.groupId = await createGroup(this.#retryingApi, requested.group, clock, graceful.signal).catch(
+      (error: unknown) => {
+        if (wasRefused(error) || hasErrorId(error, "cluster-exists")) delete this.#state.requested;
+        throw error;
+      },
+    );
     signal.throwIfAborted();
     step.done();
   }
@@ -103,35 +105,35 @@ export class CloudCreation implements Creation {
     const { request, resolved } = this.#plan;
     const api = this.#retryingApi;
     const { clock, progress } = this.#runtime;
-    const made = this.#claimed();
-    const groupId = made.groupId ?? "";
+    const requested = this.#claimed();
+    const groupId = requested.groupId ?? "";
     const total = this.summary.nodeCount;
     progress.note(
       `Launching ${numbered(total, "machine")} in ${api.region}: ${costText(request.options.instanceType, total)}.`,
     );
     using step = progress.start("Launch");
-    const plan = this.#launchPlan(made, { groupId, publicKey });
+    const plan = this.#launchPlan(requested, { groupId, publicKey });
     const wanted = roles.filter((role) => request.counts[role] > 0);
     const launches = wanted.map((role) => async () => {
-      await launchRole(api, { plan, role, count: request.counts[role], ledger: made.launches }, clock, signal);
+      await launchRole(api, { plan, role, count: request.counts[role], ledger: requested.launches }, clock, signal);
     });
     const rules = { groupId, cidrs: resolved.cidrs, ports: [22, ...request.openPorts] };
     const tasks = [...launches, async () => openGroup(api, rules, clock, signal)];
     // Waits for all of them, even after one fails, so that a rollback knows what to terminate.
     await mapConcurrently(tasks, tasks.length, async (task) => task(), signal);
-    made.launchedMs = clock.now();
+    requested.launchedMs = clock.now();
     step.done();
   }
 
   #launchPlan(
-    made: RequestedResources,
+    requested: RequestedResources,
     { groupId, publicKey }: { readonly groupId: string; readonly publicKey: string },
   ): LaunchPlan {
     const { request, resolved } = this.#plan;
     return {
       ...request.options,
       clusterId: request.clusterId,
-      directory: made.folder.directory,
+      directory: requested.folder.directory,
       image: resolved.image,
       // A group belongs to one network.
       subnets: resolved.subnets.filter((subnet) => subnet.vpcId === this.#network.vpcId),
@@ -141,9 +143,9 @@ export class CloudCreation implements Creation {
           user: resolved.image.user,
           publicKey,
           hostKey: this.#hostKeys.of({ role, index: 0 }),
-          deadline: made.expiresAt,
+          deadline: requested.expiresAt,
         }),
-      tags: made.group.tags,
+      tags: requested.group.tags,
     };
   }
 
@@ -207,28 +209,28 @@ export class CloudCreation implements Creation {
   }
 
   async stop(signal: AbortSignal): Promise<void> {
-    const { made } = this.#state;
-    if (made === undefined) return;
-    made.ended = await endLaunches(this.#plan.api, [...made.launches.values()], this.#runtime.clock, signal);
+    const { requested } = this.#state;
+    if (requested === undefined) return;
+    requested.ended = await endLaunches(this.#plan.api, [...requested.launches.values()], this.#runtime.clock, signal);
   }
 
   async remove(signal: AbortSignal): Promise<string | undefined> {
-    const { made } = this.#state;
-    if (made === undefined) return undefined;
-    const groupId = made.groupId ?? (await this.#requestGroupAgain(made, signal));
+    const { requested } = this.#state;
+    if (requested === undefined) return undefined;
+    const groupId = requested.groupId ?? (await this.#requestGroupAgain(requested, signal));
     const { clusterId } = this.#plan.request;
-    const remains = { clusterId, creationId: made.folder.creationId, machineIds: made.ended, groupId };
+    const remains = { clusterId, creationId: requested.folder.creationId, machineIds: requested.ended, groupId };
     const { api } = this.#plan;
-    return leftoversText(await removeCreation(api, remains, this.#runtime, signal), made.expiresAt, api.now());
+    return leftoversText(await removeCreation(api, remains, this.#runtime, signal), requested.expiresAt, api.now());
   }
 
   /**
    * The answer to the first request was lost. Requests the group again and returns its id, so that it can be removed even if the first request is
    * carried out late.
    */
-  async #requestGroupAgain(made: RequestedResources, signal: AbortSignal): Promise<string | undefined> {
+  async #requestGroupAgain(requested: RequestedResources, signal: AbortSignal): Promise<string | undefined> {
     try {
-      return await createGroup(this.#plan.api, made.group, this.#runtime.clock, signal);
+      return await createGroup(this.#plan.api, requested.group, this.#runtime.clock, signal);
     } catch (error) {
       if (hasErrorId(error, "cluster-exists")) return undefined;
       throw error;
@@ -236,11 +238,11 @@ export class CloudCreation implements Creation {
   }
 
   remains(): CreationRemains | undefined {
-    const { made } = this.#state;
-    if (made === undefined) return undefined;
+    const { requested } = this.#state;
+    if (requested === undefined) return undefined;
     const ids = this.#machineIds.join(", ");
-    const group = made.groupId === undefined ? "its security group" : `security group ${made.groupId}`;
-    const end = `terminate automatically at ${endText(made.expiresAt, this.#plan.api.now())}`;
+    const group = requested.groupId === undefined ? "its security group" : `security group ${requested.groupId}`;
+    const end = `terminate automatically at ${endText(requested.expiresAt, this.#plan.api.now())}`;
     return {
       kept: `${ids === "" ? "no machines" : `machines ${ids}`}. They ${end}.`,
       left: `${ids === "" ? "Machines of this creation" : `Machines ${ids}`} may be left in region ${this.#plan.api.region}: they ${end}; the next create there removes ${group}.`,
@@ -248,13 +250,13 @@ export class CloudCreation implements Creation {
   }
 
   get #machineIds(): readonly string[] {
-    return [...(this.#state.made?.launches.values() ?? [])].flatMap((launch) => launch.machineIds ?? []);
+    return [...(this.#state.requested?.launches.values() ?? [])].flatMap((launch) => launch.machineIds ?? []);
   }
 
   #claimed(): RequestedResources {
-    const { made } = this.#state;
-    if (made === undefined) throw new TypeError("The id has not been claimed");
-    return made;
+    const { requested } = this.#state;
+    if (requested === undefined) throw new TypeError("The id has not been claimed");
+    return requested;
   }
 }
 

@@ -154,7 +154,6 @@ async function hasMetadataService(environment: Environment, signal: AbortSignal)
   }
 }
 
-/** The credentials file and the config file that the cloud's own tools share. */
 interface SharedFiles {
   readonly filepath: string;
   readonly configFilepath: string;

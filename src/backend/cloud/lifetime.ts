@@ -1,6 +1,5 @@
 import type { Machine } from "./read-machines.ts";
 
-/** The date of these prices. */
 const pricesAsOf = "2025-06-01";
 
 /**

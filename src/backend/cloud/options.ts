@@ -37,7 +37,6 @@ export interface CloudOptions {
   readonly image?: { readonly id: string; readonly user: string };
 }
 
-/** Every option of the backend. */
 export const cloudSchema = {
   region: {
     isPlace: true,

@@ -64,7 +64,7 @@ export interface RequestedResources {
   groupId: string | undefined;
   readonly launches: LaunchLedger;
   launchedMs: number | undefined;
-  /** Machines that the API was told to terminate. */
+  /** Machines that the API was asked to terminate. */
   ended: readonly string[];
 }
 
@@ -92,7 +92,6 @@ export function newRequestedResources(
   return { folder, expiresAt, group, groupId: undefined, launches: new Map(), launchedMs: undefined, ended: [] };
 }
 
-/** Describes what a creation would create, for people and as data. */
 export function describePlan(
   api: CloudApi,
   request: CreationRequest<CloudOptions>,
@@ -140,7 +139,6 @@ export function describePlan(
   };
 }
 
-/** The zones of the region that offer this instance type. */
 export async function offeredZones(
   api: CloudApi,
   instanceType: string,

@@ -140,7 +140,6 @@ function readMachine(instance: Instance): Machine | string {
   };
 }
 
-/** Either address may be missing. */
 function addressesOf(instance: Instance): Pick<Machine, "publicAddress" | "privateAddress"> | undefined {
   const { PublicIpAddress, PrivateIpAddress } = instance;
   const publicAddress = parseIpv4(PublicIpAddress);

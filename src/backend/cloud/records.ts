@@ -152,7 +152,6 @@ export async function findInOtherRegions(
   return { places: found.filter((region) => region !== undefined).toSorted(), unreachable: [] };
 }
 
-/** Returns the names of the regions that the account can use. */
 export async function enabledRegions(api: CloudApi, signal: AbortSignal): Promise<readonly string[]> {
   const answer = await api.call("DescribeRegions", {}, signal);
   return (answer.Regions ?? []).map((region) => parseRegion(region.RegionName)).filter((name) => name !== undefined);

@@ -18,7 +18,7 @@ import { readTags } from "./tags.ts";
 export interface Remains {
   readonly clusterId: string;
   readonly creationId: string;
-  /** Machines that the API was told to terminate. Others in the cluster's group whose tags name this creation are found and terminated too. */
+  /** Machines that the API was asked to terminate. Others in the cluster's group whose tags name this creation are found and terminated too. */
   readonly machineIds: readonly string[];
   readonly groupId: string | undefined;
   /** Machines that this computer launched for the creation, whatever their tags say now. */
@@ -27,7 +27,6 @@ export interface Remains {
   readonly mayEnd?: (machine: Machine) => boolean;
 }
 
-/** What could not be removed. */
 export interface Leftovers {
   readonly machineIds: readonly string[];
   readonly groupIds: readonly string[];
@@ -82,23 +81,23 @@ async function awaitEnd(
 ): Promise<readonly string[]> {
   const startMs = clock.now();
   const { ownIds = [], mayEnd = () => true } = remains;
-  const told = new Set(remains.machineIds);
+  const requested = new Set(remains.machineIds);
   let left: readonly string[] = [];
   const look = async (inner: AbortSignal): Promise<"ended" | undefined> => {
-    const instances = await describeRemains(api, { remains, told }, inner);
+    const instances = await describeRemains(api, { remains, requested }, inner);
     const { machines, rivals } = readMachines(instances);
     const seen = new Map(instances.map((instance) => [instance.InstanceId ?? "", nodeState(instance)]));
     const tagged = [...machines, ...rivals].filter((machine) => isOf(machine, remains) && isInGroup(machine, remains));
     const found = new Set([...ownIds, ...tagged.filter(mayEnd).map(({ id }) => id)]);
-    const strays = [...found].filter((id) => seen.has(id) && seen.get(id) !== "ended" && !told.has(id));
+    const strays = [...found].filter((id) => seen.has(id) && seen.get(id) !== "ended" && !requested.has(id));
     await terminate(api, strays, clock, inner);
-    for (const id of strays) told.add(id);
-    const present = [...told].filter((id) => seen.has(id) && seen.get(id) !== "ended");
-    const unseen = clock.now() - startMs < waits.visibility.limitMs ? [...told].filter((id) => !seen.has(id)) : [];
+    for (const id of strays) requested.add(id);
+    const present = [...requested].filter((id) => seen.has(id) && seen.get(id) !== "ended");
+    const unseen = clock.now() - startMs < waits.visibility.limitMs ? [...requested].filter((id) => !seen.has(id)) : [];
     left = [...present, ...unseen];
     return left.length === 0 ? "ended" : undefined;
   };
-  const waitingFor = (): string => `${left.length} of ${numbered(told.size, "machine")} to terminate`;
+  const waitingFor = (): string => `${left.length} of ${numbered(requested.size, "machine")} to terminate`;
   await poll(look, { ...ruleOf(waits.ending, clock), shows: { progress, waitingFor } }, signal);
   return left;
 }
@@ -106,12 +105,12 @@ async function awaitEnd(
 /** Returns the machines with the creation's tag, plus those that are known by their id but have a changed tag or aren't visible yet. */
 async function describeRemains(
   api: CloudApi,
-  { remains, told }: { readonly remains: Remains; readonly told: ReadonlySet<string> },
+  { remains, requested }: { readonly remains: Remains; readonly requested: ReadonlySet<string> },
   signal: AbortSignal,
 ): Promise<readonly Instance[]> {
   const tagged = await describeInstances(api, { creationId: remains.creationId }, signal);
   const seen = new Set(tagged.map((instance) => instance.InstanceId));
-  const ids = [...new Set([...told, ...(remains.ownIds ?? [])])].filter((id) => !seen.has(id));
+  const ids = [...new Set([...requested, ...(remains.ownIds ?? [])])].filter((id) => !seen.has(id));
   return ids.length === 0 ? tagged : [...tagged, ...(await describeInstances(api, { ids }, signal))];
 }
 
@@ -156,8 +155,6 @@ export function leftoversText(left: Leftovers, expiresAt: Date | undefined, nowM
   return `Left behind: ${things.join("; ")}. Machines terminate automatically ${end}; the next create in the region removes the rest.`;
 }
 
-const nothingSaved = { launches: [], unreadable: [] };
-
 /**
  * Terminates the cluster's machines, waits until they are gone, and removes their group. Finds them by the creation's tag and not by the record,
  * because the API may have forgotten the record's machines by now; on the computer that created the cluster, also by their ids. For an interrupted creation, also uses the requests in its folder, as far as they
@@ -170,11 +167,7 @@ export async function removeCluster(
   signal: AbortSignal,
 ): Promise<void> {
   const { clock } = runtime;
-  // In a completed creation, every machine has been seen with its tag.
-  const { launches, unreadable } = (await isAbandonedCreation(directory))
-    ? await readLaunches(directory)
-    : nothingSaved;
-  if (unreadable.length > 0) runtime.progress.detail(1, `Cannot read the launch records in ${directory}.`);
+  const launches = await savedLaunches(directory, runtime);
   const live = launches.filter((launch) => (expiryOf(launch)?.getTime() ?? 0) > clock.now());
   const ended = await endLaunches(api, live, clock, signal);
   const ownIds = [...((await readOwnLaunches({ directory }))?.machineIds ?? [])];
@@ -183,6 +176,14 @@ export async function removeCluster(
   const expiresAt = launches.map(expiryOf).find((expiry) => expiry !== undefined);
   const text = leftoversText(left, expiresAt, clock.now());
   if (text !== undefined) throw new ClusterError("cloud-failed", text, { facts: { ...left } });
+}
+
+async function savedLaunches(directory: string, { progress }: Runtime): Promise<readonly SavedLaunch[]> {
+  // In a completed creation, every machine has been seen with its tag.
+  if (!(await isAbandonedCreation(directory))) return [];
+  const { launches, unreadable } = await readLaunches(directory);
+  if (unreadable.length > 0) progress.detail(1, `Cannot read the launch records in ${directory}.`);
+  return launches;
 }
 
 /** When its machines end by themselves. After that, sending the request again would launch new ones. */
@@ -219,7 +220,7 @@ export async function terminate(
 /**
  * Terminates every machine that these launches created. If an answer isn't known, sends the very same request again: it launches nothing twice and
  * returns what it had launched (or launches it now, for a moment). If no answer comes, terminates the machines that the API describes; then some may
- * still appear until the creation's security group is deleted, without which the request fails. Returns the ids of all machines that the API was told
+ * still appear until the creation's security group is deleted, without which the request fails. Returns the ids of all machines that the API was asked
  * to terminate. If it throws, it has already terminated every machine that it could learn about.
  */
 export async function endLaunches(

@@ -35,7 +35,7 @@ export function engineCheck(facts: ContainerFacts): Check {
 }
 
 async function judge(facts: ContainerFacts): Promise<Outcome> {
-  const [{ kind }, { version, operatingSystem }] = await Promise.all([facts.engine(), facts.told()]);
+  const [{ kind }, { version, operatingSystem }] = await Promise.all([facts.engine(), facts.engineFacts()]);
   const [leastMajor, leastMinor] = kind.leastVersion;
   const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
   const isOld = major < leastMajor || (major === leastMajor && minor < leastMinor);

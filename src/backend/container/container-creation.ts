@@ -28,7 +28,7 @@ export class ContainerCreation extends ContainerMachines implements Creation {
   readonly summary: CreationSummary;
   readonly #plan: ContainerPlan;
   /** Set once the id is ours. */
-  readonly #made: { launch?: LaunchPlan; first?: CreatedNode } = {};
+  readonly #claimed: { launch?: LaunchPlan; first?: CreatedNode } = {};
 
   constructor(plan: ContainerPlan, runtime: Runtime) {
     super(plan, runtime);
@@ -61,8 +61,8 @@ export class ContainerCreation extends ContainerMachines implements Creation {
     const network = networkName(name);
     const plan = { clusterId, counts, options, image: image.name, reach: resolved.reach, network, labels, system };
     signal.throwIfAborted();
-    this.#made.first = await createFirstNode(engine, plan);
-    this.#made.launch = plan;
+    this.#claimed.first = await createFirstNode(engine, plan);
+    this.#claimed.launch = plan;
     step.done();
   }
 
@@ -75,7 +75,7 @@ export class ContainerCreation extends ContainerMachines implements Creation {
   }
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
-    const { first, launch: plan } = this.#made;
+    const { first, launch: plan } = this.#claimed;
     if (first === undefined || plan === undefined) throw new TypeError("launch() was called before claim()");
     const { expiresAt } = this.begun;
     const files = expiresAt === undefined ? [] : deadlineFiles(expiresAt);
@@ -134,7 +134,6 @@ export async function resolveCreation(
   return { kind: engine.kind, facts, reach, distribution, image };
 }
 
-/** Describes what a creation would create, for people and as data. */
 export function describePlan(
   { clusterId, counts, options, lifetimeMs }: CreationRequest<ContainerOptions>,
   { kind, facts, distribution, image, reach }: ResolvedCreation,

@@ -1,16 +1,9 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  type ClusterRecord,
-  type Counts,
-  type NodeRecord,
-  type Variant,
-  type WebUi,
-  countsText,
-} from "../../model/cluster-record.ts";
+import { type ClusterRecord, type NodeRecord, countsText } from "../../model/cluster-record.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
-import type { CopyRequest, CreationRemains, FirstLogin, NamedText } from "../contract.ts";
+import type { CopyRequest, CreationRemains, CreationRequest, FirstLogin, NamedText } from "../contract.ts";
 import { hostKeyPerNode } from "../shared/first-boot.ts";
 import { endAfter } from "../shared/lifetimes.ts";
 import { machineFailed } from "../shared/machine-errors.ts";
@@ -32,12 +25,7 @@ export interface MachinesPlan {
 }
 
 /** What the labels of a cluster's network say. */
-export interface ClusterFacts {
-  readonly counts: Counts;
-  readonly variant: Variant;
-  readonly distribution: string;
-  readonly webUi: WebUi | undefined;
-}
+export type ClusterFacts = Pick<CreationRequest<never>, "counts" | "variant" | "distribution" | "webUi">;
 
 /** The part of a creation that is the same whether its containers are new or copied from a snapshot. See Creation. */
 export abstract class ContainerMachines {
@@ -45,7 +33,6 @@ export abstract class ContainerMachines {
   protected readonly plan: MachinesPlan;
   protected readonly runtime: Runtime;
   protected readonly hostKeys = hostKeyPerNode();
-  /** The containers that have been started. */
   readonly #started: string[] = [];
   /** `name`: set once something was requested. `expiresAt`: undefined if the cluster has no lifetime. */
   protected readonly begun: { name?: CreationName; expiresAt?: Date | undefined } = {};

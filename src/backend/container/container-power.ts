@@ -15,7 +15,6 @@ import { readInventory } from "./records/records.ts";
 
 const shutDownSeconds = 120;
 
-/** Ends, starts and pauses single containers. */
 export function containerPower(engine: Engine, root: string, runtime: Runtime): Power {
   const change = async (
     cluster: ClusterRecord,
@@ -48,7 +47,7 @@ interface Start {
 }
 
 /** A container of the cluster, and the address that its host key is pinned to. */
-interface Place {
+interface PinnedContainer {
   readonly container: NodeContainer;
   readonly address: string | undefined;
   /** In wire format. */
@@ -60,26 +59,26 @@ interface Place {
  * them. Any other gives the lowest one that is free, so the nodes are started in this order, and other containers take the addresses of those that stay stopped.
  */
 async function startAgain(engine: Engine, { cluster, nodes, root }: Start, signal: AbortSignal): Promise<void> {
-  const places = await readPlaces(engine, cluster, root, signal);
-  const isWanted = ({ container }: Place): boolean =>
+  const pinned = await readPinned(engine, cluster, root, signal);
+  const isWanted = ({ container }: PinnedContainer): boolean =>
     container.status !== "running" && nodes.some(({ id }) => container.id.startsWith(id));
   const holders: string[] = [];
   try {
-    for (const place of places) {
+    for (const member of pinned) {
       signal.throwIfAborted();
-      if (isWanted(place)) await startOne(engine, place);
-      else if (!engine.kind.grantsAddresses && isStopped(place)) holders.push(await holdAddress(engine, place));
+      if (isWanted(member)) await startOne(engine, member);
+      else if (!engine.kind.grantsAddresses && isStopped(member)) holders.push(await holdAddress(engine, member));
     }
   } finally {
     if (holders.length > 0) await engine.change({ words: [...engine.kind.removeWords, ...holders] });
   }
-  await settle(engine, { cluster, places: places.filter(isWanted), root }, signal);
+  await settle(engine, { cluster, pinned: pinned.filter(isWanted), root }, signal);
 }
 
-const isStopped = ({ container: { status } }: Pick<Place, "container">): boolean =>
+const isStopped = ({ container: { status } }: Pick<PinnedContainer, "container">): boolean =>
   status === "exited" || status === "stopped";
 
-async function startOne({ kind, change }: Engine, { container, address }: Place): Promise<void> {
+async function startOne({ kind, change }: Engine, { container, address }: PinnedContainer): Promise<void> {
   const network = networkName(container);
   if (kind.grantsAddresses && address !== undefined) {
     const alias = nodeReference(container).replaceAll("_", "-");
@@ -90,31 +89,31 @@ async function startOne({ kind, change }: Engine, { container, address }: Place)
 }
 
 /** A container that does nothing. It ends by itself if this program is killed. */
-async function holdAddress({ change }: Engine, { container }: Place): Promise<string> {
+async function holdAddress({ change }: Engine, { container }: PinnedContainer): Promise<string> {
   const words = ["run", "--detach", "--rm", `--network=${networkName(container)}`, "--entrypoint=/bin/sleep"];
   return change({ words: [...words, container.imageId, "300"] });
 }
 
 /** In the order of their addresses: of those that run now, and of the others when their keys were pinned. None is known if ports lead to the nodes. */
-async function readPlaces(
+async function readPinned(
   engine: Engine,
   cluster: ClusterRecord,
   root: string,
   signal: AbortSignal,
-): Promise<readonly Place[]> {
-  const pinned = parseKnownHosts(await readOwnText(creationFiles(cluster.directory).knownHosts).catch(() => ""));
-  const places = await mapConcurrently(
+): Promise<readonly PinnedContainer[]> {
+  const knownHosts = parseKnownHosts(await readOwnText(creationFiles(cluster.directory).knownHosts).catch(() => ""));
+  const members = await mapConcurrently(
     await readContainersOf(engine, cluster, root, signal),
     6,
     async (container) => {
       if (!isStopped({ container })) return { container, address: container.address, hostKey: undefined };
       const hostKey = await hostKeyOf(engine, container, signal);
-      const [address] = pinned.find(([, key]) => hostKey?.equals(key) === true) ?? [];
+      const [address] = knownHosts.find(([, key]) => hostKey?.equals(key) === true) ?? [];
       return { container, address: parseIpv4(address), hostKey };
     },
     signal,
   );
-  return places.toSorted((a, b) => numberOf(a.address) - numberOf(b.address));
+  return members.toSorted((a, b) => numberOf(a.address) - numberOf(b.address));
 }
 
 async function readContainersOf(
@@ -141,22 +140,18 @@ const numberOf = (address: string | undefined): number =>
 /** Pins the nodes' new ports. Stops what got another address than before: the platform on the nodes knows the former. */
 async function settle(
   engine: Engine,
-  {
-    cluster,
-    places,
-    root,
-  }: { readonly cluster: ClusterRecord; readonly places: readonly Place[]; readonly root: string },
+  { cluster, pinned, root }: Pick<Start, "cluster" | "root"> & { readonly pinned: readonly PinnedContainer[] },
   signal: AbortSignal,
 ): Promise<void> {
   const now = await readContainersOf(engine, cluster, root, signal);
   const knownHosts = createKnownHosts(creationFiles(cluster.directory).knownHosts);
-  const moved: Place[] = [];
-  for (const place of places) {
-    const { address, ports, reach } = now.find(({ id }) => id === place.container.id) ?? place.container;
+  const moved: PinnedContainer[] = [];
+  for (const member of pinned) {
+    const { address, ports, reach } = now.find(({ id }) => id === member.container.id) ?? member.container;
     const port = ports.get(22);
-    if (place.address !== undefined && address !== place.address) moved.push(place);
-    if (reach === "published" && port !== undefined && place.hostKey !== undefined)
-      await knownHosts.pin("127.0.0.1", port, place.hostKey);
+    if (member.address !== undefined && address !== member.address) moved.push(member);
+    if (reach === "published" && port !== undefined && member.hostKey !== undefined)
+      await knownHosts.pin("127.0.0.1", port, member.hostKey);
   }
   const [first] = moved;
   if (first === undefined) return;

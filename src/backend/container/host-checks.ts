@@ -29,10 +29,10 @@ const usualInotifyInstances = 256;
 export function hostChecks(facts: ContainerFacts, platform: NodeJS.Platform): readonly Check[] {
   return [
     checkOfEngine("node addresses", facts, (_, { kind }) => checkReach(facts, kind)),
-    checkOfEngine("storage driver", facts, (told, { kind }) => judgeStorage(told, kind)),
-    checkOfEngine("image space", facts, (told, { kind }) => checkSpace(told, kind)),
-    checkOfEngine("memory", facts, (told, { kind }) => judgeMemory(told, kind)),
-    checkOfEngine("cgroups", facts, (told) => checkCgroups(facts, told)),
+    checkOfEngine("storage driver", facts, judgeStorage),
+    checkOfEngine("image space", facts, checkSpace),
+    checkOfEngine("memory", facts, judgeMemory),
+    checkOfEngine("cgroups", facts, (engineFacts) => checkCgroups(facts, engineFacts)),
     checkOfEngine("inotify", facts, () => checkInotify(platform)),
   ];
 }
@@ -43,7 +43,7 @@ async function checkReach(facts: ContainerFacts, { title }: EngineKind): Promise
     : pass(`${title} runs in a virtual machine: nodes are reached at ports of 127.0.0.1`);
 }
 
-function judgeStorage({ storageDriver }: EngineFacts, { advice }: EngineKind): Outcome {
+function judgeStorage({ storageDriver }: EngineFacts, { kind: { advice } }: Engine): Outcome {
   if (!["vfs", "devicemapper", "aufs"].includes(storageDriver)) return pass(storageDriver);
   return warn(
     `The storage driver ${storageDriver} is slow, because it copies whole images, or is no longer maintained.`,
@@ -51,7 +51,7 @@ function judgeStorage({ storageDriver }: EngineFacts, { advice }: EngineKind): O
   );
 }
 
-async function checkSpace({ rootFolder }: EngineFacts, { name }: EngineKind): Promise<Outcome> {
+async function checkSpace({ rootFolder }: EngineFacts, { kind: { name } }: Engine): Promise<Outcome> {
   const space = await statfs(rootFolder).catch(() => undefined);
   if (space === undefined) return skip(`Not checked: ${rootFolder || "its folder"} is not on this machine.`);
   const free = space.bavail * space.bsize;
@@ -63,7 +63,7 @@ async function checkSpace({ rootFolder }: EngineFacts, { name }: EngineKind): Pr
   );
 }
 
-function judgeMemory({ memoryBytes }: EngineFacts, { title }: EngineKind): Outcome {
+function judgeMemory({ memoryBytes }: EngineFacts, { kind: { title } }: Engine): Outcome {
   const text = `${(memoryBytes / 1e9).toFixed(1)} GB`;
   if (memoryBytes >= usualMemoryBytes) return pass(text);
   return warn(
@@ -113,7 +113,9 @@ export function volumeChecks(
   signal: AbortSignal,
 ): readonly [mounts: Check, selinux: Check] {
   return [
-    checkOfEngine("mounts", facts, async (told, engine) => tryMount({ told, engine, environment }, signal)),
+    checkOfEngine("mounts", facts, async (engineFacts, engine) =>
+      tryMount({ engineFacts, engine, environment }, signal),
+    ),
     checkOfEngine("selinux", facts, async () => {
       if ((await facts.reach().catch(() => undefined)) !== "direct")
         return skip("Not checked: nodes do not run on this machine.");
@@ -123,23 +125,23 @@ export function volumeChecks(
 }
 
 interface Trial {
-  readonly told: EngineFacts;
+  readonly engineFacts: EngineFacts;
   readonly engine: Engine;
   readonly environment: Environment;
 }
 
-async function tryMount({ told, engine, environment }: Trial, signal: AbortSignal): Promise<Outcome> {
+async function tryMount({ engineFacts, engine, environment }: Trial, signal: AbortSignal): Promise<Outcome> {
   const image = await ownImage(engine, signal);
   if (image === undefined) return skip("Not checked: there is no node image until the first create builds one.");
   const home = homeFolder(environment);
-  const made = await temporaryFolder(home).catch(() => undefined);
-  if (made === undefined) return skip(`Not checked: cannot create a folder in ${home}.`);
-  await using folder = made;
+  const scratch = await temporaryFolder(home).catch(() => undefined);
+  if (scratch === undefined) return skip(`Not checked: cannot create a folder in ${home}.`);
+  await using folder = scratch;
   // On an interrupt, and after this check's limit, the program ends without waiting for work under way here.
   signal.addEventListener("abort", () => rmSync(folder.path, { recursive: true, force: true }), { once: true });
   const text = randomBytes(16).toString("hex");
   await writeFile(join(folder.path, "note"), text);
-  const { words } = await findRights(engine, told, image);
+  const { words } = await findRights(engine, engineFacts, image);
   const mount = `--mount=type=bind,source=${folder.path},target=${target},readonly`;
   const run = ["run", "--rm", ...words, "--network=none", mount, "--entrypoint=/bin/cat", image, `${target}/note`];
   // On a busy machine, Podman loses the output of a container that ends at once.
@@ -155,7 +157,7 @@ async function tryMount({ told, engine, environment }: Trial, signal: AbortSigna
   if (problem === undefined) return pass(`Containers can read this machine's folders, such as those in ${home}`);
   return warn(
     `A container cannot read a folder in ${home}, so \`customVolumes\` will not work: ${problem}`,
-    remedy(told, engine),
+    remedy(engineFacts, engine),
   );
 }
 
@@ -184,7 +186,7 @@ const engineLimitMs = 40_000;
 /** Facts about the engine that several checks share. Each is requested once, when first needed. */
 export interface ContainerFacts {
   readonly engine: () => Promise<Engine>;
-  readonly told: () => Promise<EngineFacts>;
+  readonly engineFacts: () => Promise<EngineFacts>;
   readonly reach: () => Promise<Reach>;
   /** The folder of the creations that this machine has made with the engine. */
   readonly root: () => Promise<string>;
@@ -199,13 +201,13 @@ export function containerFacts(
   signal: AbortSignal,
 ): ContainerFacts {
   const engine = once(async () => chooseEngine(named, runtime, signal));
-  const told = once(async () => readEngineFacts(await engine(), signal));
+  const engineFacts = once(async () => readEngineFacts(await engine(), signal));
   const root = once(async () => creationsRoot(await engine(), runtime));
   return {
     engine,
-    told,
+    engineFacts,
     root,
-    reach: once(async () => findReach(await engine(), await told(), platform, signal)),
+    reach: once(async () => findReach(await engine(), await engineFacts(), platform, signal)),
     inventory: once(async () => readInventory(await engine(), "all", await root(), signal)),
   };
 }
@@ -214,10 +216,10 @@ export function containerFacts(
 export function checkOfEngine(
   name: string,
   facts: ContainerFacts,
-  judge: (told: EngineFacts, engine: Engine) => Outcome | Promise<Outcome>,
+  judge: (engineFacts: EngineFacts, engine: Engine) => Outcome | Promise<Outcome>,
 ): Check {
   const run = async (): Promise<Outcome> => {
-    const known = await Promise.all([facts.told(), facts.engine()]).catch((error: unknown) => {
+    const known = await Promise.all([facts.engineFacts(), facts.engine()]).catch((error: unknown) => {
       if (error instanceof ClusterError) return undefined;
       throw error;
     });

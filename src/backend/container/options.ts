@@ -40,7 +40,6 @@ export const imageProblem = (given: string): string | undefined =>
     ? undefined
     : `"${given}" is not an image such as registry.example.com/node:1`;
 
-/** Every option of the backend. */
 export const containerSchema = {
   engine: {
     isPlace: true,

@@ -2,7 +2,7 @@ import { messageOf } from "../../errors.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { waits } from "../../system/waits.ts";
-import { means } from "./engine/engine-errors.ts";
+import { indicates } from "./engine/engine-errors.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { CreationName } from "./records/labels.ts";
 import {
@@ -21,7 +21,7 @@ export async function stopCreation(engine: Engine, name: CreationName, signal: A
   const { containers } = await findCreation(engine, name, signal);
   const running = containers.filter(({ status }) => status === "running" || status === "paused");
   const kill = async ({ id }: NodeContainer): Promise<unknown> =>
-    engine.change({ words: ["kill", id], accepts: (stderr) => means(stderr, "gone") });
+    engine.change({ words: ["kill", id], accepts: (stderr) => indicates(stderr, "gone") });
   await mapConcurrently(running, atOnce, kill, signal);
 }
 

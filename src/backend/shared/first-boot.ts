@@ -146,7 +146,6 @@ function keysByName(nameOf: (node: NodeName) => string): FirstHostKeys {
   };
 }
 
-/** The unit of systemd that ends a machine at its deadline. */
 const deadlineUnit = "cluster-e2e-deadline.service";
 
 /**

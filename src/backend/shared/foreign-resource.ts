@@ -43,8 +43,8 @@ export function withForeignResources(
 ): Outcome {
   if (foreignResources.length === 0) return outcome;
   const things = foreignResources.map(({ what, why }) => `${what}: ${why}`).join("; ");
-  const told = `Resembles a part of a cluster, but this program did not create it in this form and ignores it: ${things}.`;
-  return withFinding(outcome, told, advice);
+  const message = `Resembles a part of a cluster, but this program did not create it in this form and ignores it: ${things}.`;
+  return withFinding(outcome, message, advice);
 }
 
 /** Adds one more problem, and what to do about it, to the outcome of a check. */
@@ -58,7 +58,6 @@ interface Looked {
   /** The folder of this machine's creations. */
   readonly root: string;
   readonly clock: Clock;
-  /** Returns the command that removes a cluster. */
   readonly removal: (clusterId: string) => string;
   /** Returns any other problem that a backend finds with a running cluster. */
   readonly troubleOf: (cluster: ClusterRecord) => Promise<string | undefined>;

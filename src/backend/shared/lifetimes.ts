@@ -28,7 +28,6 @@ export const endFacts = (lifetimeMs: number | undefined, clock: Clock): { readon
   return end === undefined ? {} : { expiresAt: end.toISOString() };
 };
 
-/** Whether the cluster's time is over. */
 export const isOver = ({ expiresAt }: { readonly expiresAt?: Date | undefined }, clock: Clock): boolean =>
   expiresAt !== undefined && expiresAt.getTime() <= clock.now();
 

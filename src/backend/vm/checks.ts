@@ -200,7 +200,6 @@ export function diskCheck(folder: string): Check {
   return { name: "disk", limitMs: localLimitMs, run };
 }
 
-/** Reports the images that are already downloaded. */
 export function imageCheck(environment: Environment): Check {
   const folder = imageFolder(environment);
   const run = async (): Promise<Outcome> => {
@@ -214,7 +213,6 @@ export function imageCheck(environment: Environment): Check {
   return { name: "image cache", limitMs: localLimitMs, run };
 }
 
-/** Reports the templates with their size and age. */
 function templateCheck(environment: Environment, clock: Clock): Check {
   const folder = templatesFolder(environment);
   const run = async (): Promise<Outcome> => {

@@ -213,5 +213,4 @@ const readFacts = read.object({
   ),
 });
 
-/** Returns the command, for people, that removes a cluster. */
 export const removalCommand = (clusterId: string): string => `cluster-vm destroy --cluster-id ${clusterId}`;

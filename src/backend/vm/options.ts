@@ -11,7 +11,6 @@ export type Accelerator = (typeof accelerators)[number];
 
 /** Options that only clusters of virtual machines have. The command line checks them. */
 export interface VmOptions {
-  /** The memory of every node. */
   readonly memoryMegabytes: number;
   readonly cpus: number;
   /** The disk's size as the node sees it. It takes only as much space as the node writes. */
@@ -65,7 +64,6 @@ export function imageProblem(source: string | undefined, sha256: string | undefi
   return undefined;
 }
 
-/** Every option of the backend. */
 export const vmSchema = {
   memory: {
     summary: "Memory of each node, such as 4g; a number without a unit means megabytes",
@@ -131,7 +129,6 @@ export async function parseVmOptions(values: Partial<VmValues>): Promise<Checked
   );
 }
 
-/** Checks combinations of values. */
 function combineValues({
   memory = defaults.memoryMegabytes,
   cpus = defaults.cpus,

@@ -105,7 +105,6 @@ export function assertMemory(
   );
 }
 
-/** Describes what a creation would create, for people and as data. */
 export function describePlan(
   { clusterId, counts, options, lifetimeMs }: CreationRequest<VmOptions>,
   { accelerator, choice, image, ...resolved }: ResolvedCreation,

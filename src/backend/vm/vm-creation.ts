@@ -99,23 +99,23 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
   }
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
-    const made = this.claimed;
-    made.template = await this.#obtainTemplate(made, signal);
+    const claimed = this.claimed;
+    claimed.template = await this.#obtainTemplate(claimed, signal);
     using step = this.runtime.progress.start("Start virtual machines");
-    await using _ = await lockMachines(made.directory, this.runtime, signal);
-    await readOwnCluster(made.directory);
-    made.sockets ??= await makeSocketFolder(made.directory);
-    const plan = this.#launchPlan(made, { sockets: made.sockets, publicKey });
-    await writeClusterFacts(made.directory, plan.facts);
+    await using _ = await lockMachines(claimed.directory, this.runtime, signal);
+    await readOwnCluster(claimed.directory);
+    claimed.sockets ??= await makeSocketFolder(claimed.directory);
+    const plan = this.#launchPlan(claimed, { sockets: claimed.sockets, publicKey });
+    await writeClusterFacts(claimed.directory, plan.facts);
     const { qemu } = this.#plan;
     const onNode = ({ id }: NodeFacts): void => void this.introduced.add(id);
-    if (made.template === undefined) await launchMachines(qemu, plan, signal);
-    else await launchCopies(qemu, { ...plan, from: made.template, onNode }, signal);
+    if (claimed.template === undefined) await launchMachines(qemu, plan, signal);
+    else await launchCopies(qemu, { ...plan, from: claimed.template, onNode }, signal);
     step.done();
   }
 
-  async #obtainTemplate(made: ClaimedCreation, signal: AbortSignal): Promise<Template | undefined> {
-    const request = this.#templateRequest(made);
+  async #obtainTemplate(claimed: ClaimedCreation, signal: AbortSignal): Promise<Template | undefined> {
+    const request = this.#templateRequest(claimed);
     return request && (await obtainTemplate(this.#plan.qemu, request, this.runtime, signal));
   }
 
@@ -159,15 +159,15 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
    * booted.
    */
   async recover(failure: unknown, signal: AbortSignal): Promise<boolean> {
-    const made = this.claimed;
-    if (await this.#boots(made, failure, signal)) return true;
+    const claimed = this.claimed;
+    if (await this.#boots(claimed, failure, signal)) return true;
     const { forced } = this.#plan.resolved.choice;
-    const broken = await findBrokenAccelerator(made, this.runtime);
+    const broken = await findBrokenAccelerator(claimed, this.runtime);
     if (broken === undefined) return false;
     if (forced !== undefined || this.#booted.size > 0) throw brokenFailure(failure, broken, forced !== undefined);
     this.runtime.progress.note(fallBackNote(broken));
-    made.facts = await prepareRelaunch(made.directory, this.runtime, signal);
-    made.accelerator = "tcg";
+    claimed.facts = await prepareRelaunch(claimed.directory, this.runtime, signal);
+    claimed.accelerator = "tcg";
     return true;
   }
 
@@ -176,14 +176,14 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     return this.claimed.template === undefined ? cluster : this.introducedOnly(cluster);
   }
 
-  async #boots(made: ClaimedCreation, error: unknown, signal: AbortSignal): Promise<boolean> {
-    const { template } = made;
-    const request = this.#templateRequest(made);
+  async #boots(claimed: ClaimedCreation, error: unknown, signal: AbortSignal): Promise<boolean> {
+    const { template } = claimed;
+    const request = this.#templateRequest(claimed);
     if (template === undefined || request === undefined || this.#booted.size > 0) return false;
     if (hasErrorId(error, "capacity-lacking")) return false;
-    made.facts = await prepareRelaunch(made.directory, this.runtime, signal);
+    claimed.facts = await prepareRelaunch(claimed.directory, this.runtime, signal);
     await rejectTemplate(this.#plan.qemu, { request, template, error }, this.runtime, signal);
-    made.areBooting = true;
+    claimed.areBooting = true;
     this.introduced.clear();
     return true;
   }

@@ -36,7 +36,6 @@ export class LiveArea {
     this.#screen.write(`${this.#erasure()}${text}${this.#drawn.text}`);
   }
 
-  /** Removes the area from the screen. */
   clear(): void {
     if (this.#drawn.lines > 0) this.#screen.write(this.#erasure());
     this.#remember("");
@@ -85,13 +84,9 @@ export interface StepEntry {
 }
 
 /** All steps with one title, as a single line shows them. */
-export interface TitleSummary {
+export interface TitleSummary extends Readonly<Pick<TitleRecord, "ended" | "failed" | "outcome">> {
   readonly title: string;
   readonly active: readonly StepEntry[];
-  readonly ended: number;
-  readonly failed: number;
-  /** The outcome of the last step without a subject, or an empty text. */
-  readonly outcome: string;
   /** Milliseconds from the first start to the last end, or to now while a step is active. */
   readonly ms: number;
 }
@@ -101,6 +96,7 @@ interface TitleRecord {
   lastEndMs: number;
   ended: number;
   failed: number;
+  /** The outcome of the last step without a subject, or an empty text. */
   outcome: string;
   readonly active: Set<StepEntry>;
 }

@@ -15,7 +15,6 @@ interface Parts {
   readonly colours: Readonly<Record<"stdout" | "stderr", Colours>>;
 }
 
-/** The single writer of results. */
 export class OutputWriter implements Output {
   readonly #parts: Parts;
   readonly #given: Result[] = [];

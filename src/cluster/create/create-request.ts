@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
+import type { CreationRequest } from "../../backend/contract.ts";
 import type { ClusterFileReference } from "../../model/snapshot.ts";
 import { ClusterError } from "../../errors.ts";
-import type { ClusterRecord, Counts, Variant } from "../../model/cluster-record.ts";
+import type { ClusterRecord, Variant } from "../../model/cluster-record.ts";
 import { clusterIdProblem, parseSnapshotName } from "../../model/parse-values.ts";
 import type { AddedConfiguration, CompleteConfiguration, InstallPlan } from "../../platform/install/install-plan.ts";
 import type { PlatformFacts } from "../../platform/folder/platform-file.ts";
@@ -35,12 +36,10 @@ export interface CreateRequest<Options> {
   readonly logsFolder?: string;
 }
 
-export interface NewMachines<Options> {
-  readonly variant: Variant;
-  readonly distribution: string;
-  readonly counts: Counts;
-  /** The backend's own options, already checked. */
-  readonly options: Options;
+export interface NewMachines<Options> extends Pick<
+  CreationRequest<Options>,
+  "variant" | "distribution" | "counts" | "options"
+> {
   /** The platform of the user's own that will be installed later, if it is known already. */
   readonly platform?: PlatformFacts;
 }

@@ -16,7 +16,6 @@ export interface CreationPlace<Options> {
   readonly install: InstallPlan | undefined;
 }
 
-/** Describes what would be created, without creating anything. */
 export async function summarizeCreation<Options>(
   request: CreateRequest<Options>,
   place: CreationPlace<Options>,
@@ -34,7 +33,6 @@ export async function summarizeCreation<Options>(
   };
 }
 
-/** Determines the machines that a creation needs. */
 export async function planMachines<Options>(
   { clusterId, machines, lifetimeMs }: CreateRequest<Options>,
   { backend, install }: CreationPlace<Options>,

@@ -6,7 +6,7 @@ import { type CheckResult, type Check, type Outcome, fail } from "../../model/ch
 import { formatDuration, numbered } from "../../system/amounts.ts";
 import { machineChecks } from "./machine-checks.ts";
 import { ClusterError, messageOf } from "../../errors.ts";
-import type { Clock, Progress } from "../../system/runtime.ts";
+import type { Progress, Runtime } from "../../system/runtime.ts";
 
 /** The limit for all checks together. The cloud's checks have shorter limits of their own, which usually apply first. */
 const allChecksMs = 40_000;
@@ -104,21 +104,18 @@ function summary(results: readonly CheckResult[]): string {
     [count("warn"), "with a warning"],
     [count("skip"), "skipped"],
   ] as const;
-  const told = counts.filter(([number]) => number > 0).map(([number, what]) => `${number} ${what}`);
-  return `${numbered(results.length, "check")}: ${told.length === 0 ? "no problems found" : told.join(", ")}.`;
+  const shown = counts.filter(([number]) => number > 0).map(([number, what]) => `${number} ${what}`);
+  return `${numbered(results.length, "check")}: ${shown.length === 0 ? "no problems found" : shown.join(", ")}.`;
 }
 
-interface Runtime {
-  readonly clock: Clock;
-  readonly progress: Progress;
-}
+type CheckRuntime = Pick<Runtime, "clock" | "progress">;
 
 /**
  * Runs all checks at once, and resolves with their results in the given order. It takes at most `limitMs`, and rejects only if the signal is aborted.
  */
 export async function runChecks(
   checks: readonly Check[],
-  { clock, progress, limitMs }: Runtime & { readonly limitMs: number },
+  { clock, progress, limitMs }: CheckRuntime & { readonly limitMs: number },
   signal: AbortSignal,
 ): Promise<readonly CheckResult[]> {
   return await Promise.all(
@@ -134,7 +131,7 @@ export async function runChecks(
 }
 
 /** A check that continues after its limit, or after an abort, is left alone: its result no longer matters. */
-async function answerWithin(check: Check, runtime: Runtime, signal: AbortSignal): Promise<Outcome> {
+async function answerWithin(check: Check, runtime: CheckRuntime, signal: AbortSignal): Promise<Outcome> {
   const over = new AbortController();
   const bounded = AbortSignal.any([signal, over.signal]);
   const limit = async (): Promise<Outcome> => {

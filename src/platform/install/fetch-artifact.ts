@@ -4,8 +4,7 @@ import type { ArtifactLocation } from "../artifact/artifact-request.ts";
 import type { WorkPaths } from "../install-paths.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import fetchFile from "./fetch-artifact.sh" with { type: "text" };
-import makeFolders from "./make-folders.sh" with { type: "text" };
-import { type Phase, type PhaseContext, reasonOf, runRemoteScript } from "./phase.ts";
+import { type Phase, type PhaseContext, makeFolders, reasonOf } from "./phase.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
@@ -86,16 +85,13 @@ async function sendFromHere(
   const file = await request.download((received, total) => {
     step.update(`${megabytes(received, total)} to this machine`);
   }, signal);
-  await runRemoteScript(
-    connection,
+  await makeFolders(
+    { connection, reference },
     {
       name: "e2e-artifact-folder",
-      text: shellText(makeFolders),
-      arguments: [request.work.folder],
-      limitMs: 60_000,
-      task: "creating the installer's folder",
-      failure: `${reference}: cannot create the installer's folder`,
       errorId: "remote-command-failed",
+      paths: [request.work.folder],
+      what: "the installer's folder",
     },
     signal,
   );

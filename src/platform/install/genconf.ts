@@ -1,14 +1,14 @@
+import { dirname } from "node:path/posix";
 import { ClusterError } from "../../errors.ts";
-import type { Connection, UploadSource } from "../../ssh/connection/connection.ts";
+import type { UploadSource } from "../../ssh/connection/connection.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import { type WorkPaths, installWork } from "../install-paths.ts";
 import type { Layout } from "../layouts/layout.ts";
 import { layoutByInstallScript, layouts } from "../layouts/find-layout.ts";
 import genconfFile from "./genconf.sh" with { type: "text" };
-import makeFoldersFile from "./make-folders.sh" with { type: "text" };
 import { outsideLines } from "../../system/printable.ts";
-import { type Phase, type PhaseContext, runRemoteScript } from "./phase.ts";
+import { type Phase, type PhaseContext, makeFolders } from "./phase.ts";
 
 export interface GenconfFile {
   /** Relative to `genconf/`, with `/` as separator. */
@@ -24,7 +24,17 @@ const filesAtOnce = 4;
 export const generate = (files: readonly GenconfFile[]): Phase<Layout> => ({
   title: "Configure",
   run: async ({ connection, reference, step }, signal) => {
-    await makeFolders(connection, files, reference, signal);
+    await makeFolders(
+      { connection, reference },
+      {
+        name: "e2e-genconf-folders",
+        errorId: "remote-command-failed",
+        paths: [installWork.genconf, ...files.map((file) => dirname(`${installWork.genconf}/${file.path}`))],
+        what: "the installer's folder",
+        values: { OLD: installWork.genconf },
+      },
+      signal,
+    );
     await mapConcurrently(
       files,
       filesAtOnce,
@@ -36,28 +46,6 @@ export const generate = (files: readonly GenconfFile[]): Phase<Layout> => ({
     return generateInstaller({ connection, reference }, signal);
   },
 });
-
-async function makeFolders(
-  connection: Connection,
-  files: readonly GenconfFile[],
-  reference: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const folders = files.map((file) => `${installWork.genconf}/${file.path}`.replace(/\/[^/]*$/, ""));
-  await runRemoteScript(
-    connection,
-    {
-      name: "e2e-genconf-folders",
-      text: shellText(makeFoldersFile, { OLD: installWork.genconf }),
-      arguments: [...new Set([installWork.genconf, ...folders])],
-      limitMs: 60_000,
-      task: "creating the installer's folder",
-      failure: `${reference}: cannot create the installer's folder`,
-      errorId: "remote-command-failed",
-    },
-    signal,
-  );
-}
 
 const diskFull = 91;
 const leastFreeKilobytes = 1024;

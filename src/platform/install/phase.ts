@@ -8,6 +8,7 @@ import { outsideLine, outsideLines, plainLines, withoutFullStop } from "../../sy
 import { retry } from "../../system/retry.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { shellText } from "../../ssh/shell-text.ts";
+import makeFoldersFile from "./make-folders.sh" with { type: "text" };
 import scriptStart from "./script-start.sh" with { type: "text" };
 
 /** One step of the installation on one node. It may run again after a lost connection. */
@@ -69,7 +70,7 @@ export interface RemoteScript {
   /** The body: function definitions, including `main`, which is called with the arguments. */
   readonly text: string;
   /** Public values: they are visible in the node's process list. */
-  readonly arguments: readonly string[];
+  readonly arguments?: readonly string[];
   readonly limitMs: number;
   /** See RemoteCommand. */
   readonly task: string;
@@ -94,7 +95,7 @@ export async function runRemoteScript(
 ): Promise<RemoteResult> {
   const result = await connection.run(
     {
-      argv: ["sh", "-s", "--", script.name, ...script.arguments],
+      argv: ["sh", "-s", "--", script.name, ...(script.arguments ?? [])],
       sudo: true,
       stdin: completeScript(script.text),
       limitMs: script.limitMs,
@@ -108,6 +109,38 @@ export async function runRemoteScript(
     hint: "Its output is in the log. Try again, or pass `keepOnFailure` to keep the machine for inspection.",
     facts: { status: result.status, output: outsideLines(result.stderr || result.stdout, 20) },
   });
+}
+
+/** A phase that runs one script. */
+export const scriptPhase = (title: string, scriptOf: (context: PhaseContext) => RemoteScript): Phase => ({
+  title,
+  run: async (context, signal) => void (await runRemoteScript(context.connection, scriptOf(context), signal)),
+});
+
+interface NewFolders extends Pick<RemoteScript, "name" | "errorId"> {
+  readonly paths: readonly string[];
+  /** What they are, for messages. */
+  readonly what: string;
+  /** See make-folders.sh. */
+  readonly values?: Readonly<Record<string, string>>;
+}
+
+/** Creates folders on the node. */
+export async function makeFolders(
+  { connection, reference }: Pick<PhaseContext, "connection" | "reference">,
+  { name, errorId, paths, what, values }: NewFolders,
+  signal: AbortSignal,
+): Promise<void> {
+  const script: RemoteScript = {
+    name,
+    text: shellText(makeFoldersFile, values),
+    arguments: [...new Set(paths)],
+    limitMs: 60_000,
+    task: `creating ${what}`,
+    failure: `${reference}: cannot create ${what}`,
+    errorId,
+  };
+  await runRemoteScript(connection, script, signal);
 }
 
 const longestLine = 4096;

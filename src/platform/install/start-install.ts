@@ -5,7 +5,7 @@ import { shellText } from "../../ssh/shell-text.ts";
 import runnerFile from "./install-runner.sh" with { type: "text" };
 import runnerUnit from "./runner-unit.sh" with { type: "text" };
 import runnerStart from "./runner-start.sh" with { type: "text" };
-import { type Phase, runRemoteScript } from "./phase.ts";
+import { type Phase, scriptPhase } from "./phase.ts";
 import startFile from "./start-install.sh" with { type: "text" };
 import unitFunctions from "./unit-functions.sh" with { type: "text" };
 
@@ -70,21 +70,12 @@ export function startInstallScript(layout: Layout, role: Role, source: InstallSo
   return shellText(startFile, values) + unitText;
 }
 
-export const startInstall = (layout: Layout, source: InstallSource): Phase => ({
-  title: "Start installation",
-  run: async ({ connection, node, reference }, signal) => {
-    await runRemoteScript(
-      connection,
-      {
-        name: "e2e-start-install",
-        text: startInstallScript(layout, node.role, source),
-        arguments: [],
-        limitMs: 120_000,
-        task: "starting the installation",
-        failure: `${reference}: cannot start the installation`,
-        errorId: "install-failed",
-      },
-      signal,
-    );
-  },
-});
+export const startInstall = (layout: Layout, source: InstallSource): Phase =>
+  scriptPhase("Start installation", ({ node, reference }) => ({
+    name: "e2e-start-install",
+    text: startInstallScript(layout, node.role, source),
+    limitMs: 120_000,
+    task: "starting the installation",
+    failure: `${reference}: cannot start the installation`,
+    errorId: "install-failed",
+  }));

@@ -128,6 +128,7 @@ export interface MachineWatch {
 
 export interface MachineWatchRequest {
   readonly cluster: ClusterRecord;
+  /** Queries the backend again. */
   readonly describe: (signal: AbortSignal) => Promise<ClusterRecord>;
   /** Clock time after which nothing is waited for. */
   readonly deadlineMs: number;

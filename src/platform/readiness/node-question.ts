@@ -164,8 +164,8 @@ const complaint = /^(critical|unknown|warning|error|fail)/i;
  * looks like a complaint, or else the last line.
  */
 function checkReason({ checkOutput, checkStatus }: NodeReport): string {
-  const told = complaintIn(checkOutput);
-  if (told !== undefined) return told;
+  const found = complaintIn(checkOutput);
+  if (found !== undefined) return found;
   const lines = checkOutput.split("\n").map((line) => line.trim());
   const line = lines.find((text) => complaint.test(text)) ?? lines.findLast((text) => text !== "");
   return outsideLine(line, longestReason) || `status ${checkStatus}`;

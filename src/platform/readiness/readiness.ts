@@ -2,24 +2,24 @@ import { numbered } from "../../system/amounts.ts";
 import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { poll } from "../../system/retry.ts";
-import type { Clock, Progress } from "../../system/runtime.ts";
-import { type NodeAnswer, type NodesRequest, askNodes, createMachineWatch } from "./ask-nodes.ts";
+import type { Progress } from "../../system/runtime.ts";
+import {
+  type NodeAnswer,
+  type NodesRequest,
+  askNodes,
+  createMachineWatch,
+  type MachineWatchRequest,
+} from "./ask-nodes.ts";
 import { type MastersChecker, type Superuser, type Wait, createMastersChecker } from "./masters-checker.ts";
 import { hasTls, reportedLayout } from "./node-question.ts";
 import { assertNotFailed, deadlinePassed } from "./not-ready.ts";
 
-export interface ReadinessRequest {
-  /** Queries the backend again. */
-  readonly describe: (signal: AbortSignal) => Promise<ClusterRecord>;
-  readonly cluster: ClusterRecord;
+export interface ReadinessRequest extends MachineWatchRequest {
   readonly connections: ConnectionPool;
   /** The superuser; undefined if no login should be tried, as on an open source cluster. */
   readonly login: Superuser | undefined;
   /** Skips all requests that this machine sends to the masters' web servers. */
   readonly skipHttpChecks: boolean;
-  /** Deadline as clock time. */
-  readonly deadlineMs: number;
-  readonly clock: Clock;
   readonly progress: Progress;
   /** Called with every node after each round of questions. */
   readonly onAnswers?: (answers: readonly Pick<NodeAnswer, "node" | "verdict">[]) => void;

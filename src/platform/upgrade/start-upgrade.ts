@@ -1,6 +1,6 @@
 import type { Role } from "../../model/cluster-record.ts";
 import { installPaths, installUnits, unitFileOf } from "../install-paths.ts";
-import { type Phase, runRemoteScript } from "../install/phase.ts";
+import { type Phase, scriptPhase } from "../install/phase.ts";
 import { runnerText, unitText } from "../install/start-install.ts";
 import type { LayoutUpgrade } from "../layouts/layout.ts";
 import { shellText } from "../../ssh/shell-text.ts";
@@ -47,21 +47,12 @@ export const startUpgradeScript = (upgrade: LayoutUpgrade, role: Role, source: U
   }) + unitText;
 
 /** Starts the upgrade of a node, which continues by itself. */
-export const startUpgrade = (upgrade: LayoutUpgrade, source: UpgradeSource): Phase => ({
-  title: "Start upgrade",
-  run: async ({ connection, node, reference }, signal) => {
-    await runRemoteScript(
-      connection,
-      {
-        name: "e2e-start-upgrade",
-        text: startUpgradeScript(upgrade, node.role, source),
-        arguments: [],
-        limitMs: 120_000,
-        task: "starting the upgrade",
-        failure: `${reference}: cannot start the upgrade`,
-        errorId: "upgrade-failed",
-      },
-      signal,
-    );
-  },
-});
+export const startUpgrade = (upgrade: LayoutUpgrade, source: UpgradeSource): Phase =>
+  scriptPhase("Start upgrade", ({ node, reference }) => ({
+    name: "e2e-start-upgrade",
+    text: startUpgradeScript(upgrade, node.role, source),
+    limitMs: 120_000,
+    task: "starting the upgrade",
+    failure: `${reference}: cannot start the upgrade`,
+    errorId: "upgrade-failed",
+  }));

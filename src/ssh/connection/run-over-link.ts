@@ -108,11 +108,11 @@ async function* stdinChunks(stdin: RemoteCommand["stdin"]): AsyncGenerator<Uint8
  * Best effort, with a time limit. sshd doesn't end a command whose channel was closed, so this ends its process group through another channel, or
  * through another connection if this one has no session left.
  */
-async function endGroup(link: Link, told: Promise<number>, asRoot: boolean): Promise<void> {
+async function endGroup(link: Link, groupId: Promise<number>, asRoot: boolean): Promise<void> {
   if (link.lost.aborted) return;
   const quickly = AbortSignal.timeout(endingGraceMs);
   try {
-    const processId = await orAborted(told, quickly);
+    const processId = await orAborted(groupId, quickly);
     await endHere(link, endGroupLine(processId, asRoot), quickly).catch(async () => {
       await endFromElsewhere(link, processId, asRoot);
     });

@@ -10,7 +10,6 @@ import { type FailureMeaning, isFailure } from "./api-errors.ts";
 /** The cloud's API in one region, with one set of credentials. */
 export interface CloudApi {
   readonly region: string;
-  /** Describes, in words, which credentials are used. */
   readonly credentialSource: string;
   /** When the credentials expire; absent if they don't, or if that is unknown. */
   readonly credentialsExpireAt?: Date;

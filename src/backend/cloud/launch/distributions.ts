@@ -19,7 +19,6 @@ const debian = "136693071363";
 const canonical = "099720109477";
 const amazon = "137112412989";
 
-/** Each row holds all facts about a distribution. */
 export const sources: Readonly<Record<string, ImageSource>> = {
   // cloud-init 19.4 is the first version with any support for it, and isn't known to work.
   "centos-7": {
@@ -152,7 +151,6 @@ export const sources: Readonly<Record<string, ImageSource>> = {
   },
 };
 
-/** The values of `--linux-distribution`. */
 export const distributions: readonly string[] = Object.keys(sources);
 /** Stands for the distribution that suits the artifact's platform, if the user hasn't named one. */
 export const defaultDistribution = "by-platform";

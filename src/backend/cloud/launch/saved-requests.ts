@@ -102,9 +102,7 @@ function folderOf(directory: string): string {
 
 /** What this computer itself knows of a creation. Unlike tags, nobody else in the account can change it. */
 export interface OwnLaunches {
-  /** The machines that its requests launched. */
   readonly machineIds: ReadonlySet<string>;
-  /** The security groups that its requests named. */
   readonly groupIds: ReadonlySet<string>;
 }
 

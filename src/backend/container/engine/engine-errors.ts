@@ -5,7 +5,7 @@ import { plainLine, withoutFullStop } from "../../../system/printable.ts";
 import type { EngineKind } from "./engine-kind.ts";
 
 /**
- * The engines' command lines have no error codes, only messages. Only this file reads them. No message means different
+ * The engines' command lines have no error codes, only messages. Only this file reads them. No message indicates different
  * things in the two engines. Docker's messages are the same in versions 20 to 28. Podman's were observed in 4.3, and
  * its sources contain them up to 5.
  */
@@ -57,7 +57,7 @@ const meanings = {
 
 export type EngineMeaning = keyof typeof meanings;
 
-export const means = (text: string, meaning: EngineMeaning): boolean =>
+export const indicates = (text: string, meaning: EngineMeaning): boolean =>
   meanings[meaning].some((pattern) => pattern.test(text.toLowerCase()));
 
 /** Explains why a command failed and what to do about it. */
@@ -67,7 +67,7 @@ export function engineFailure(
   end: ProgramEnd,
 ): ClusterError {
   const said = tellingLine(end.stderr) || tellingLine(end.stdout) || `it exited with status ${end.status ?? "unknown"}`;
-  const meaning = (Object.keys(meanings) as EngineMeaning[]).find((candidate) => means(end.stderr, candidate));
+  const meaning = (Object.keys(meanings) as EngineMeaning[]).find((candidate) => indicates(end.stderr, candidate));
   const facts = { command: words[0], status: end.status, meaning };
   switch (meaning) {
     case "forbidden":

@@ -10,7 +10,6 @@ export interface EngineKind {
   readonly name: EngineName;
   /** The name shown to people. */
   readonly title: string;
-  /** The minimum version. */
   readonly leastVersion: readonly [major: number, minor: number];
   /** The cheapest command that shows whether the engine answers and is usable. */
   readonly probe: readonly string[];

@@ -14,20 +14,20 @@ const docker: EngineKind = {
     return (Server?.Components ?? []).some(({ Name }) => Name === "Engine");
   },
   readFacts: (information) => {
-    const told = information as DockerInformation;
+    const info = information as DockerInformation;
     const has = (name: string): boolean =>
-      (told.SecurityOptions ?? []).some((option) => option.split(",").includes(`name=${name}`));
+      (info.SecurityOptions ?? []).some((option) => option.split(",").includes(`name=${name}`));
     return {
-      version: told.ServerVersion ?? "",
-      operatingSystem: told.OperatingSystem ?? "",
-      location: dockerLocation(told),
-      cgroupVersion: told.CgroupVersion === "2" ? "2" : "1",
+      version: info.ServerVersion ?? "",
+      operatingSystem: info.OperatingSystem ?? "",
+      location: dockerLocation(info),
+      cgroupVersion: info.CgroupVersion === "2" ? "2" : "1",
       isRootless: has("rootless"),
       hasAppArmor: has("apparmor"),
       hasSelinux: has("selinux"),
-      storageDriver: told.Driver ?? "",
-      rootFolder: told.DockerRootDir ?? "",
-      memoryBytes: told.MemTotal ?? 0,
+      storageDriver: info.Driver ?? "",
+      rootFolder: info.DockerRootDir ?? "",
+      memoryBytes: info.MemTotal ?? 0,
     };
   },
   readNetwork: (description) => {

@@ -68,7 +68,6 @@ export async function askJson(engine: Engine, request: EngineRequest, signal: Ab
   });
 }
 
-/** Returns the command, for people, that removes a cluster from this engine. */
 export const removalCommand = ({ option }: Pick<Engine, "option">, clusterId: string): string =>
   ["cluster-container destroy --cluster-id", clusterId, option].filter((word) => word !== "").join(" ");
 

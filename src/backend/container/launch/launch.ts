@@ -24,7 +24,6 @@ export interface LaunchPlan {
   readonly address?: string;
   /** Names that lead to other addresses than the engine's: `master-0:172.18.0.2`. */
   readonly hosts?: readonly string[];
-  /** The network's name. */
   readonly network: string;
   readonly labels: LabelValues;
   readonly system: SystemFlags;

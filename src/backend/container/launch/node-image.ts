@@ -7,7 +7,7 @@ import { writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Progress } from "../../../system/runtime.ts";
 import type { CreationRequest, ImagePreparation } from "../../contract.ts";
 import { type PackageFamily, distributions, sources } from "../distributions.ts";
-import { means } from "../engine/engine-errors.ts";
+import { indicates } from "../engine/engine-errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { ContainerOptions } from "../options.ts";
 import apt from "./apt.containerfile" with { type: "text" };
@@ -40,7 +40,7 @@ export async function findNodeImage(
 
 async function isPresent(engine: Engine, image: string, signal: AbortSignal): Promise<boolean> {
   const words = ["image", "inspect", "--format={{.Id}}", image];
-  const id = await engine.ask({ words, accepts: (stderr) => means(stderr, "gone") }, signal);
+  const id = await engine.ask({ words, accepts: (stderr) => indicates(stderr, "gone") }, signal);
   return /^(?:sha256:)?[0-9a-f]{64}$/.test(id);
 }
 
@@ -82,7 +82,6 @@ export async function obtainNodeImage(
 
 interface FailedBuild {
   readonly output: string;
-  /** Where the output was saved. */
   readonly logFile: string | undefined;
 }
 

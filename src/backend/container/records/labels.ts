@@ -94,7 +94,6 @@ export const snapshotVolume = (
 /** The options that a node was created with. */
 export type NodeSettings = Pick<ContainerOptions, "volumes" | "memory" | "cpus">;
 
-/** The text of the label. */
 export const settingsText = ({ volumes, memory, cpus }: ContainerOptions): string =>
   JSON.stringify({ volumes, memory, cpus });
 

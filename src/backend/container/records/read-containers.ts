@@ -3,7 +3,7 @@ import { parseCreationId, parseIpv4, parseMoment, parsePort } from "../../../mod
 import * as read from "../../../model/reader.ts";
 import { plainLine } from "../../../system/printable.ts";
 import { type ForeignResource, shownId, readTexts } from "../../shared/foreign-resource.ts";
-import { means } from "../engine/engine-errors.ts";
+import { indicates } from "../engine/engine-errors.ts";
 import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
 import { type Engine, askJson } from "../engine/engine.ts";
 import { type LabelValues, containerName, labelNames, networkName, readLabels } from "./labels.ts";
@@ -39,7 +39,6 @@ export interface NodeContainer extends Pick<NodeRecord, "role" | "index"> {
   readonly exitCode: number;
   readonly wasKilledForMemory: boolean;
   readonly error: string | undefined;
-  /** The id of the image that it was made of. */
   readonly imageId: string;
   /** The volumes that belong to it alone. */
   readonly volumes: readonly NodeVolume[];
@@ -288,7 +287,7 @@ async function inspect(
 ): Promise<readonly unknown[]> {
   if (names.length === 0) return [];
   // Something that was removed meanwhile is missing from the answer.
-  const accepts = (stderr: string): boolean => means(stderr, "gone");
+  const accepts = (stderr: string): boolean => indicates(stderr, "gone");
   const answer = await askJson(engine, { words: [kind, "inspect", ...names], accepts }, signal);
   return anyList(answer);
 }

@@ -72,8 +72,8 @@ function toNode(
   { isAbandoned, webUi }: { readonly isAbandoned: boolean; readonly webUi: WebUi | undefined },
 ): NodeRecord {
   const known = nodeState(container);
-  const isForsaken = known === "starting" && isAbandoned;
-  const state = isForsaken ? "ended" : known;
+  const wasNeverStarted = known === "starting" && isAbandoned;
+  const state = wasNeverStarted ? "ended" : known;
   return {
     id: shortId(container),
     role: container.role,
@@ -81,29 +81,25 @@ function toNode(
     state,
     privateAddress: container.platformAddress ?? container.address,
     ...wayTo(container, webUi),
-    ...((state === "ended" || state === "stopped") && { stateReason: isForsaken ? forsakenText : endText(container) }),
+    ...((state === "ended" || state === "stopped") && {
+      stateReason: wasNeverStarted ? neverStartedText : endText(container),
+    }),
   };
 }
 
-const forsakenText = "the container was never started: its create was interrupted";
+const neverStartedText = "the container was never started: its create was interrupted";
 
 function wayTo(
   { address, ports, reach }: NodeContainer,
   webUi: WebUi | undefined,
 ): Pick<NodeRecord, "publicAddress" | "ssh" | "web"> {
   const { http, https } = webPortsOf(webUi);
-  if (reach === "direct") {
-    const host = address ?? "";
-    return {
-      publicAddress: address,
-      ssh: { host, port: 22, user: sshUser },
-      web: { host, httpPort: http, httpsPort: https },
-    };
-  }
-  const port = (number: number): number => ports.get(number) ?? 0;
-  const host = port(22) === 0 ? "" : "127.0.0.1";
+  const isDirect = reach === "direct";
+  const port = (number: number): number => (isDirect ? number : (ports.get(number) ?? 0));
+  const published = port(22) === 0 ? "" : "127.0.0.1";
+  const host = isDirect ? (address ?? "") : published;
   return {
-    publicAddress: undefined,
+    publicAddress: isDirect ? address : undefined,
     ssh: { host, port: port(22), user: sshUser },
     web: { host, httpPort: port(http), httpsPort: port(https) },
   };

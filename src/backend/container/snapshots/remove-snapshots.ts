@@ -5,7 +5,7 @@ import { mapConcurrently } from "../../../system/concurrency.ts";
 import { poll } from "../../../system/retry.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
-import { means } from "../engine/engine-errors.ts";
+import { indicates } from "../engine/engine-errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type CreationName, readLabels } from "../records/labels.ts";
 import { describe, describeEach, filterWord, labelsOf, readContainers } from "../records/read-containers.ts";
@@ -19,7 +19,7 @@ export async function deleteSnapshots(
   snapshots: readonly SavedSnapshot[],
   signal: AbortSignal,
 ): Promise<void> {
-  const accepts = (stderr: string): boolean => means(stderr, "gone");
+  const accepts = (stderr: string): boolean => indicates(stderr, "gone");
   const tasks = snapshots.flatMap(({ images, volumes }) => [
     ...images.flatMap(({ names }) => names.map((name) => engine.kind.untagWords(name))),
     ...volumes.map(({ volume }) => ["volume", "rm", volume]),
@@ -90,7 +90,7 @@ export async function removeImages(
     });
     if (ids.length === 0 || ids.length >= before) return ids;
     before = ids.length;
-    const accepts = (stderr: string): boolean => means(stderr, "gone") || means(stderr, "inUse");
+    const accepts = (stderr: string): boolean => indicates(stderr, "gone") || indicates(stderr, "inUse");
     await mapConcurrently(ids, 1, async (id) => engine.change({ words: ["image", "rm", id], accepts }), signal);
   }
 }

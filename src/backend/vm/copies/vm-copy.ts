@@ -37,7 +37,6 @@ export interface CopyPlan {
 
 type OldKeys = Pick<OpenOrigin, "privateKey" | "hostKeys">;
 
-/** How the machines are started. */
 interface Start {
   readonly machines: MachineSettings;
   readonly whyBoot: string | undefined;

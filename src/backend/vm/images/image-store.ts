@@ -9,7 +9,7 @@ import { RefusedRedirect, requestFile, resumeDownload, networkFailure } from "..
 import { maskUrl } from "../../../system/mask-url.ts";
 import { outsideLine } from "../../../system/printable.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
-import type { Clock, Environment, Progress } from "../../../system/runtime.ts";
+import type { Environment, Runtime } from "../../../system/runtime.ts";
 import { type VmOptions, isUrl } from "../options.ts";
 import type { Architecture } from "../qemu/architecture.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
@@ -29,7 +29,6 @@ export const imageFolder = (environment: Environment): string => join(cacheFolde
 
 /** The image that nodes are created from, and how to get it if it isn't on this machine. */
 export interface MachineImage {
-  /** The name shown to people. */
   readonly name: string;
   /** The path of the file, if it is on this machine. */
   readonly path: string | undefined;
@@ -81,35 +80,29 @@ async function findPublished(prefix: string, { url, sumsUrl }: PublishedImage, f
     : { name: found, path: join(folder, found), isStored: true };
 }
 
-export interface Obtaining {
-  readonly environment: Environment;
-  readonly clock: Clock;
-  readonly progress: Progress;
-}
-
 /**
  * Downloads the image if it is missing and compares its sum with the publisher's, or verifies that a stored image is still the one that was
  * downloaded. Resolves with the file's path. Throws `image-not-found` if the image isn't available or has another sum.
  */
-export async function obtainImage(image: MachineImage, obtaining: Obtaining, signal: AbortSignal): Promise<string> {
+export async function obtainImage(image: MachineImage, runtime: Runtime, signal: AbortSignal): Promise<string> {
   const { source, path = "", sum } = image;
   const own = { path, shown: path, hint: "This is not the intended image, or `imageSha256` belongs to another one." };
-  if (source !== undefined) return obtainFromWeb(source, obtaining, signal);
-  if (image.isStored === true) await verifyStored({ path, sum }, obtaining, signal);
+  if (source !== undefined) return obtainFromWeb(source, runtime, signal);
+  if (image.isStored === true) await verifyStored({ path, sum }, runtime, signal);
   else if (sum !== undefined) await assertSum(own, sum, signal);
   return path;
 }
 
-async function obtainFromWeb(source: ImageSource, obtaining: Obtaining, signal: AbortSignal): Promise<string> {
-  const { environment, clock, progress } = obtaining;
+async function obtainFromWeb(source: ImageSource, runtime: Runtime, signal: AbortSignal): Promise<string> {
+  const { environment, clock, progress } = runtime;
   await closeStore(environment);
   using step = progress.start("Download the image", maskUrl(source.url));
   const sum = "listUrl" in source.sums ? await publishedSum(source, source.sums.listUrl, signal) : source.sums;
   const path = storedPath(imageFolder(environment), source.prefix, sum);
   const onWait = (): void => progress.note("Waiting for another process that downloads the same image.");
   await using _ = await acquireProcessLock(`${path}.lock`, { clock, onWait }, signal);
-  if (await isAccessible(path)) await verifyStored({ path, sum }, obtaining, signal);
-  else await download({ source, sum, path }, obtaining, (text) => step.update(text), signal);
+  if (await isAccessible(path)) await verifyStored({ path, sum }, runtime, signal);
+  else await download({ source, sum, path }, runtime, (text) => step.update(text), signal);
   step.done();
   return path;
 }
@@ -123,7 +116,7 @@ export async function closeStore(environment: Environment): Promise<void> {
 /** Reading gigabytes takes seconds, so a file that hasn't changed since it was verified isn't read again. */
 async function verifyStored(
   { path, sum }: { readonly path: string; readonly sum: Sum | undefined },
-  { environment, progress }: Obtaining,
+  { environment, progress }: Runtime,
   signal: AbortSignal,
 ): Promise<void> {
   await closeStore(environment);
@@ -155,7 +148,7 @@ const changedHint =
 
 async function download(
   { source, sum, path }: { readonly source: ImageSource; readonly sum: Sum; readonly path: string },
-  { clock }: Obtaining,
+  { clock }: Runtime,
   update: (text: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
@@ -253,12 +246,12 @@ export interface ImageFacts extends LayeredImage {
 export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSignal): Promise<ImageFacts> {
   const end = await qemu.image(["info", "--output=json", path], signal);
   if (end.status !== 0) throw noImage(path, messageOf(qemuFailure("qemu-img info", end)));
-  const told = read.anyMapping(parseJson(end.stdout)) ?? {};
-  const { format, "virtual-size": sizeBytes } = told;
+  const info = read.anyMapping(parseJson(end.stdout)) ?? {};
+  const { format, "virtual-size": sizeBytes } = info;
   if (format !== "qcow2" && format !== "raw") throw noImage(path, `its format is ${outsideLine(format)}`);
   if (typeof sizeBytes !== "number") throw noImage(path, "its size is not known");
   // QEMU would open that file as this user, and the nodes could read it.
-  if ("backing-filename" in told || dataFileOf(told) !== undefined)
+  if ("backing-filename" in info || dataFileOf(info) !== undefined)
     throw noImage(path, "it refers to another file, which could be any file on this machine");
   return { path, format, sizeBytes };
 }

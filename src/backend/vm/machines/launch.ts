@@ -7,7 +7,6 @@ import { creationFiles } from "../../../store/creation-folder.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
-import type { Clock } from "../../../system/runtime.ts";
 import type { FirstBoot, FirstHostKeys } from "../../shared/first-boot.ts";
 import { machineFailed } from "../../shared/machine-errors.ts";
 import {
@@ -20,30 +19,24 @@ import {
 } from "../cluster-facts.ts";
 import { consoleOutput, openConsoleSink } from "./console-sink.ts";
 import { type ImageFacts, createDisk } from "../images/image-store.ts";
-import type { Accelerator, VmOptions } from "../options.ts";
+import type { VmOptions } from "../options.ts";
 import type { Architecture } from "../qemu/architecture.ts";
 import { type Firmware, createFlash } from "../qemu/firmware.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { observeCluster } from "../records.ts";
-import { type MachinePlan, type TemplateDevices, machineArguments, writeSeed } from "./machine-arguments.ts";
+import { type MachinePlan, machineArguments, writeSeed } from "./machine-arguments.ts";
 import { type MachineFiles, machineFiles } from "./machine-process.ts";
-import { type NetworkSockets, startNetwork } from "./private-network.ts";
+import { type NetworkPlan, startNetwork } from "./private-network.ts";
 
 const atOnce = 4;
 const portTries = 5;
 
 /** How the machines of one cluster are started. */
-export interface StartPlan {
-  readonly directory: string;
+export interface StartPlan
+  extends NetworkPlan, Pick<MachinePlan, "accelerator" | "isSandboxed" | "options" | "template"> {
   readonly facts: Omit<ClusterFacts, "schemaVersion">;
-  readonly options: Pick<VmOptions, "memoryMegabytes" | "cpus">;
-  readonly accelerator: Accelerator;
-  readonly isSandboxed: boolean;
-  readonly sockets: NetworkSockets;
-  readonly clock: Clock;
   /** Returns the file with the memory that a machine continues from; absent: they boot. */
   readonly memoryOf?: (node: NodeFacts) => string;
-  readonly template?: TemplateDevices | undefined;
   /** The only machines to start, by their places; absent: all, and the network. */
   readonly again?: { readonly places: readonly number[]; readonly hasNetwork: boolean };
 }

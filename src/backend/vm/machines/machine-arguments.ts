@@ -13,7 +13,6 @@ import { sandboxArguments } from "../qemu/accelerator.ts";
 import { consolePipeName } from "./console-sink.ts";
 import { type MachineFiles, qemuLogName } from "./machine-process.ts";
 
-/** Everything that a machine consists of. */
 export interface MachinePlan {
   readonly architecture: Architecture;
   readonly accelerator: Accelerator;
@@ -31,7 +30,7 @@ export interface MachinePlan {
   readonly template?: TemplateDevices | undefined;
 }
 
-export interface TemplateDevices {
+interface TemplateDevices {
   /** The file that is the machine's memory; absent: it has anonymous memory. */
   readonly memory?: {
     readonly path: string;

@@ -54,7 +54,7 @@ export async function removeSockets(directory: string): Promise<void> {
 
 const socketsRecord = (directory: string): string => join(networkFolder(directory), "sockets");
 
-interface NetworkPlan {
+export interface NetworkPlan {
   readonly directory: string;
   readonly sockets: NetworkSockets;
   readonly isSandboxed: boolean;

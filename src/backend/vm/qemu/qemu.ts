@@ -15,7 +15,6 @@ const limitMs = 60_000;
 
 /** QEMU's programs. The methods resolve with any exit status. A missing program, and one that doesn't end, are ClusterErrors. */
 export interface Qemu {
-  /** The architecture of all its machines. */
   readonly architecture: Architecture;
   /** The name of the system emulator's program. */
   readonly systemName: string;

@@ -3,7 +3,7 @@ import type { Layout } from "../../layouts/layout.ts";
 import { shellText, withoutHeader } from "../../../ssh/shell-text.ts";
 import bootstrapEnd from "./bootstrap-end.sh" with { type: "text" };
 import bootstrapServer from "./bootstrap-server.py" with { type: "text" };
-import { type Phase, runRemoteScript } from "../phase.ts";
+import { type Phase, scriptPhase } from "../phase.ts";
 import serveFile from "./serve.sh" with { type: "text" };
 import unitFunctions from "../unit-functions.sh" with { type: "text" };
 
@@ -60,25 +60,16 @@ export function serveScript(server: BootstrapServer): string {
 }
 
 /** Serves genconf's output to the cluster's own nodes until all of them are done. */
-export const serve = (server: BootstrapServer): Phase => ({
-  title: "Serve",
-  run: async ({ connection, reference }, signal) => {
-    await runRemoteScript(
-      connection,
-      {
-        name: "e2e-serve",
-        text: serveScript(server),
-        arguments: [],
-        // On an emulated machine on a busy computer, Python takes a minute to start.
-        limitMs: 180_000,
-        task: "starting the bootstrap server",
-        failure: `${reference}: cannot start the bootstrap server`,
-        errorId: "install-failed",
-      },
-      signal,
-    );
-  },
-});
+export const serve = (server: BootstrapServer): Phase =>
+  scriptPhase("Serve", ({ reference }) => ({
+    name: "e2e-serve",
+    text: serveScript(server),
+    // On an emulated machine on a busy computer, Python takes a minute to start.
+    limitMs: 180_000,
+    task: "starting the bootstrap server",
+    failure: `${reference}: cannot start the bootstrap server`,
+    errorId: "install-failed",
+  }));
 
 const firstPort = 18_080;
 

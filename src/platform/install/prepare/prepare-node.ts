@@ -6,8 +6,7 @@ import type { FileToCopy } from "../../configuration/configuration-file.ts";
 import { installPaths } from "../../install-paths.ts";
 import type { Layout } from "../../layouts/layout.ts";
 import type { PlanForNodes } from "../install-plan.ts";
-import makeFolders from "../make-folders.sh" with { type: "text" };
-import { type Phase, runRemoteScript } from "../phase.ts";
+import { type Phase, makeFolders, scriptPhase } from "../phase.ts";
 import unitFunctions from "../unit-functions.sh" with { type: "text" };
 import selinuxFile from "./enforce-selinux.sh" with { type: "text" };
 import packageFunctions from "./package-functions.sh" with { type: "text" };
@@ -16,27 +15,17 @@ import prepareFile from "./prepare.sh" with { type: "text" };
 const limitMs = 30 * 60_000;
 
 /** Prepares the node for the layout's installer. */
-export const prepareNode = (layout: Layout, plan: PlanForNodes): Phase => ({
-  title: "Prepare",
-  run: async ({ connection, reference, step }, signal) => {
-    await runRemoteScript(
-      connection,
-      {
-        name: "e2e-prepare",
-        text: prepareScript(layout),
-        arguments: prepareArguments(layout, plan),
-        limitMs,
-        task: "preparing the node",
-        failure: `Cannot prepare ${reference}`,
-        errorId: "install-failed",
-        onNow: (text) => {
-          step.update(text);
-        },
-      },
-      signal,
-    );
-  },
-});
+export const prepareNode = (layout: Layout, plan: PlanForNodes): Phase =>
+  scriptPhase("Prepare", ({ reference, step }) => ({
+    name: "e2e-prepare",
+    text: prepareScript(layout),
+    arguments: prepareArguments(layout, plan),
+    limitMs,
+    task: "preparing the node",
+    failure: `Cannot prepare ${reference}`,
+    errorId: "install-failed",
+    onNow: (text) => step.update(text),
+  }));
 
 /** Returns the body of the script. */
 export function prepareScript(layout: Pick<Layout, "containerSetup" | "packages" | "kernelModules">): string {
@@ -77,17 +66,15 @@ const filesAtOnce = 4;
 export const copyFiles = (copies: readonly FileToCopy[]): Phase => ({
   title: "Copy files",
   run: async ({ connection, reference, step }, signal) => {
-    await runRemoteScript(
-      connection,
+    await makeFolders(
+      { connection, reference },
       {
         name: "e2e-copy-folders",
-        // Other users must be able to reach the files that their modes let them read.
-        text: shellText(makeFolders, { MASK: "022" }),
-        arguments: [...new Set(copies.map((copy) => dirname(copy.target)))],
-        limitMs: 60_000,
-        task: "creating the folders of `copyToMaster`",
-        failure: `${reference}: cannot create the folders of \`copyToMaster\``,
         errorId: "install-failed",
+        paths: copies.map((copy) => dirname(copy.target)),
+        what: "the folders of `copyToMaster`",
+        // Other users must be able to reach the files that their modes let them read.
+        values: { MASK: "022" },
       },
       signal,
     );
@@ -107,21 +94,11 @@ export const copyFiles = (copies: readonly FileToCopy[]): Phase => ({
 
 export const selinuxScript = shellText(selinuxFile);
 
-export const enforceSelinux: Phase = {
-  title: "Enforce SELinux",
-  run: async ({ connection, reference }, signal) => {
-    await runRemoteScript(
-      connection,
-      {
-        name: "e2e-selinux",
-        text: selinuxScript,
-        arguments: [],
-        limitMs: 60_000,
-        task: "setting SELinux to enforcing",
-        failure: `${reference}: cannot set SELinux to enforcing`,
-        errorId: "install-failed",
-      },
-      signal,
-    );
-  },
-};
+export const enforceSelinux = scriptPhase("Enforce SELinux", ({ reference }) => ({
+  name: "e2e-selinux",
+  text: selinuxScript,
+  limitMs: 60_000,
+  task: "setting SELinux to enforcing",
+  failure: `${reference}: cannot set SELinux to enforcing`,
+  errorId: "install-failed",
+}));

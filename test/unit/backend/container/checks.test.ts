@@ -10,7 +10,7 @@ import { scriptedClock } from "../../../support/scripted-clock.ts";
 /** What the check says about an engine of this version. */
 async function judged(name: "docker" | "podman", version: string): Promise<string> {
   const kind = engineKinds[name];
-  const facts = { engine: async () => ({ kind }), told: async () => ({ version, operatingSystem: "Debian" }) };
+  const facts = { engine: async () => ({ kind }), engineFacts: async () => ({ version, operatingSystem: "Debian" }) };
   const check = engineCheck(facts as unknown as ContainerFacts);
   return outcomeText(await check.run(neverAborted));
 }
@@ -91,7 +91,7 @@ async function foundOf(
   const ask = async ({ words }: { readonly words: readonly string[] }) => answers[words.slice(0, 2).join(" ")] ?? "";
   const facts = {
     engine: async () => ({ kind: engineKinds.docker, option, ask }),
-    told: async () => ({}),
+    engineFacts: async () => ({}),
     root: async () => "/nowhere",
     inventory: async () => ({ networks, containers, abandoned: new Set(), foreignResources: [] }),
   };

@@ -19,7 +19,7 @@ interface Machine {
 async function judged(name: string, { told = {}, reach = "direct", platform = "linux" }: Machine): Promise<Outcome> {
   const facts = {
     engine: async () => ({ kind: engineKinds.docker }),
-    told: async () => told,
+    engineFacts: async () => told,
     reach: async () => reach,
   } as unknown as ContainerFacts;
   const check = hostChecks(facts, platform).find((each) => each.name === name)!;
@@ -112,7 +112,7 @@ test.each([
 
 test("without an engine all of them are skipped", async () => {
   const missing = () => Promise.reject(new ClusterError("machine-not-set-up", "no engine"));
-  const facts = { engine: missing, told: missing, reach: missing } as unknown as ContainerFacts;
+  const facts = { engine: missing, engineFacts: missing, reach: missing } as unknown as ContainerFacts;
   const outcomes = await Promise.all(hostChecks(facts, "linux").map((check) => check.run(neverAborted)));
   expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(["skip"]));
 });

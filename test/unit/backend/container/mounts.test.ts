@@ -36,7 +36,7 @@ async function tried({
   };
   const facts = {
     engine: async () => ({ kind: engineKinds.docker, ask, change: async () => "" }),
-    told: async () => ({ location }),
+    engineFacts: async () => ({ location }),
   } as unknown as ContainerFacts;
   const [mounts] = volumeChecks(facts, { HOME: home }, signal);
   return mounts.run(signal).then(outcomeText);
@@ -105,7 +105,7 @@ test.each([
   ["published", "skip: Not checked: nodes do not run on this machine."],
   ["direct", /^pass: (?:Not enforcing|Enforcing)/],
 ] as const)("this machine's SELinux matters for nodes that are reached %s: %s", async (reach, expected) => {
-  const facts = { engine: async () => ({}), told: async () => ({}), reach: async () => reach };
+  const facts = { engine: async () => ({}), engineFacts: async () => ({}), reach: async () => reach };
   const [, selinux] = volumeChecks(facts as unknown as ContainerFacts, {}, signal);
   const text = outcomeText(await selinux.run(signal));
   if (typeof expected === "string") expect(text).toBe(expected);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { engineFailure, isNameTaken, means } from "../../../../../src/backend/container/engine/engine-errors.ts";
+import { engineFailure, isNameTaken, indicates } from "../../../../../src/backend/container/engine/engine-errors.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 
 const said = (stderr: string) => ({ status: 1, stdout: "", stderr });
@@ -91,5 +91,5 @@ test.each([
   "Error: inspecting object: network nope: unable to find network with name or ID nope: network not found",
   "Error: can only kill running containers. f21882d9a1df is in state exited: container state improper",
 ])("what Podman says of things that are gone is understood: %#", (stderr) => {
-  expect(means(stderr, "gone")).toBe(true);
+  expect(indicates(stderr, "gone")).toBe(true);
 });
