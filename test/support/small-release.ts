@@ -6,15 +6,24 @@ import { installer } from "../../scripts/release/installer.ts";
 const template = await Bun.file(join(import.meta.dir, "..", "..", "scripts", "install.sh")).text();
 const platform = `${process.platform}-${process.arch}`;
 
-/** Writes it to a folder below `parent` that is named after the tag, and returns its path. `programs` are names without `cluster-`. */
-export async function smallRelease(parent: string, tag: string, programs: readonly string[]): Promise<string> {
+/**
+ * Writes it to a folder below `parent` that is named after the tag, and returns its path. `programs` are names without `cluster-`, each with the lines
+ * that it runs unless it is asked for its version; none: it always prints that.
+ */
+export async function smallRelease(
+  parent: string,
+  tag: string,
+  programs: Readonly<Record<string, string>>,
+): Promise<string> {
   const files = join(parent, tag);
   const name = `cluster-e2e-${tag}-${platform}`;
   const tree = join(parent, "trees", name);
   await mkdir(join(tree, "bin"), { recursive: true });
   await mkdir(files);
-  for (const program of programs.map((each) => `cluster-${each}`)) {
-    await Bun.write(join(tree, "bin", program), `#!/bin/sh\necho ${tag}\n`);
+  for (const [short, body] of Object.entries(programs)) {
+    const program = `cluster-${short}`;
+    const lines = body === "" ? `echo ${tag}` : `case $* in --version) echo ${tag} && exit ;; esac\n${body}`;
+    await Bun.write(join(tree, "bin", program), `#!/bin/sh\n${lines}\n`);
     await Bun.write(join(tree, "share", "man", "man1", `${program}.1`), tag);
     await Bun.write(join(tree, "share", `of-${program}`, "document"), tag);
     await cp(join(tree, "bin", program), join(files, `${program}-${platform}`));

@@ -1,65 +1,46 @@
 /** The recipes of scripts/ci: a test plays the runner, with a release of shell scripts in place of the programs. */
 import { expect, test } from "bun:test";
-import { chmod, mkdir, readFile } from "node:fs/promises";
+import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { type JobRequest, type StartStep, actionFolder, playJob, readAction } from "../../support/action-runner.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { smallRelease } from "../../support/small-release.ts";
 import { until } from "../../support/until.ts";
 
-const recipes = join(import.meta.dir, "..", "..", "..", "scripts", "ci");
 const tag = "2020.01.01.0";
 
-interface Step {
-  readonly name: string;
-  readonly run?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  readonly if?: string;
-}
-
-interface Action {
-  readonly inputs: Readonly<Record<string, { readonly default?: string; readonly required?: boolean }>>;
-  readonly runs: { readonly steps: readonly Step[] };
-}
-
-const action = parse(await readFile(join(recipes, "action.yml"), "utf8")) as Action;
-
-/** A runner's folder, a release, and a program that `lines` stand for once it is installed. */
-async function startRunner() {
+/** A runner's folder, and a release with a program that does what `lines` say. */
+async function startRunner(lines: string) {
   const folder = await scratchFolder();
   const at = (...names: string[]): string => join(folder.path, ...names);
-  const release = await smallRelease(folder.path, tag, ["container"]);
-  await mkdir(at("work"));
-  for (const name of ["path", "summary"]) await Bun.write(at(name), "");
+  const release = await smallRelease(folder.path, tag, { container: lines });
   const checksum = new Bun.CryptoHasher("sha256").update(await Bun.file(join(release, "install.sh")).bytes());
   const known = { release: tag, download: `file://${folder.path}`, "install-sha256": checksum.digest("hex") };
-  const environment = { RUNNER_TEMP: at("temp"), GITHUB_PATH: at("path"), GITHUB_STEP_SUMMARY: at("summary") };
-  const spawn = async (lines: string, more: Readonly<Record<string, string>>) => {
-    await Bun.write(at("step.sh"), lines);
-    const path = [...(await readFile(at("path"), "utf8")).trim().split("\n"), process.env["PATH"]].join(":");
-    return Bun.spawn(["bash", "--noprofile", "--norc", "-eo", "pipefail", at("step.sh")], {
+  const spawn = (argv: readonly string[], variables: Readonly<Record<string, string>>) =>
+    Bun.spawn([...argv], {
       cwd: at("work"),
-      env: { ...environment, ...more, GITHUB_ACTION_PATH: recipes, PATH: path },
+      env: { HOME: folder.path, ...variables },
       stdio: ["ignore", "pipe", "pipe"],
     });
+  const start: StartStep = (file, variables) => {
+    const before = Bun.spawnSync(["cat", at("path")])
+      .stdout.toString()
+      .trim()
+      .split("\n");
+    const path = [...before, process.env["PATH"]].filter((each) => each !== "").join(":");
+    const step = spawn(["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", file], { ...variables, PATH: path });
+    const written = { text: "" };
+    const follow = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
+      for await (const chunk of stream) written.text += new TextDecoder().decode(chunk);
+    };
+    const all = Promise.all([step.exited, follow(step.stdout), follow(step.stderr)]);
+    const exited = all.then(([status]) => status);
+    return { exited, output: () => written.text, kill: async (signal) => step.kill(signal) };
   };
-  /** Starts a step of the action as a runner does. */
-  const start = async (name: string, inputs: Readonly<Record<string, string>> = {}) => {
-    const step = action.runs.steps.find((each) => each.name === name)!;
-    const given: Readonly<Record<string, string>> = { ...known, ...inputs };
-    const valueOf = (text: string): string =>
-      text.replace(
-        /\$\{\{ inputs\.([\w-]+) \}\}/g,
-        (_, input: string) => given[input] ?? action.inputs[input]!.default!,
-      );
-    const variables = Object.fromEntries(Object.entries(step.env ?? {}).map(([key, text]) => [key, valueOf(text)]));
-    return spawn(step.run!, variables);
-  };
-  const program = async (lines: string): Promise<void> => {
-    await Bun.write(at("temp", "cluster-e2e", "bin", "cluster-container"), `#!/bin/sh\n${lines}\n`);
-    await chmod(at("temp", "cluster-e2e", "bin", "cluster-container"), 0o755);
-  };
-  return { ...folder, at, start, spawn, program, known };
+  const play = async (inputs: JobRequest["inputs"], more: Partial<JobRequest> = {}) =>
+    playJob({ folder: folder.path, start, ...more, inputs: { platform: "x", command: "x", ...known, ...inputs } });
+  return { ...folder, at, play, spawn, known };
 }
 
 const printsWords = `printf '<%s>' "$@"; exit 7`;
@@ -67,58 +48,92 @@ const install = "Install cluster-e2e";
 const once = "Run the command on a cluster";
 
 test("the action installs the release, and runs once with every word as it was given", async () => {
-  await using runner = await startRunner();
-  expect(await (await runner.start(install)).exited).toBe(0);
-  await runner.program(printsWords);
+  await using runner = await startRunner(printsWords);
   const options = "--env=A=b c\n\n  \n--masters=3\n";
-  const step = await runner.start(once, { platform: "./a b", command: `echo "$A" | tee x`, options });
-  expect(await new Response(step.stdout).text()).toBe(
-    '<once><--junit><cluster-results/junit.xml><--logs-dir><cluster-results/logs><--summary><--env=A=b c><--masters=3><./a b><--><echo "$A" | tee x>',
-  );
-  expect(await step.exited).toBe(7);
+  const { steps, conclusion } = await runner.play({ platform: "./a b", command: `echo "$A" | tee x`, options });
+  expect(steps[once]).toEqual({
+    status: 7,
+    output:
+      '<once><--junit><cluster-results/junit.xml><--logs-dir><cluster-results/logs><--summary><--env=A=b c><--masters=3><./a b><--><echo "$A" | tee x>',
+  });
+  expect(conclusion).toBe("failure");
 });
 
 test("another install.sh than the expected one is not run", async () => {
-  await using runner = await startRunner();
-  const step = await runner.start(install, { "install-sha256": "0".repeat(64) });
-  expect(await step.exited).not.toBe(0);
+  await using runner = await startRunner(printsWords);
+  const { steps } = await runner.play({ "install-sha256": "0".repeat(64) });
+  expect(Object.keys(steps)).toEqual([install]);
   expect(await readFile(runner.at("path"), "utf8")).toBe("");
 });
 
 test("an unknown backend is refused", async () => {
-  await using runner = await startRunner();
-  const step = await runner.start(once, { platform: "x", command: "x", backend: "../x" });
-  expect(await step.exited).toBe(2);
+  await using runner = await startRunner(printsWords);
+  expect((await runner.play({ backend: "../x" })).steps[once]?.status).toBe(2);
 });
 
 test.each(["SIGINT", "SIGTERM"] as const)(
   "%s reaches the program, which takes the place of the step's shell",
   async (signal) => {
-    await using runner = await startRunner();
-    await (
-      await runner.start(install)
-    ).exited;
-    await runner.program(`trap 'exit 55' INT TERM; : >began; while :; do sleep 0.05; done`);
-    const step = await runner.start(once, { platform: "x", command: "x" });
-    await until("the program has begun", () => Bun.file(runner.at("work", "began")).exists());
-    step.kill(signal);
-    expect(await step.exited).toBe(55);
+    await using runner = await startRunner(`trap 'exit 55' INT TERM; : >began; while :; do sleep 0.05; done`);
+    const cancel: NonNullable<JobRequest["during"]>[string] = async (step) => {
+      await until("the program has begun", () => Bun.file(runner.at("work", "began")).exists());
+      await step.kill(signal);
+      return true;
+    };
+    const { steps, conclusion } = await runner.play({}, { during: { [once]: cancel } });
+    expect(steps[once]?.status).toBe(55);
+    expect(conclusion).toBe("cancelled");
   },
 );
 
+/** Stands for a program that writes the cluster's file unless it can use it, and says which. */
+const caches = `while [ "$1" != --cache ]; do shift; done
+if [ "$(cat "$2" 2>/dev/null)" = usable ]; then echo used; else echo usable >"$2" && echo saved; fi`;
+
+test("the cluster's file goes into the cache whenever it is written, and comes back for the same platform", async () => {
+  await using runner = await startRunner(caches);
+  const play = async (runId: string, inputs = {}) => {
+    await Bun.$`rm -rf ${runner.at("temp")}`;
+    const { steps, conclusion } = await runner.play({ cache: "true", platform: "platform", ...inputs }, { runId });
+    expect(conclusion).toBe("success");
+    return steps[once]?.output;
+  };
+  const cached = async (): Promise<readonly string[]> => readdir(runner.at("caches"));
+  await Bun.write(runner.at("work", "platform", "install"), "1");
+  expect(await play("1")).toBe("saved\n");
+  expect(await play("2")).toBe("used\n");
+  expect(await play("3", { options: "--masters=3" })).toBe("saved\n");
+  await Bun.write(runner.at("work", "platform", "install"), "2");
+  expect(await play("4")).toBe("saved\n");
+  expect(await play("5")).toBe("used\n");
+  expect(await cached()).toHaveLength(3);
+  for (const name of await cached()) await Bun.write(runner.at("caches", name, "cluster.zst"), "damaged");
+  expect(await play("6")).toBe("saved\n");
+  expect(await play("7")).toBe("used\n");
+  expect(await cached()).toHaveLength(4);
+});
+
 test("the action's steps use declared inputs only, and what the program is told is never pasted into a script", async () => {
+  const action = await readAction();
   for (const step of action.runs.steps) {
     expect(step.run ?? "").not.toContain("${{");
-    for (const [, input] of JSON.stringify(step).matchAll(/\$\{\{ inputs\.([\w-]+) \}\}/g))
+    for (const [, input] of JSON.stringify(step).matchAll(/\binputs\.([\w-]+)/g))
       expect(Object.keys(action.inputs)).toContain(input!);
   }
 });
 
-test("the job of GitLab installs the release and runs once", async () => {
-  await using runner = await startRunner();
-  const template = parse(await readFile(join(recipes, "gitlab.yml"), "utf8")) as Record<string, { script: string[] }>;
-  const lines = template[".cluster-e2e"]!.script;
-  const variables = {
+test.each([
+  ["false", ""],
+  ["true", "<--cache><.cluster-e2e/cache/cluster.zst>"],
+])("the job of GitLab installs the release and runs once; with a cache: %s", async (cache, words) => {
+  await using runner = await startRunner(printsWords);
+  const template = parse(await readFile(join(actionFolder, "gitlab.yml"), "utf8")) as Record<
+    string,
+    { script: string[] }
+  >;
+  await Bun.write(runner.at("work", "job"), template[".cluster-e2e"]!.script.join("\n"));
+  const job = runner.spawn(["bash", "-eo", "pipefail", "job"], {
+    PATH: process.env["PATH"] ?? "",
     CI_PROJECT_DIR: runner.at("work"),
     CLUSTER_E2E_DOWNLOAD: `${runner.known.download}/${tag}`,
     CLUSTER_E2E_SHA256: runner.known["install-sha256"],
@@ -126,12 +141,10 @@ test("the job of GitLab installs the release and runs once", async () => {
     OPTIONS: "--masters=3 --agents=0",
     PLATFORM: "./a b",
     COMMAND: "echo 'a b'",
-  };
-  const bin = runner.at("work", ".cluster-e2e", "bin", "cluster-container");
-  const stub = `printf '%s\\n' '#!/bin/sh' ${JSON.stringify(printsWords).replaceAll("$", "\\$")} >${bin}`;
-  const job = await runner.spawn([...lines.slice(0, -1), stub, lines.at(-1)].join("\n"), variables);
+    CACHE: cache,
+  });
   expect(await new Response(job.stdout).text()).toEndWith(
-    "<once><--junit><cluster-results/junit.xml><--logs-dir><cluster-results/logs><--masters=3><--agents=0><./a b><--><echo 'a b'>",
+    `<once><--junit><cluster-results/junit.xml><--logs-dir><cluster-results/logs>${words}<--masters=3><--agents=0><./a b><--><echo 'a b'>`,
   );
   expect(await job.exited).toBe(7);
 });

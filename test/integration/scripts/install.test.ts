@@ -12,8 +12,8 @@ async function place() {
   const folder = await scratchFolder();
   const at = (...names: string[]): string => join(folder.path, ...names);
   for (const name of ["bin", "tmp"]) await mkdir(at(name));
-  await smallRelease(folder.path, older, ["cloud", "older"]);
-  await smallRelease(folder.path, newer, ["cloud", "vm"]);
+  await smallRelease(folder.path, older, { cloud: "", older: "" });
+  await smallRelease(folder.path, newer, { cloud: "", vm: "" });
   const prefix = at("prefix");
   const sh = async (lines: string, environment: Readonly<Record<string, string>> = {}) => {
     const child = Bun.spawn(["sh", "-c", `exec 2>&1\n${lines}`], {

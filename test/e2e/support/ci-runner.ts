@@ -1,0 +1,81 @@
+/** A runner of GitHub: a container with Debian, without Bun, Node and Docker, that has this machine's Docker through a socket, as hosted runners do. */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type JobRequest, type PlayedJob, type StartStep, actionFolder, playJob } from "../../support/action-runner.ts";
+import { smallRelease } from "../../support/small-release.ts";
+import { nodeImage } from "./container-engine.ts";
+import { repository } from "./executable.ts";
+import { shell } from "./shell.ts";
+
+export interface CiRunner extends AsyncDisposable {
+  /** Plays a job with the action. */
+  play(inputs: JobRequest["inputs"], more?: Partial<JobRequest>): Promise<PlayedJob>;
+  /** Runs lines as a step of a workflow. */
+  run(lines: string): Promise<{ readonly status: number; readonly output: string }>;
+}
+
+const tag = "2020.01.01.0";
+
+/** Everything that the runner writes is in `folder`. */
+export async function startRunner(folder: string): Promise<CiRunner> {
+  const dist = join(repository, "dist");
+  const release = await smallRelease(folder, tag, { container: `exec ${dist}/cluster-container "$@"` });
+  const installer = await Bun.file(join(release, "install.sh")).bytes();
+  const known = {
+    release: tag,
+    download: `file://${folder}`,
+    "install-sha256": new Bun.CryptoHasher("sha256").update(installer).digest("hex"),
+  };
+  await mkdir(join(folder, "work"));
+  const docker = Bun.which("docker") ?? "";
+  const mounts = [
+    `${folder}:${folder}`,
+    `${dist}:${dist}:ro`,
+    `${actionFolder}:${actionFolder}:ro`,
+    `${docker}:/usr/bin/docker:ro`,
+    "/var/run/docker.sock:/var/run/docker.sock",
+  ];
+  const flags = ["--detach", "--rm", "--init", "--network", "host", "--entrypoint", "sleep"];
+  const words = [...flags, ...mounts.map((mount) => `--volume=${mount}`), nodeImage, "infinity"];
+  const id = (await shell('docker run "$@"', ["docker", ...words], "/")).trim();
+  await shell('! docker exec "$0" sh -c "command -v bun || command -v node"', [id], "/");
+  const start = startIn(id, folder);
+  return {
+    play: async (inputs, more = {}) => playJob({ folder, start, ...more, inputs: { ...known, ...inputs } }),
+    run: async (lines) => {
+      await Bun.write(join(folder, "lines.sh"), lines);
+      const step = start(join(folder, "lines.sh"), {});
+      return { status: await step.exited, output: step.output() };
+    },
+    [Symbol.asyncDispose]: async () => {
+      await shell('docker rm --force "$0"', [id], "/");
+    },
+  };
+}
+
+const startIn = (id: string, folder: string): StartStep => {
+  return (file, variables) => {
+    const given = Object.entries({ ...variables, HOME: join(folder, "home"), CI: "true" });
+    const flags = given.flatMap(([name, value]) => ["--env", `${name}=${value}`]);
+    const processId = join(folder, "step.pid");
+    // The runner puts what a step has added to the PATH in front of it.
+    const lines = `PATH=$(paste -sd : ${folder}/path 2>/dev/null):$PATH; echo $$ >${processId}; exec bash --noprofile --norc -e -o pipefail ${file}`;
+    const step = Bun.spawn(["docker", "exec", "--workdir", join(folder, "work"), ...flags, id, "bash", "-c", lines], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const written = { text: "" };
+    const follow = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
+      const decoder = new TextDecoder();
+      for await (const chunk of stream) written.text += decoder.decode(chunk, { stream: true });
+    };
+    const all = Promise.all([step.exited, follow(step.stdout), follow(step.stderr)]);
+    return {
+      exited: all.then(([status]) => status),
+      output: () => written.text,
+      kill: async (signal) => {
+        const number = (await Bun.file(processId).text()).trim();
+        await shell('docker exec "$0" sh -c "kill -s $1 $2 2>/dev/null || :"', [id, signal.slice(3), number], "/");
+      },
+    };
+  };
+};
