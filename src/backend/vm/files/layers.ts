@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { sha256OfFile } from "../../../system/files/byte-source.ts";
@@ -14,6 +15,8 @@ import { readQcow2 } from "./qcow2.ts";
 /** A layer and where it is on this computer. */
 export interface Layer extends LayerFacts {
   readonly path: string;
+  /** Stands for its contents and those of all layers below it, in hexadecimal. */
+  readonly sum: string;
 }
 
 export interface LayerStore {
@@ -28,41 +31,50 @@ export interface LayerStore {
 /** Finds an image by its contents. */
 export async function findImage(folder: string, layer: LayerFacts, signal: AbortSignal): Promise<string | undefined> {
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".img"));
-  const own = basename(pathIn(folder, layer));
+  const own = basename(pathIn(folder, layer.sha256));
   for (const name of names.toSorted((a, b) => Number(b === own) - Number(a === own))) {
     const path = join(folder, name);
-    if (!(await isStored(path, layer, signal))) continue;
+    if (!(await isStored(path, { ...layer, sum: layer.sha256 }, signal))) continue;
     const head = layer.format === "raw" ? undefined : await readQcow2(path);
     if (head === undefined || (head.problem === undefined && !head.hasBacking)) return path;
   }
   return undefined;
 }
 
-const pathIn = (folder: string, { sha256 }: LayerFacts): string =>
-  storedPath(folder, "own", { algorithm: "sha256", hex: sha256 });
+const pathIn = (folder: string, hex: string): string => storedPath(folder, "own", { algorithm: "sha256", hex });
 
-/** A layer above another one has the sum that it had in its file, but another name of that layer in its head. */
-async function isStored(path: string, { bytes, sha256, below }: LayerFacts, signal: AbortSignal): Promise<boolean> {
+/** A file may lay the same contents on anything, so those alone don't identify a layer above another one. */
+const sumOf = ({ sha256 }: LayerFacts, below: Layer | undefined): string =>
+  below === undefined ? sha256 : createHash("sha256").update(`${sha256} on ${below.sum}`).digest("hex");
+
+/** A layer above another one names that layer in its head, so its bytes are not those that it had in its file. */
+async function isStored(
+  path: string,
+  { bytes, sha256, sum }: Pick<Layer, "bytes" | "sha256" | "sum">,
+  signal: AbortSignal,
+): Promise<boolean> {
   if (!(await isAccessible(path))) return false;
   const [verified, identity] = await Promise.all([readVerification(path), identityOf(path)]);
-  if (verified?.identity === identity && verified.sum.hex === sha256) return true;
-  return below === undefined && (await stat(path)).size === bytes && (await sha256OfFile(path, signal)) === sha256;
+  if (verified?.identity === identity && verified.sum.hex === sum) return true;
+  return sum === sha256 && (await stat(path)).size === bytes && (await sha256OfFile(path, signal)) === sha256;
 }
 
-/** Keeps a layer among the images, under a name that stands for its contents. Reads all of it, also if it is there already. */
+/** Keeps a layer among the images, under a name that stands for its contents and what is below. Reads all of it, also if it is there already. */
 export async function storeLayer(
   store: LayerStore,
-  { layer, below }: { readonly layer: Layer; readonly below: Layer | undefined },
+  { layer: facts, below }: { readonly layer: LayerFacts; readonly below: Layer | undefined },
   chunks: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
 ): Promise<Layer> {
   const { folder, runtime } = store;
   await closeStore(runtime.environment);
-  const path = pathIn(folder, layer);
+  const sum = sumOf(facts, below);
+  const path = pathIn(folder, sum);
+  const layer = { ...facts, path, sum };
   await using _ = await acquireProcessLock(`${path}.lock`, { clock: runtime.clock, onWait: () => {} }, signal);
   if (await isStored(path, layer, signal)) {
     for await (const _chunk of chunks) continue;
-    return { ...layer, path };
+    return layer;
   }
   const draft = `${path}.part`;
   try {
@@ -73,8 +85,8 @@ export async function storeLayer(
     await rm(draft, { force: true });
     throw error;
   }
-  await recordVerification(path, { sum: { algorithm: "sha256", hex: layer.sha256 }, identity: await identityOf(path) });
-  return { ...layer, path };
+  await recordVerification(path, { sum: { algorithm: "sha256", hex: sum }, identity: await identityOf(path) });
+  return layer;
 }
 
 /** Lays a disk from outside on its layer, whatever it names itself. Throws `snapshot-unusable` if QEMU would open any other file. */

@@ -181,7 +181,12 @@ async function unpack(loading: Loading, directory: string, signal: AbortSignal):
       Object.values(nodeParts({ snapshot: folder, cluster: folder }, node)).map(({ name, path }) => [name, path]),
     ),
   );
-  const layers: Layer[] = facts.layers.map((layer, number) => ({ ...layer, path: images.get(number) ?? "" }));
+  // Those of the file follow as they are stored.
+  const layers: Layer[] = facts.layers.map((layer, number) => ({
+    ...layer,
+    path: images.get(number) ?? "",
+    sum: layer.sha256,
+  }));
   const store: LayerStore = { qemu, folder: imageFolder(runtime.environment), runtime, shown };
   const got: { keys?: Buffer } = {};
   const take = async (part: FilePart, given: AsyncIterable<Uint8Array>): Promise<void> => {

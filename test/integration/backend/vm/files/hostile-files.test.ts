@@ -327,6 +327,33 @@ testHere("a disk's own name for its layer doesn't matter: QEMU opens the one fro
   expect(backing).toStartWith(join(folder(), "cache"));
 });
 
+// Otherwise a stranger's file could put another system below the disks of everybody who opens a file with the same layer later.
+testHere("a layer that another file has laid on another image is not used", async () => {
+  const top = good().contents.get(disk)!;
+  const own = await image("-u", "-b", "any", "-F", "qcow2", "PATH", "2M");
+  const on = async (base: Buffer): Promise<readonly string[]> => {
+    const path = join(folder(), "layered.zst");
+    const [keys, memory] = ["keys.json", "master_0/memory"].map((name) => good().contents.get(name)!);
+    const parts = { "keys.json": keys!, "layer-0": base, "layer-1": top, [disk]: own, "master_0/memory": memory! };
+    const contents = new Map(Object.entries(parts));
+    const layers = [
+      { format: "raw", bytes: base.length, sha256: sha256(base) },
+      { format: "qcow2", bytes: top.length, sha256: sha256(top), below: 0 },
+    ];
+    const facts = { ...good().manifest.facts, layers, below: { [disk]: 1 } };
+    await writeFile(path, putTogether({ ...manifestFor(good().manifest, contents), facts }, contents.values()));
+    const [layer] = await load(path);
+    const info = JSON.parse(await Bun.$`qemu-img info --output=json ${layer}`.text()) as Record<string, string>;
+    expect(await readFile(info["full-backing-filename"]!)).toEqual(base);
+    return await readdir(join(folder(), "cache", "cluster-e2e", "images"));
+  };
+  await on(Buffer.alloc(megabyte, "a stranger's"));
+  const names = await on(Buffer.alloc(megabyte, "a friend's"));
+  // An image from the web with that checksum would have this name.
+  expect(names).not.toContain(`own-${sha256(top).slice(0, 16)}.img`);
+  expect(await on(Buffer.alloc(megabyte, "a friend's"))).toEqual(names);
+});
+
 testHere("an image in the cache that somebody has changed is not used", async () => {
   const path = join(folder(), "again.zst");
   await writeFile(path, good().bytes);
