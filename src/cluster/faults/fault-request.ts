@@ -151,7 +151,7 @@ export function planFault(cluster: ClusterRecord, request: FaultRequest): readon
         kind,
         folder,
         leaveBytes,
-        isShared: isContainer,
+        sharers: isContainer ? chosen.length : 0,
       }));
   }
 }

@@ -37,8 +37,10 @@ uptime_seconds() { cut -d ' ' -f 1 /proc/uptime; }
 set_clock() {
   total=$(cat "$FOLDER"/*.offset 2>/dev/null | awk '{ sum += $1 } END { print sum + 0 }')
   before=$(cat "$DEADLINE_OFFSET" 2>/dev/null || echo 0)
-  [ "$total" -lt "$before" ] || echo "$total" >"$DEADLINE_OFFSET"
+  [ "$total" -lt "$before" ] || tell_deadline
   now=$(echo "$(cat "$FOLDER/clock.base") $(uptime_seconds) $total" | awk '{ printf "%.3f", $1 + $2 + $3 }')
   date --set="@$now" >/dev/null || return 1
-  echo "$total" >"$DEADLINE_OFFSET"
+  tell_deadline
 }
+
+tell_deadline() { echo "$total" >"$DEADLINE_OFFSET.$ID" && mv -f "$DEADLINE_OFFSET.$ID" "$DEADLINE_OFFSET"; }

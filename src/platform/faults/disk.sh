@@ -1,8 +1,8 @@
 #!/bin/sh
 # A fault: fills the file system of a folder, also for root. systemd runs it as root, in front of fault-unit.sh. If the
 # machine loses its power meanwhile, systemd-tmpfiles removes the file at the next boot, before services start.
-# Values: ID; FILL, the folder; LEAVE, how many bytes stay free; SHARED, not empty if the node's disk is that of another
-# computer. Prints why it cannot begin.
+# Values: ID; FILL, the folder; LEAVE, how many bytes stay free; SHARED, empty if the node has a disk and memory of its
+# own, or else how many nodes fill those of one computer. Prints why it cannot begin.
 
 file=$FILL/.cluster-e2e-fault-$ID
 rule=/etc/tmpfiles.d/cluster-e2e-fault-$ID.conf
@@ -11,6 +11,8 @@ begin() {
   [ -d "$FILL" ] || fail "it has no folder $FILL"
   [ -z "$SHARED" ] || [ "$(stat -f -c %T "$FILL")" = tmpfs ] ||
     fail "$FILL is on the disk of the computer that runs the container, which would be full as well. Mount a tmpfs with a size there, or use virtual machines"
+  [ -z "$SHARED" ] || fits ||
+    fail "$FILL is in the memory of the computer that runs the container, and would take more than half of what is left there. Mount a smaller tmpfs, such as one with -o size=16m"
   [ "$(spare)" -ge 0 ] || fail "$FILL has only $(free_bytes) bytes free"
   mkdir -p "${rule%/*}"
   { printf 'r! %s\n' "$file" "$rule" >"$rule" && sync "$rule"; } || fail "$rule cannot be written"
@@ -25,6 +27,10 @@ heal() { rm -f "$file" "$rule"; }
 # As root sees it: ext4 keeps a part of the disk for root.
 free_bytes() { echo $(($(stat -f -c '%f * %S' "$FILL"))); }
 spare() { echo $(($(free_bytes) - LEAVE)); }
+
+# Twice what all nodes take, against what the computer has, in kilobytes. A tmpfs without a size, such as a container's
+# /run, may take half of all memory.
+fits() { [ "$(($(spare) * SHARED / 512))" -le "$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)" ]; }
 
 # A file system needs some blocks for its own lists of blocks, so the last ones are taken in smaller steps.
 fill() {

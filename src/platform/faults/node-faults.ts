@@ -28,8 +28,8 @@ export type FaultPart =
   /** Treats what it sends from this address as tc's netem does with these words. */
   | { readonly kind: "network"; readonly address: string; readonly netem: readonly string[] }
   | { readonly kind: "clock"; readonly offsetSeconds: number }
-  /** `isShared`: the node has no disk of its own. */
-  | { readonly kind: "disk"; readonly folder: string; readonly leaveBytes: number; readonly isShared: boolean };
+  /** `sharers`: how many nodes fill the memory of one computer at once; 0: each has a disk of its own. */
+  | { readonly kind: "disk"; readonly folder: string; readonly leaveBytes: number; readonly sharers: number };
 
 /** What the node keeps about its part of a fault. */
 export interface FaultRecord {
@@ -88,7 +88,7 @@ function fileOf(part: FaultPart): readonly [file: string, values: Readonly<Recor
     case "clock":
       return [clockFile, { OFFSET: part.offsetSeconds, DEADLINE_OFFSET: deadlineOffset }];
     case "disk":
-      return [diskFile, { FILL: part.folder, LEAVE: part.leaveBytes, SHARED: part.isShared ? "yes" : "" }];
+      return [diskFile, { FILL: part.folder, LEAVE: part.leaveBytes, SHARED: part.sharers || "" }];
   }
 }
 

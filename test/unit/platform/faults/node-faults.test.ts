@@ -38,7 +38,7 @@ const parts: readonly FaultPart[] = [
   { kind: "partition", sources: ["10.0.0.2", "10.0.0.3"] },
   { kind: "network", address: "10.0.0.1", netem: ["delay", "200ms"] },
   { kind: "clock", offsetSeconds: -30 },
-  { kind: "disk", folder: "/var/lib", leaveBytes: 0, isShared: false },
+  { kind: "disk", folder: "/var/lib", leaveBytes: 0, sharers: 0 },
 ];
 
 test.each(parts.map((part) => [part.kind, part] as const))(

@@ -1,0 +1,30 @@
+/** The file system that a container shares with this computer: its memory must not run out. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { shellText } from "../../../../src/ssh/shell-text.ts";
+import diskFile from "../../../../src/platform/faults/disk.sh" with { type: "text" };
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const megabyte = 1024 * 1024;
+
+/** Begins to fill a tmpfs in which so much is free. Resolves with what the script says. */
+async function begin(free: number, sharers: number): Promise<string> {
+  await using scratch = await scratchFolder();
+  const script = `
+${shellText(diskFile, { ID: "0123abcd", FILL: scratch.path, LEAVE: 0, SHARED: sharers === 0 ? "" : sharers })}
+rule=${join(scratch.path, "rule")}
+fail() { echo "$*"; exit 1; }
+stat() { if [ "$3" = %T ]; then echo tmpfs; else echo ${free}; fi; }
+fill() { echo filled | tee "$file"; }
+begin`;
+  return await new Response(Bun.spawn(["sh", "-c", script]).stdout).text();
+}
+
+test.each([
+  ["a small one", 16 * megabyte, 1, /^filled\n$/],
+  ["one without a size of its own, which has half of the memory", 2 ** 50, 1, /memory .* mount a smaller tmpfs/i],
+  ["small ones on too many nodes", 16 * megabyte, 10_000_000, /memory/],
+  ["the disk of a node that has its own", 2 ** 50, 0, /^filled\n$/],
+])("%s", async (_, free, sharers, said) => {
+  expect(await begin(free, sharers)).toMatch(said);
+});
