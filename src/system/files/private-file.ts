@@ -13,7 +13,7 @@ import {
   stat,
   statfs,
 } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { tmpdir, userInfo } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 
@@ -89,9 +89,13 @@ export interface TemporaryFolder extends AsyncDisposable {
 
 const prefix = "cluster-e2e-";
 
-/** Whether the name of a path is that of a temporary folder. */
-export const isTemporaryFolder = (path: string): boolean =>
-  isAbsolute(path) && new RegExp(`^${prefix}[A-Za-z0-9]{6}$`).test(basename(path));
+/** Whether a temporary folder is still there. If it was removed meanwhile, another user may have made one with that name. */
+export async function isOwnTemporaryFolder(path: string): Promise<boolean> {
+  if (!isAbsolute(path) || !new RegExp(`^${prefix}[A-Za-z0-9]{6}$`).test(basename(path))) return false;
+  const information = await lstat(path).catch(() => undefined);
+  if (information?.isDirectory() !== true) return false;
+  return information.uid === userInfo().uid && (information.mode & 0o022) === 0;
+}
 
 /** Creates a temporary folder inside `parent`, which must exist. */
 export async function temporaryFolder(parent: string): Promise<TemporaryFolder> {

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { poll } from "../../../system/retry.ts";
-import { isTemporaryFolder } from "../../../system/files/private-file.ts";
+import { isOwnTemporaryFolder } from "../../../system/files/private-file.ts";
 import { machinesFolder, processFiles, type ProcessFiles } from "./machine-process.ts";
 import { escaped, type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { sandboxArguments } from "../qemu/accelerator.ts";
@@ -36,10 +36,10 @@ export async function recordSockets(directory: string, folder: string): Promise<
   await writeFile(socketsRecord(directory), folder, { mode: 0o600 });
 }
 
-/** Where the cluster's sockets are; empty if that isn't recorded. */
+/** Where the cluster's sockets are; empty if that isn't recorded, or if they are gone. */
 export const socketsFolder = async (directory: string): Promise<string> => {
   const folder = await readOwnText(socketsRecord(directory)).catch(() => "");
-  return isTemporaryFolder(folder) ? folder : "";
+  return (await isOwnTemporaryFolder(folder)) ? folder : "";
 };
 
 /** Removes the recorded sockets and their folder, but nothing else there, whatever the record contains. */

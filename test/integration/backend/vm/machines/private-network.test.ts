@@ -1,12 +1,17 @@
 /** The network between machines, on a real QEMU, with sockets in place of the machines. */
 
+import { chmod, cp, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { isRunning } from "../../../../../src/backend/vm/machines/machine-process.ts";
 import {
   type NetworkSockets,
   networkFiles,
+  recordSockets,
+  removeSockets,
   socketPath,
+  socketsFolder,
   startNetwork,
 } from "../../../../../src/backend/vm/machines/private-network.ts";
 import { hostArchitecture } from "../../../../../src/backend/vm/qemu/architecture.ts";
@@ -43,6 +48,27 @@ test.skipIf(lack !== undefined)(
   },
   30_000,
 );
+
+test("a folder that another user has made in place of that of the sockets is neither used nor touched", async () => {
+  await using folder = await scratchFolder();
+  const [sockets, elsewhere] = [join(folder.path, "cluster-e2e-aBcD12"), join(folder.path, "elsewhere")];
+  await recordSockets(folder.path, sockets);
+  await mkdir(elsewhere, { mode: 0o700 });
+  await writeFile(join(elsewhere, "socket-0"), "");
+  const openToAll = async (): Promise<void> => {
+    await cp(elsewhere, sockets, { recursive: true });
+    await chmod(sockets, 0o777);
+  };
+  for (const change of [() => symlink(elsewhere, sockets), openToAll]) {
+    await change();
+    expect(await socketsFolder(folder.path)).toBe("");
+    await removeSockets(folder.path);
+    expect(await readdir(sockets)).toEqual(["socket-0"]);
+    await rm(sockets, { recursive: true });
+  }
+  await mkdir(sockets, { mode: 0o700 });
+  expect(await socketsFolder(folder.path)).toBe(sockets);
+});
 
 interface Machine {
   send(text: string): void;
