@@ -6,6 +6,7 @@ import type { Runtime } from "../system/runtime.ts";
 import { findCluster, findNodes } from "./find-cluster.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
+import { outsideReason } from "../system/printable.ts";
 import { retry } from "../system/retry.ts";
 import { ruleOf, waits } from "../system/waits.ts";
 import { clusterKey, openConnections } from "./connections.ts";
@@ -128,7 +129,7 @@ async function awaitLogin(
     if (status === 0) return;
     throw new ClusterError(
       "remote-command-failed",
-      `The clock of ${nodeReference(node)} cannot be set: ${stderr.trim()}.`,
+      `The clock of ${nodeReference(node)} cannot be set: ${outsideReason(stderr) || `date exited with ${status}`}.`,
     );
   };
   await retry(logIn, ruleOf(waits.continuedLogin, clock), signal);

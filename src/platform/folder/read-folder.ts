@@ -21,6 +21,8 @@ export interface PlatformFolderFile {
 }
 
 const mostFiles = 10_000;
+/** How many names with control characters are told. */
+const mostNames = 20;
 const mostBytes = 1_000_000_000;
 /** The metadata of version control and of desktops: it changes while the platform stays the same. */
 const skipped: ReadonlySet<string> = new Set([".git", ".DS_Store"]);
@@ -71,6 +73,7 @@ async function checkFolder(shown: string, files: readonly PlatformFolderFile[]):
     ...sizeProblems(shown, files),
     ...files
       .filter(({ path }) => /\p{Cc}/u.test(path))
+      .slice(0, mostNames)
       .map(({ path }) => `${shown}: the name ${quoted(path)} has control characters`),
     ...(byPath.has("tests") ? [`${shown}/tests: is not a folder`] : []),
   ];

@@ -2,6 +2,7 @@ import { accessSync, constants, statSync } from "node:fs";
 import { readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { type Checked, problem } from "../../model/checked.ts";
+import { plainLine } from "../printable.ts";
 import { errorCode } from "./private-file.ts";
 
 /** A file somewhere below a listed folder. Symbolic links are followed: `source` is the location of the contents. */
@@ -40,7 +41,7 @@ export async function listFiles(
 ): Promise<Checked<readonly ListedFile[]>> {
   const boundary = await realpath(rules.boundary);
   const listing: Listing = { root: folder, boundary, rules, files: [], problems: [], entries: 0, signal };
-  await tellingFailures(listing, folder, async () =>
+  await tellingFailures(listing, "", async () =>
     visitFolder(listing, { path: "", source: await realpath(folder) }, []),
   );
   if (listing.entries > mostEntries) {
@@ -69,10 +70,9 @@ async function visitFolder(
   { path, source: real }: { readonly path: string; readonly source: string },
   above: readonly string[],
 ): Promise<void> {
-  const folder = join(listing.root, path);
-  if (above.includes(real))
-    return void listing.problems.push(`${folder} is a symbolic link to one of its parent folders.`);
-  if (above.length >= mostLevels) return void listing.problems.push(`${folder} is too deep.`);
+  const tell = problemsOf(listing, path);
+  if (above.includes(real)) return tell((place) => `${place} is a symbolic link to one of its parent folders.`);
+  if (above.length >= mostLevels) return tell((place) => `${place} is too deep.`);
   const entries = await readdir(real, { withFileTypes: true });
   for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
     if (listing.rules.isSkipped(entry.name)) continue;
@@ -80,21 +80,21 @@ async function visitFolder(
     listing.entries += 1;
     if (isCutOff(listing)) return;
     const place = path === "" ? entry.name : `${path}/${entry.name}`;
-    await tellingFailures(listing, join(folder, entry.name), async () => {
+    await tellingFailures(listing, place, async () => {
       // Only a link leads elsewhere. Among thousands of files, most need no system call.
-      const source = entry.isSymbolicLink() ? await target(join(real, entry.name)) : join(real, entry.name);
+      const source = entry.isSymbolicLink() ? await targetOf(join(real, entry.name)) : join(real, entry.name);
       await visit(listing, { path: place, source }, [...above, real]);
     });
   }
 }
 
-async function tellingFailures(listing: Listing, place: string, task: () => Promise<void>): Promise<void> {
+async function tellingFailures(listing: Listing, path: string, task: () => Promise<void>): Promise<void> {
   try {
     await task();
   } catch (error) {
     const code = errorCode(error);
     if (code === undefined) throw error;
-    listing.problems.push(`Cannot read ${place} (${code}).`);
+    problemsOf(listing, path)((place) => `Cannot read ${place} (${code}).`);
   }
 }
 
@@ -105,21 +105,33 @@ interface Visited {
 }
 
 async function visit(listing: Listing, { path, source }: Visited, above: readonly string[]): Promise<void> {
-  const place = join(listing.root, path);
-  if (source === undefined) return void listing.problems.push(`${place} is a broken symbolic link.`);
+  const tell = problemsOf(listing, path);
+  if (source === undefined) return tell((place) => `${place} is a broken symbolic link.`);
   if (!isInside(source, listing.boundary)) {
-    return void listing.problems.push(`${place} is a symbolic link to ${source}, outside ${listing.rules.boundary}.`);
+    const { boundary } = listing.rules;
+    return tell((place) => `${place} is a symbolic link to ${shown(source)}, outside ${boundary}.`);
   }
   // Waiting for each answer takes four times as long as the answers of a disk.
   const information = statSync(source);
   if (information.isDirectory()) return visitFolder(listing, { path, source }, above);
-  if (!information.isFile()) return void listing.problems.push(`${place} is neither a file nor a folder.`);
+  if (!information.isFile()) return tell((place) => `${place} is neither a file nor a folder.`);
   accessSync(source, constants.R_OK);
   const { mode, size, mtimeMs } = information;
   listing.files.push({ source, path, mode: mode & 0o777, sizeBytes: size, modifiedMs: mtimeMs });
 }
 
-const target = (link: string): Promise<string | undefined> => realpath(link).catch(() => undefined);
+const longestShown = 1000;
+
+/** The folder may come from a stranger, and names may have line breaks. */
+const shown = (path: string): string => plainLine(path, longestShown);
+
+/** Returns what adds a problem of the file or folder at this path. */
+const problemsOf =
+  ({ root, problems }: Listing, path: string) =>
+  (text: (place: string) => string): void =>
+    void problems.push(text(shown(join(root, path))));
+
+const targetOf = (link: string): Promise<string | undefined> => realpath(link).catch(() => undefined);
 
 const isInside = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);

@@ -47,7 +47,8 @@ describe.skipIf(machinesLack !== undefined)("after a restore", () => {
   });
 
   test("a clock that can't be set is an error that says why", async () => {
-    const failure = await failureOf(restore(true, "echo 'date: not permitted' >&2; exit 1").then(fail));
+    const said = "yes ::error::forged | head -n 1000; echo '::error::forged'; echo 'date: not permitted.'";
+    const failure = await failureOf(restore(true, `(${said}) >&2; exit 1`).then(fail));
     expect(failure.id).toBe("remote-command-failed");
     expect(failure.message).toMatch(/^The clock of (master|agent)_0 cannot be set: date: not permitted\.$/);
   });

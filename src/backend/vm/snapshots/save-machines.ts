@@ -6,6 +6,7 @@ import { quote } from "../../../ssh/shell-text.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { sha256OfFile } from "../../../system/files/byte-source.ts";
 import { isAccessible } from "../../../system/files/private-file.ts";
+import { outsideReason } from "../../../system/printable.ts";
 import { poll } from "../../../system/retry.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
@@ -101,7 +102,7 @@ export async function saveMemory(
 
 async function saveFailure(path: string, result: unknown): Promise<ClusterError> {
   const reason = read.field("error-desc", read.string)(result);
-  const said = reason === undefined ? "" : `: ${reason}`;
+  const said = reason === undefined ? "" : `: ${outsideReason(reason)}`;
   const room = await roomBeside(path);
   return room === 0
     ? new ClusterError("capacity-lacking", `The disk is full: the memory cannot be written to ${path}.`, {

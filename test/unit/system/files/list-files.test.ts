@@ -41,6 +41,16 @@ test.each([
   expect(problems![0]).toMatch(text);
 });
 
+test("names with line breaks forge no lines and no commands of CI systems", async () => {
+  await using tree = await makeTree(["b"], {
+    "a\nError: forged": "nowhere",
+    "c\n::error::\u001b[2Jforged": "/etc/passwd",
+  });
+  const { problems = [] } = await tree.list();
+  expect(problems).toHaveLength(2);
+  expect(problems.join("")).not.toMatch(/\p{Cc}|(?<!\S)::error/u);
+});
+
 test("something that is no file, and a file that vanishes meanwhile, are problems", async () => {
   await using tree = await makeTree(["b"]);
   await Bun.$`mkfifo ${join(tree.root, "fifo")}`.quiet();
