@@ -2,6 +2,7 @@
  * A Docker that runs in a virtual machine, as on macOS: containers' addresses are unreachable, so their ports are
  * published on the loopback interface. Here it is the real Docker, which only claims to be Docker Desktop.
  */
+import { mkdir, writeFile } from "node:fs/promises";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { shareBackend } from "./support/shared-backend.ts";
@@ -17,8 +18,11 @@ const pathWithInfo = (sed: string): Promise<string> =>
     (real) => `if [ "$1" = info ]; then ${real} "$@" | sed '${sed}'; exit; fi`,
   );
 
+const pathWithDesktop = (): Promise<string> =>
+  pathWithInfo('s/"OperatingSystem":"[^"]*"/"OperatingSystem":"Docker Desktop"/');
+
 test("nodes are reached at ports of 127.0.0.1", async () => {
-  const environment = { PATH: await pathWithInfo('s/"OperatingSystem":"[^"]*"/"OperatingSystem":"Docker Desktop"/') };
+  const environment = { PATH: await pathWithDesktop() };
   const id = containers().id("published");
   const run = (words: readonly string[]) => containers().run(words, { environment });
   const words = "create --variant oss --public-agents 0 --wait --timeout 3m --node-image".split(" ");
@@ -37,6 +41,32 @@ test("nodes are reached at ports of 127.0.0.1", async () => {
   expect((await run(["destroy", "-c", id])).status).toBe(0);
   expect(await containers().things(id)).toEqual([]);
 }, 200_000);
+
+test("other ports after a restore and a restart lead to the pinned keys, and to no others", async () => {
+  const environment = { PATH: await pathWithDesktop() };
+  const platform = join(containers().folder, "platform");
+  await mkdir(platform);
+  await writeFile(join(platform, "platform.yaml"), 'name: nothing\nversion: "1.0"\n');
+  for (const name of ["install", "check"]) await writeFile(join(platform, name), "#!/bin/sh\n", { mode: 0o755 });
+  const id = containers().id("ports");
+  const run = (line: string) => containers().run([...line.split(" "), "-c", id], { environment });
+  const counts = "--masters 1 --agents 0 --public-agents 0";
+  const created = await run(`create --wait ${counts} --node-image ${nodeImage} ${platform}`);
+  expect(created.status, created.stderr).toBe(0);
+  const onNode = (line: string) =>
+    containers().run(["run", "-c", id, "--no-test-env", "--node", "master_0", line], { environment });
+  expect((await run("snapshot create installed")).status).toBe(0);
+  for (const line of ["snapshot restore installed", "node restart --force all"]) {
+    expect(await run(line)).toMatchObject({ status: 0 });
+    expect(await onNode("hostname")).toMatchObject({ status: 0, stdout: "master-0\n" });
+  }
+  const key = "/etc/ssh/ssh_host_ed25519_key";
+  expect((await onNode(`rm ${key}* && ssh-keygen -q -t ed25519 -N '' -f ${key}`)).status).toBe(0);
+  const refused = await run("node restart --force all");
+  expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining("[host-key-changed]") });
+  expect((await onNode("hostname")).status).toBe(255);
+  expect((await run("destroy --yes")).status).toBe(0);
+}, 120_000);
 
 test("a Docker without root is refused plainly", async () => {
   const environment = { PATH: await pathWithInfo('s/"SecurityOptions":\\[/&"name=rootless",/') };

@@ -1,14 +1,12 @@
 import { ClusterError } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { parseIpv4 } from "../../model/parse-values.ts";
-import { createKnownHosts, parseKnownHosts } from "../../ssh/openssh-files.ts";
-import { creationFiles } from "../../store/creation-folder.ts";
-import { readOwnText } from "../../system/files/read-text.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type { Power } from "../contract.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
 import type { Engine } from "./engine/engine.ts";
+import { pinPorts, readHostKey, readPins } from "./host-keys.ts";
 import { containerName, networkName } from "./records/labels.ts";
 import type { NodeContainer } from "./records/read-containers.ts";
 import { readInventory } from "./records/records.ts";
@@ -50,8 +48,6 @@ interface Start {
 interface PinnedContainer {
   readonly container: NodeContainer;
   readonly address: string | undefined;
-  /** In wire format. */
-  readonly hostKey: Buffer | undefined;
 }
 
 /**
@@ -101,15 +97,15 @@ async function readPinned(
   root: string,
   signal: AbortSignal,
 ): Promise<readonly PinnedContainer[]> {
-  const knownHosts = parseKnownHosts(await readOwnText(creationFiles(cluster.directory).knownHosts).catch(() => ""));
+  const pins = await readPins(cluster.directory);
   const members = await mapConcurrently(
     await readContainersOf(engine, cluster, root, signal),
     6,
     async (container) => {
-      if (!isStopped({ container })) return { container, address: container.address, hostKey: undefined };
-      const hostKey = await hostKeyOf(engine, container, signal);
-      const [address] = knownHosts.find(([, key]) => hostKey?.equals(key) === true) ?? [];
-      return { container, address: parseIpv4(address), hostKey };
+      if (!isStopped({ container })) return { container, address: container.address };
+      const hostKey = await readHostKey(engine, container, signal);
+      const [address] = pins.find(([, key]) => hostKey?.equals(key) === true) ?? [];
+      return { container, address: parseIpv4(address) };
     },
     signal,
   );
@@ -126,13 +122,6 @@ async function readContainersOf(
   return containers.filter((container) => container.creationId === creationId);
 }
 
-/** The public half, in wire format, from a container that need not run. */
-async function hostKeyOf(engine: Engine, { id }: NodeContainer, signal: AbortSignal): Promise<Buffer | undefined> {
-  const archive = await engine.ask({ words: ["cp", `${id}:/etc/ssh/ssh_host_ed25519_key.pub`, "-"] }, signal);
-  const [, key] = /ssh-ed25519 ([A-Za-z0-9+/]{60,80}={0,2})/.exec(archive) ?? [];
-  return key === undefined ? undefined : Buffer.from(key, "base64");
-}
-
 /** Sorts IPv4 addresses as the engine counts them, and a missing one last. */
 const numberOf = (address: string | undefined): number =>
   address === undefined ? Infinity : address.split(".").reduce((number, part) => number * 256 + Number(part), 0);
@@ -144,15 +133,10 @@ async function settle(
   signal: AbortSignal,
 ): Promise<void> {
   const now = await readContainersOf(engine, cluster, root, signal);
-  const knownHosts = createKnownHosts(creationFiles(cluster.directory).knownHosts);
-  const moved: PinnedContainer[] = [];
-  for (const member of pinned) {
-    const { address, ports, reach } = now.find(({ id }) => id === member.container.id) ?? member.container;
-    const port = ports.get(22);
-    if (member.address !== undefined && address !== member.address) moved.push(member);
-    if (reach === "published" && port !== undefined && member.hostKey !== undefined)
-      await knownHosts.pin("127.0.0.1", port, member.hostKey);
-  }
+  const currentOf = ({ container }: PinnedContainer): NodeContainer =>
+    now.find(({ id }) => id === container.id) ?? container;
+  await pinPorts(engine, { directory: cluster.directory, containers: pinned.map(currentOf) }, signal);
+  const moved = pinned.filter((member) => member.address !== undefined && currentOf(member).address !== member.address);
   const [first] = moved;
   if (first === undefined) return;
   await engine.change({ words: ["kill", ...moved.map(({ container }) => container.id)] });

@@ -8,6 +8,7 @@ import type { CopyRequest, Creation, Snapshots } from "../../contract.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import { assertIncomplete } from "../../shared/machine-errors.ts";
 import type { Engine } from "../engine/engine.ts";
+import { pinPorts } from "../host-keys.ts";
 import type { NodeContainer } from "../records/read-containers.ts";
 import { readInventory } from "../records/records.ts";
 import { removeContainers } from "../remove-creation.ts";
@@ -74,7 +75,8 @@ export class ContainerSnapshots implements Snapshots {
     const own = { clusterId: cluster.id, creationId: cluster.creationId };
     const left = await removeContainers(this.#engine, own, clock, signal);
     if (left !== undefined) throw new ClusterError("engine-failed", left, { hint: "Restore again." });
-    await restoreNodes(this.#engine, { nodes, system, rights }, signal);
+    const containers = await restoreNodes(this.#engine, { nodes, system, rights }, signal);
+    await pinPorts(this.#engine, { directory: cluster.directory, containers }, signal);
     await removeImages(this.#engine, cluster.creationId, signal);
     step.done();
   }

@@ -125,7 +125,11 @@ export async function nodeRights(
 }
 
 /** Creates and starts all nodes of a cluster, of which only the network is left, at the addresses that they had. */
-export async function restoreNodes(engine: Engine, plan: RestorePlan, signal: AbortSignal): Promise<void> {
+export async function restoreNodes(
+  engine: Engine,
+  plan: RestorePlan,
+  signal: AbortSignal,
+): Promise<readonly NodeContainer[]> {
   const { nodes } = plan;
   const ids = await createSavedNodes(engine, plan, signal);
   const inOrder = [...ids].toSorted(([, a], [, b]) => addressNumber(a.address) - addressNumber(b.address));
@@ -135,7 +139,9 @@ export async function restoreNodes(engine: Engine, plan: RestorePlan, signal: Ab
     async ([id]) => engine.change({ words: ["start", id] }),
     signal,
   );
-  assertAddresses(nodes, await readCreated(engine, nodes, signal), engine);
+  const containers = await readCreated(engine, nodes, signal);
+  assertAddresses(nodes, containers, engine);
+  return containers;
 }
 
 /**

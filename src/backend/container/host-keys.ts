@@ -1,0 +1,59 @@
+import { ClusterError } from "../../errors.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
+import { createKnownHosts, parseKnownHosts } from "../../ssh/openssh-files.ts";
+import { creationFiles } from "../../store/creation-folder.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
+import { mapConcurrently } from "../../system/concurrency.ts";
+import type { Engine } from "./engine/engine.ts";
+import type { NodeContainer } from "./records/read-containers.ts";
+
+const atOnce = 6;
+
+/** Returns the host key in wire format, from a container that need not run. */
+export async function readHostKey(
+  engine: Engine,
+  { id }: Pick<NodeContainer, "id">,
+  signal: AbortSignal,
+): Promise<Buffer | undefined> {
+  const archive = await engine.ask({ words: ["cp", `${id}:/etc/ssh/ssh_host_ed25519_key.pub`, "-"] }, signal);
+  const [, key] = /ssh-ed25519 ([A-Za-z0-9+/]{60,80}={0,2})/.exec(archive) ?? [];
+  return key === undefined ? undefined : Buffer.from(key, "base64");
+}
+
+/** Returns the keys that are pinned for a cluster, by the host in known_hosts. */
+export const readPins = async (directory: string): Promise<readonly (readonly [host: string, key: Buffer])[]> =>
+  parseKnownHosts(await readOwnText(creationFiles(directory).knownHosts).catch(() => ""));
+
+interface Started {
+  /** The cluster's folder. */
+  readonly directory: string;
+  readonly containers: readonly NodeContainer[];
+}
+
+/**
+ * Pins the keys of nodes that are reached at ports, since the engine gives a container other ports at each start. Everyone who is root on a node can put
+ * another key there, so a key that was not pinned before is not trusted. Throws `host-key-changed`.
+ */
+export async function pinPorts(engine: Engine, { directory, containers }: Started, signal: AbortSignal): Promise<void> {
+  const pins = await readPins(directory);
+  // Nobody logs in from here.
+  if (pins.length === 0) return;
+  const knownHosts = createKnownHosts(creationFiles(directory).knownHosts);
+  const pin = async (container: NodeContainer): Promise<void> => {
+    const port = container.ports.get(22);
+    if (port === undefined) return;
+    const key = await readHostKey(engine, container, signal);
+    if (key === undefined || !pins.some(([, pinned]) => pinned.equals(key))) throw unknownKey(container);
+    await knownHosts.pin("127.0.0.1", port, key);
+  };
+  const published = containers.filter(({ reach }) => reach === "published");
+  await mapConcurrently(published, atOnce, pin, signal);
+}
+
+function unknownKey(container: NodeContainer): ClusterError {
+  const node = nodeReference(container);
+  return new ClusterError("host-key-changed", `${node} has a host key other than the pinned ones.`, {
+    hint: "Somebody has replaced it on the node. Restore a snapshot, or create the cluster again.",
+    facts: { node },
+  });
+}
