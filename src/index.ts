@@ -32,6 +32,7 @@ export type {
   SaveOptions,
   WaitOptions,
 } from "./library/call-options.ts";
+export type { PowerOptions, StopOptions } from "./library/change-power-for-library.ts";
 export type { Installation } from "./library/install-from-path.ts";
 export type { ClusterCommand, ClusterCommandResult, NodeCommand, NodeCommandResult } from "./library/cluster-node.ts";
 export type { ClusterRequest, CopyClusterRequest, NewClusterRequest } from "./library/open-cluster.ts";

@@ -23,6 +23,7 @@ import type { Connection, RemoteCommand } from "../ssh/connection/connection.ts"
 import { createToken, sealed, sealedCommand } from "../ssh/session/session-line.ts";
 import { checkedVariableName, quote, variableNameProblem } from "../ssh/shell-text.ts";
 import { accepted } from "../model/checked.ts";
+import { mapConcurrently } from "../system/concurrency.ts";
 import { outsideLines } from "../system/printable.ts";
 import { inLibraryWords } from "./call-options.ts";
 import type { SharedConnections } from "./runtime.ts";
@@ -179,6 +180,26 @@ const clusterShape: Shape<ClusterCommand> = { ...shared, nodes: optional(listOf(
 
 /** Throws `bad-usage` with every problem. */
 export const readClusterCommand = (given: ClusterCommand): ClusterCommand => readArguments(given, clusterShape);
+
+const nodesAtOnce = 64;
+
+/** Runs a command on several nodes at the same time; see Cluster.run. */
+export async function runOnEach(
+  nodes: readonly ClusterNode[],
+  { nodes: _, ...command }: ClusterCommand,
+): Promise<readonly ClusterCommandResult[]> {
+  const signal = command.cancelSignal ?? new AbortController().signal;
+  const run = async (node: ClusterNode): Promise<ClusterCommandResult> => {
+    try {
+      return { node: node.reference, error: undefined, ...(await node.run({ ...command, reject: false })) };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof ClusterError)) throw error;
+      return { node: node.reference, status: 255, stdout: "", stderr: "", error };
+    }
+  };
+  return await mapConcurrently(nodes, nodesAtOnce, run, signal);
+}
 
 /** Throws `bad-usage` with every problem. */
 const readNodeCommand = (given: NodeCommand): NodeCommand => readArguments(given, shape);

@@ -5,10 +5,10 @@ import { findNodes } from "../cluster/find-cluster.ts";
 import { removeCluster } from "../cluster/destroy-clusters.ts";
 import type { FaultRequest } from "../cluster/faults/fault-request.ts";
 import { type Fault, beginFault, endFaults, listFaults } from "../cluster/faults/faults.ts";
+import type { PowerAction } from "../cluster/power.ts";
 import { type SavedLogs, saveLogs } from "../cluster/logs.ts";
 import { createSnapshot, listSnapshots, restoreSnapshot } from "../cluster/snapshots.ts";
 import { type MasterSync, syncCheckout } from "../cluster/sync-checkout.ts";
-import { waitForCluster } from "../cluster/wait-for-cluster.ts";
 import { ClusterError, quoted } from "../errors.ts";
 import { type ClusterRecord, type Role, type Variant, nodeReference } from "../model/cluster-record.ts";
 import { snapshotNameProblem } from "../model/parse-values.ts";
@@ -17,7 +17,6 @@ import { readCheckout } from "../platform/checkout/checkout.ts";
 import type { Configuration } from "../platform/configuration/configuration.ts";
 import { creationFiles } from "../store/creation-folder.ts";
 import { accepted } from "../model/checked.ts";
-import { mapConcurrently } from "../system/concurrency.ts";
 import {
   type Cancellation,
   type EnterpriseWaitOptions,
@@ -35,9 +34,16 @@ import {
   withLibraryWords,
 } from "./call-options.ts";
 import { ClusterFault, readFaultRequest } from "./cluster-fault.ts";
-import { type ClusterCommand, type ClusterCommandResult, ClusterNode, readClusterCommand } from "./cluster-node.ts";
+import { type PowerOptions, type StopOptions, changePowerForLibrary } from "./change-power-for-library.ts";
+import {
+  type ClusterCommand,
+  type ClusterCommandResult,
+  ClusterNode,
+  readClusterCommand,
+  runOnEach,
+} from "./cluster-node.ts";
 import { exportForLibrary, importForLibrary, saveForLibrary } from "./hand-over.ts";
-import { type Installation, installFromPath, keepFailureLogs, readInstallation } from "./install-from-path.ts";
+import { type Installation, installFromPath, readInstallation } from "./install-from-path.ts";
 import {
   type ClusterBackend,
   type ClusterRequest,
@@ -46,8 +52,7 @@ import {
   findForLibrary,
 } from "./open-cluster.ts";
 import { SharedConnections } from "./runtime.ts";
-
-const usualWaitMs = 60 * 60_000;
+import { type LibraryWait, waitForLibrary } from "./wait-for-library.ts";
 
 /**
  * A cluster of machines on which to install and use the platform. Disposing of it destroys the cluster, so `await
@@ -176,12 +181,12 @@ export class Cluster implements AsyncDisposable {
    * are then in `directory`.
    */
   async waitForClusterOss(options: WaitOptions = {}): Promise<void> {
-    await this.#wait("oss", { username: "", password: "" }, readArguments(options, waitShape));
+    await this.#wait({ variant: "oss", ...readArguments(options, waitShape) });
   }
 
   /** Resolves when a platform without variants is ready: as `waitForClusterOss`, but a platform may have no web UI and no list of agents. */
   async waitForCluster(options: WaitOptions = {}): Promise<void> {
-    await this.#wait("none", { username: "", password: "" }, readArguments(options, waitShape));
+    await this.#wait({ variant: "none", ...readArguments(options, waitShape) });
   }
 
   /**
@@ -195,29 +200,12 @@ export class Cluster implements AsyncDisposable {
       ...wait
     } = readArguments(options, enterpriseWaitShape);
     this.#open.runtime.progress.hide(superuserPassword);
-    await this.#wait("enterprise", { username: superuserUsername, password: superuserPassword }, wait);
+    const login = { username: superuserUsername, password: superuserPassword };
+    await this.#wait({ variant: "enterprise", login, ...wait });
   }
 
-  async #wait(
-    variant: Variant,
-    login: { readonly username: string; readonly password: string },
-    { timeoutMs = usualWaitMs, skipHttpChecks = false, cancelSignal = neverAborted() }: WaitOptions,
-  ): Promise<void> {
-    if (variant !== this.variant) {
-      const found = this.variant === "none" ? "has no variant" : `is of the variant ${this.variant}`;
-      throw new ClusterError("bad-usage", `Cluster "${this.id}" ${found}.`, { hint: `Call ${waits[this.variant]}.` });
-    }
-    const { backend, runtime } = this.#open;
-    const deadlineMs = runtime.clock.now() + timeoutMs;
-    const request = { clusterId: this.id, login, skipHttpChecks, deadlineMs };
-    try {
-      await inLibraryWords(async () => waitForCluster(backend, request, runtime, cancelSignal));
-    } catch (error) {
-      const isSelfExplanatory = error instanceof ClusterError && selfExplanatory.includes(error.id);
-      if (!isSelfExplanatory && !cancelSignal.aborted)
-        await this.#connections.use(async (connections) => keepFailureLogs(this.#open, connections));
-      throw error;
-    }
+  async #wait(request: LibraryWait): Promise<void> {
+    await waitForLibrary(this.#open, this.#connections, request);
   }
 
   /**
@@ -225,20 +213,10 @@ export class Cluster implements AsyncDisposable {
    * the command fails, doesn't stop the others. Throws `node-not-found`, `bad-usage`, or the reason of an aborted signal.
    */
   async run(command: ClusterCommand): Promise<readonly ClusterCommandResult[]> {
-    const { nodes = ["all"], ...rest } = readClusterCommand(command);
-    const signal = rest.cancelSignal ?? neverAborted();
-    const found = new Set(findNodes(this.#open.record, nodes).map(nodeReference));
-    const run = async (node: ClusterNode): Promise<ClusterCommandResult> => {
-      try {
-        return { node: node.reference, error: undefined, ...(await node.run({ ...rest, reject: false })) };
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!(error instanceof ClusterError)) throw error;
-        return { node: node.reference, status: 255, stdout: "", stderr: "", error };
-      }
-    };
+    const request = readClusterCommand(command);
+    const found = new Set(findNodes(this.#open.record, request.nodes ?? ["all"]).map(nodeReference));
     const chosen = this.#state.nodes.filter(({ reference }) => found.has(reference));
-    return await mapConcurrently(chosen, 64, run, signal);
+    return await runOnEach(chosen, request);
   }
 
   /**
@@ -277,6 +255,43 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
+   * Shuts nodes down, by default all; with `force`, cuts their power. They keep their names, addresses, keys and disks. A command that runs on them
+   * fails as `connection-failed`. Throws `node-not-found`, `deadline-passed`, and `bad-usage` in the cloud.
+   */
+  async stop(options: StopOptions = {}): Promise<void> {
+    await this.#changePower("stop", options);
+  }
+
+  /** Boots stopped nodes and lets paused ones continue, by default all, also after a restart of this computer. Resolves when they accept logins. */
+  async start(options: PowerOptions = {}): Promise<void> {
+    await this.#changePower("start", options);
+  }
+
+  /** Stops nodes as `stop` does, and starts them again. */
+  async restart(options: StopOptions = {}): Promise<void> {
+    await this.#changePower("restart", options);
+  }
+
+  /** Freezes everything on nodes, by default all, without ending it. */
+  async pause(options: PowerOptions = {}): Promise<void> {
+    await this.#changePower("pause", options);
+  }
+
+  /** Lets paused nodes continue. Resolves when they accept logins. */
+  async resume(options: PowerOptions = {}): Promise<void> {
+    await this.#changePower("resume", options);
+  }
+
+  async #changePower(action: PowerAction, options: StopOptions): Promise<void> {
+    this.#setRecord(await changePowerForLibrary(this.#open, action, options));
+  }
+
+  #setRecord(record: ClusterRecord): void {
+    this.#state.open = { ...this.#open, record };
+    this.#state.nodes = this.#nodesOf(record);
+  }
+
+  /**
    * Saves the cluster under a name: file systems of containers; memory and disks of virtual machines. Throws
    * `snapshot-exists`, `machine-failed`, `capacity-lacking`; then there is no snapshot. Clusters in the cloud have none
    * (`bad-usage`).
@@ -299,8 +314,7 @@ export class Cluster implements AsyncDisposable {
       return restoreSnapshot(backend, named, runtime, signal);
     });
     await this.#connections.reset();
-    this.#state.open = { ...this.#open, record };
-    this.#state.nodes = this.#nodesOf(record);
+    this.#setRecord(record);
   }
 
   /**
@@ -378,12 +392,6 @@ function assertOpen(open: OpenCluster | undefined): void {
     hint: "Call Cluster.create for a new cluster, Cluster.find for one that exists, or Cluster.import for an exported one.",
   });
 }
-
-/** Each variant's own way to wait. */
-const waits = { oss: "waitForClusterOss", enterprise: "waitForClusterEnterprise", none: "waitForCluster" } as const;
-
-/** Errors to which the nodes' logs add nothing. */
-const selfExplanatory: readonly string[] = ["cluster-not-found", "key-missing", "login-refused"];
 
 function checkedName(name: string): string {
   const check = textThat((given) => {

@@ -1,0 +1,47 @@
+import { waitForCluster } from "../cluster/wait-for-cluster.ts";
+import { ClusterError } from "../errors.ts";
+import type { Variant } from "../model/cluster-record.ts";
+import { type WaitOptions, inLibraryWords } from "./call-options.ts";
+import { keepFailureLogs } from "./install-from-path.ts";
+import type { OpenCluster } from "./open-cluster.ts";
+import type { SharedConnections } from "./runtime.ts";
+
+const usualWaitMs = 60 * 60_000;
+
+/** Each variant's own way to wait. */
+const waits = { oss: "waitForClusterOss", enterprise: "waitForClusterEnterprise", none: "waitForCluster" } as const;
+
+/** Errors to which the nodes' logs add nothing. */
+const selfExplanatory: readonly string[] = ["cluster-not-found", "key-missing", "login-refused"];
+
+export interface LibraryWait extends WaitOptions {
+  /** The one that the caller's method is for. */
+  readonly variant: Variant;
+  /** The superuser's; absent: there is none. */
+  readonly login?: { readonly username: string; readonly password: string };
+}
+
+/** Resolves when the platform is ready, as the command `wait` does. After a failure, keeps the nodes' logs. */
+export async function waitForLibrary(
+  open: OpenCluster,
+  shared: SharedConnections,
+  { variant, login = { username: "", password: "" }, timeoutMs = usualWaitMs, ...options }: LibraryWait,
+): Promise<void> {
+  const { backend, record, runtime } = open;
+  if (variant !== record.variant) {
+    const found = record.variant === "none" ? "has no variant" : `is of the variant ${record.variant}`;
+    throw new ClusterError("bad-usage", `Cluster "${record.id}" ${found}.`, {
+      hint: `Call ${waits[record.variant]}.`,
+    });
+  }
+  const { skipHttpChecks = false, cancelSignal = new AbortController().signal } = options;
+  const request = { clusterId: record.id, login, skipHttpChecks, deadlineMs: runtime.clock.now() + timeoutMs };
+  try {
+    await inLibraryWords(async () => waitForCluster(backend, request, runtime, cancelSignal));
+  } catch (error) {
+    const isSelfExplanatory = error instanceof ClusterError && selfExplanatory.includes(error.id);
+    if (!isSelfExplanatory && !cancelSignal.aborted)
+      await shared.use(async (connections) => keepFailureLogs(open, connections));
+    throw error;
+  }
+}
