@@ -198,19 +198,20 @@ export async function assertOwnKey(path: string): Promise<void> {
 }
 
 /**
- * Returns the master connection to one node of a cluster, for sessions with this ssh configuration. It is another one as soon as an address, a pinned
- * host key or the login key changes: then ssh logs in again and checks them. Undefined if this machine lacks a key.
+ * Returns the master connection to one node of a cluster. It is another one as soon as an address, a pinned host key or the login key changes: then ssh
+ * logs in again and checks them. Undefined if this machine lacks a key.
  */
 export async function clusterMasterConnection(
   { directory }: Pick<ClusterName, "directory">,
-  login: { readonly sshConfig: string; readonly host: string },
+  node: Destination,
   environment: Environment,
 ): Promise<MasterConnection | undefined> {
   const files = creationFiles(directory);
+  const block = renderSshConfig([node], { identityFile: files.privateKey, knownHostsFile: files.knownHosts });
   try {
     const [knownHosts, key] = await Promise.all([readOwnText(files.knownHosts), stat(files.privateKey)]);
     const keyVersion = [key.ino, key.size, key.mtimeMs, key.mode].join(" ");
-    return masterConnection(directory, [login.host, login.sshConfig, knownHosts, keyVersion], environment);
+    return masterConnection(directory, [block, knownHosts, keyVersion], environment);
   } catch {
     return undefined;
   }

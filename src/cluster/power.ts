@@ -1,15 +1,14 @@
 import type { Backend, Power } from "../backend/contract.ts";
 import { ClusterError, hasErrorId } from "../errors.ts";
-import { type ClusterRecord, type NodeState, nodeReference } from "../model/cluster-record.ts";
-import { closeMasterConnections } from "../ssh/session/master-connection.ts";
-import type { Runtime } from "../system/runtime.ts";
-import { findCluster, findNodes } from "./find-cluster.ts";
+import { type ClusterRecord, type NodeRecord, type NodeState, nodeReference } from "../model/cluster-record.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
-import { mapConcurrently } from "../system/concurrency.ts";
+import { mapConcurrently, withTasks } from "../system/concurrency.ts";
 import { outsideReason } from "../system/printable.ts";
-import { retry } from "../system/retry.ts";
+import { poll, retry } from "../system/retry.ts";
+import type { Clock, Runtime } from "../system/runtime.ts";
 import { ruleOf, waits } from "../system/waits.ts";
-import { clusterKey, openConnections } from "./connections.ts";
+import { clusterKey, clusterMasterConnection, openConnections } from "./connections.ts";
+import { assertRuns, findCluster, findNodes } from "./find-cluster.ts";
 
 export type PowerAction = "stop" | "start" | "restart" | "pause" | "resume";
 
@@ -21,6 +20,8 @@ export interface PowerRequest {
   /** Stops like a power cut. */
   readonly isForced: boolean;
 }
+
+const closedAtOnce = 16;
 
 /**
  * Stops, starts, pauses or continues nodes, and resolves with the cluster once started nodes accept logins, if this machine has its key. Nodes that are in
@@ -60,14 +61,36 @@ export async function changePower(
     resume: [resume],
   };
   for (const step of steps[action]) await step();
-  // Kept logins to these nodes are dead, or would hang.
-  await closeMasterConnections(cluster.directory, runtime.environment);
   const after = await findCluster(backend, clusterId, signal);
   const ids = new Set(chosen.map(({ id }) => id));
-  const nodes = after.nodes.filter((node) => ids.has(node.id) && node.state === "running");
-  if (action !== "stop" && action !== "pause" && nodes.length > 0)
-    await awaitLogins({ ...after, nodes }, { setsClocks: power.stopsClocks, areBooting: true }, runtime, signal);
+  const changed = after.nodes.filter(({ id }) => ids.has(id));
+  // Kept logins to these nodes are dead, or would hang. Those to other nodes may be in use. A stopped node may have no address.
+  const close = async (node: NodeRecord): Promise<void> =>
+    (await clusterMasterConnection(cluster, node, runtime.environment))?.close();
+  await mapConcurrently([...chosen, ...changed], closedAtOnce, close, signal);
+  const booting = changed.filter(({ state }) => state === "running");
+  if (action !== "stop" && action !== "pause" && booting.length > 0) {
+    await withTasks(async (tasks) => {
+      tasks.start(async (inner) => watchStates(backend, { ...after, nodes: booting }, runtime.clock, inner));
+      const logins = { setsClocks: power.stopsClocks, areBooting: true };
+      await awaitLogins({ ...after, nodes: booting }, logins, runtime, tasks.signal);
+    }, signal);
+  }
   return after;
+}
+
+/** Throws `node-stopped` as soon as one of these nodes stops: nobody will log in to it. The signal ends the watch. */
+async function watchStates(
+  backend: Backend<unknown>,
+  { id, nodes }: ClusterRecord,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const look = async (): Promise<undefined> => {
+    const now = await findCluster(backend, id, signal);
+    for (const node of now.nodes) if (nodes.some((each) => each.id === node.id)) assertRuns(now, node);
+  };
+  await poll<undefined>(look, ruleOf(waits.booting, clock), signal);
 }
 
 function powerOf({ name, power }: Backend<unknown>): Power {

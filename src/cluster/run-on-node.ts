@@ -149,26 +149,25 @@ async function carryOut(
 }
 
 /** Writes the file beside the key or, if that folder is read-only, into a temporary one. */
-async function writeConfiguration(cluster: ClusterRecord): Promise<SshConfiguration> {
+export async function writeConfiguration(cluster: ClusterRecord): Promise<SshConfiguration> {
   const text = await sshConfig(cluster);
   const path = creationFiles(cluster.directory).sshConfig;
   try {
     // Writing it means waiting for the disk.
     if ((await readOwnText(path).catch(() => "")) !== text) await writePrivateFile(path, text);
     else await access(cluster.directory, constants.W_OK);
-    return { path, text, isInFolder: true, [Symbol.asyncDispose]: async () => {} };
+    return { path, isInFolder: true, [Symbol.asyncDispose]: async () => {} };
   } catch (error) {
     if (!["EROFS", "EACCES", "EPERM"].includes(errorCode(error) ?? "")) throw error;
   }
   const folder = await systemTemporaryFolder();
   const elsewhere = join(folder.path, "ssh_config");
   await writePrivateFile(elsewhere, text);
-  return { path: elsewhere, text, isInFolder: false, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+  return { path: elsewhere, isInFolder: false, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
 }
 
 interface SshConfiguration extends AsyncDisposable {
   readonly path: string;
-  readonly text: string;
   /** Whether the cluster's folder is writable. */
   readonly isInFolder: boolean;
 }
@@ -184,13 +183,11 @@ async function sessionRequest(
   given: Pick<SessionRequest, "environment" | "script" | "connect"> & { readonly configuration: SshConfiguration },
 ): Promise<SessionRequest> {
   const { configuration, ...rest } = given;
-  const host = nodeReference(node);
-  const login = { sshConfig: configuration.text, host };
-  const master = configuration.isInFolder ? await clusterMasterConnection(cluster, login, rest.environment) : undefined;
+  const master = configuration.isInFolder ? await clusterMasterConnection(cluster, node, rest.environment) : undefined;
   return {
     ...rest,
     sshConfigFile: configuration.path,
-    host,
+    host: nodeReference(node),
     sudo: true,
     loginUser: node.ssh.user,
     terminal: isTerminal,

@@ -84,6 +84,9 @@ export const waits = {
   /** A node may restart its network or sshd during the installation. */
   reconnection: { pauseMs: growing(1_000, 2, 10_000), limitMs: 120_000 },
 
+  /** Looks whether nodes that boot have stopped again. The signal limits the wait. */
+  booting: { pauseMs: every(2_000) },
+
   /** A fault's time has come, by the node's clock; healing takes a moment. */
   faultEnd: { pauseMs: every(500), limitMs: 60_000 },
 

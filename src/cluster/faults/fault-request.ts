@@ -1,7 +1,7 @@
 import { ClusterError } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { FaultKind, FaultPart, FaultRecord } from "../../platform/faults/node-faults.ts";
-import { findNodes } from "../find-cluster.ts";
+import { assertRuns, findNodes } from "../find-cluster.ts";
 
 /** A fault to begin. Nodes are named as everywhere: `agent_0`, an address, a machine id, or `all`, `masters`, `agents`, `public_agents`. */
 export interface FaultRequest {
@@ -107,12 +107,12 @@ export interface PlannedPart {
   readonly record: FaultRecord;
 }
 
-/** What each node does in this fault. Throws `bad-usage`, `node-not-found`, and `machine-failed` for a node that does not run. */
+/** What each node does in this fault. Throws `bad-usage`, `node-not-found`, `node-stopped`, and `machine-failed` for a node that does not run yet. */
 export function planFault(cluster: ClusterRecord, request: FaultRequest): readonly PlannedPart[] {
   const { kind, nodes = [], delayMs, lossPercent, rateKbits, offsetMs = 0, folder = "", leaveBytes = 0 } = request;
   if (kind === "partition") return planPartition(cluster, request);
   const isContainer = cluster.backend === "container";
-  const chosen = running(findNodes(cluster, nodes));
+  const chosen = running(cluster, nodes);
   const plan = (effect: string, partOf: (node: NodeRecord) => FaultPart): readonly PlannedPart[] =>
     chosen.map((node) => ({
       node,
@@ -157,8 +157,8 @@ export function planFault(cluster: ClusterRecord, request: FaultRequest): readon
 }
 
 function planPartition(cluster: ClusterRecord, { between = [], and = [], oneWay = false }: FaultRequest) {
-  const first = running(findNodes(cluster, between));
-  const named = and.length === 0 ? cluster.nodes.filter(isRunning) : running(findNodes(cluster, and));
+  const first = running(cluster, between);
+  const named = and.length === 0 ? cluster.nodes.filter(isRunning) : running(cluster, and);
   const second = named.filter((node) => !first.includes(node));
   if (second.length === 0)
     throw new ClusterError("bad-usage", `There is no other node to separate from ${listed(first)}.`);
@@ -188,7 +188,9 @@ function linksFrom(node: NodeRecord, to: readonly NodeRecord[]): readonly string
 
 const isRunning = (node: NodeRecord): boolean => node.state === "running" && node.ssh.host !== "";
 
-function running(nodes: readonly NodeRecord[]): readonly NodeRecord[] {
+function running(cluster: ClusterRecord, selectors: readonly string[]): readonly NodeRecord[] {
+  const nodes = findNodes(cluster, selectors);
+  for (const node of nodes) assertRuns(cluster, node);
   const absent = nodes.filter((node) => !isRunning(node));
   if (absent.length === 0) return nodes;
   throw new ClusterError("machine-failed", `These nodes do not run: ${listed(absent)}.`, {

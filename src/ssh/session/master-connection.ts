@@ -10,6 +10,8 @@ import type { Environment } from "../../system/runtime.ts";
 export interface MasterConnection {
   /** Where ssh must start: its path to the socket is relative, because a whole path may be too long for a socket. */
   readonly folder: string;
+  /** Of the socket, from there. */
+  readonly path: string;
   /** Arguments with which ssh opens its session over the master connection. If there is none, or if it refuses, ssh logs in by itself. */
   readonly options: readonly string[];
   /** Whether there is a socket. Its process may be dead. */
@@ -18,10 +20,15 @@ export interface MasterConnection {
   isAlive(): Promise<boolean>;
   /** Logs in again in the background, and returns at once. Failures don't matter. */
   open(sshConfigFile: string, host: string): void;
+  /** Ends it, with its sessions. Never throws: what doesn't answer is dead, or ends after its idle time. */
+  close(): Promise<void>;
 }
 
 /** How long the background process outlives its last session. */
 const idleSeconds = 600;
+const loginsAtOnce = 8;
+/** The session ends at once, so that an ssh which finds that another one has become the master ends as well. */
+const persistence = ["-o", "ControlMaster=auto", "-o", `ControlPersist=${idleSeconds}`] as const;
 const answerLimitMs = 3_000;
 const nameShape = /^master-[0-9a-f]{16}$/;
 
@@ -35,36 +42,52 @@ export function masterConnection(
   environment: Environment,
 ): MasterConnection {
   const name = `master-${createHash("sha256").update(JSON.stringify(circumstances)).digest("hex").slice(0, 16)}`;
-  const path = ["-o", `ControlPath=./${name}`];
+  const path = `./${name}`;
   return {
     folder,
-    options: [...path, "-o", "ControlMaster=no"],
+    path,
+    options: ["-o", `ControlPath=${path}`, "-o", "ControlMaster=no"],
     hasSocket: () => existsSync(join(folder, name)),
     isAlive: () => command(folder, name, "check", environment),
+    close: async () => {
+      if (existsSync(join(folder, name))) await close(folder, name, environment);
+    },
     open: (sshConfigFile, host) => {
-      // The session ends at once, so that an ssh which finds that another one has become the master ends as well.
-      const words = ["-F", sshConfigFile, ...path, "-o", "ControlMaster=auto", "-o", `ControlPersist=${idleSeconds}`];
-      // Without our terminal, output and session: nobody waits for this process, and Ctrl-C doesn't reach it.
-      const child = spawn("ssh", [...words, "-T", host, "true"], {
-        cwd: folder,
-        env: { ...minimalEnvironment(environment) },
-        detached: true,
-        stdio: "ignore",
-      });
-      child.on("error", () => {}).unref();
+      const words = ["-F", sshConfigFile, "-o", `ControlPath=${path}`, ...persistence, "-T", host, "true"];
+      inBackground(["ssh", ...words], folder, environment);
     },
   };
 }
 
-/** Ends all master connections of a folder, with their sessions. Never throws: what doesn't answer is dead, or ends after its idle time. */
+/** Opens many of one folder. One process starts the others, so that the caller can end at once. */
+export function openMasterConnections(
+  masters: readonly { readonly master: MasterConnection; readonly host: string }[],
+  sshConfigFile: string,
+  environment: Environment,
+): void {
+  const [first] = masters;
+  if (first === undefined) return;
+  const words = masters.flatMap(({ master, host }) => [master.path, host]);
+  const login = `exec ssh -F "$0" -o ControlPath="$1" ${persistence.join(" ")} -T "$2" true`;
+  const line = `printf '%s\\n' "$@" | xargs -n 2 -P ${loginsAtOnce} sh -c '${login}' "$0"`;
+  inBackground(["sh", "-c", line, sshConfigFile, ...words], first.master.folder, environment);
+}
+
+/** Closes all master connections of a folder. */
 export async function closeMasterConnections(folder: string, environment: Environment): Promise<void> {
-  const names = await socketNames(folder);
-  await Promise.all(
-    names.map(async (name) => {
-      await command(folder, name, "exit", environment);
-      await rm(join(folder, name), { force: true }).catch(() => {});
-    }),
-  );
+  await Promise.all((await socketNames(folder)).map(async (name) => close(folder, name, environment)));
+}
+
+/** Without our terminal, output and session: nobody waits for this process, and Ctrl-C doesn't reach it. */
+function inBackground([program = "", ...words]: readonly string[], folder: string, environment: Environment): void {
+  const env = { ...minimalEnvironment(environment) };
+  const child = spawn(program, words, { cwd: folder, env, detached: true, stdio: "ignore" });
+  child.on("error", () => {}).unref();
+}
+
+async function close(folder: string, name: string, environment: Environment): Promise<void> {
+  await command(folder, name, "exit", environment);
+  await rm(join(folder, name), { force: true }).catch(() => {});
 }
 
 /** Whether a folder has a master connection whose process answers. */

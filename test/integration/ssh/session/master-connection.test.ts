@@ -58,7 +58,7 @@ async function startNode(settings: readonly string[]): Promise<Node> {
   });
   await writeFile(files.sshConfig, sshConfig);
   const master = (): Promise<MasterConnection | undefined> =>
-    clusterMasterConnection({ directory }, { sshConfig, host: "master_0" }, process.env);
+    clusterMasterConnection({ directory }, destinationOf(server), process.env);
   const run = async (words: string, abort: AbortSignal = signal): Promise<Outcome> => {
     const folder = join(scratch.path, crypto.randomUUID());
     await Bun.write(join(folder, "stdin"), "from stdin\n");

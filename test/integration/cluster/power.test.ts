@@ -1,0 +1,80 @@
+/** Power over nodes, with a backend that only remembers what it was asked. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import type { Backend, Power } from "../../../src/backend/contract.ts";
+import { clusterMasterConnection, sshConfig } from "../../../src/cluster/connections.ts";
+import { type PowerAction, changePower } from "../../../src/cluster/power.ts";
+import { type NodeRecord, type NodeState, nodeReference } from "../../../src/model/cluster-record.ts";
+import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { exampleCluster } from "../../support/install-example.ts";
+import { machinesLack, startMachines } from "../../support/install-machine.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { signal } from "../../support/ssh-options.ts";
+import { until } from "../../support/until.ts";
+
+setDefaultTimeout(60_000);
+
+async function openCluster() {
+  const stack = new AsyncDisposableStack();
+  const scratch = stack.use(await scratchFolder());
+  const machines = stack.use(await startMachines({ roles: ["master", "agent"] }));
+  const directory = join(scratch.path, "cluster");
+  await machines.openTo(directory);
+  const cluster = { ...exampleCluster(machines.nodes, "oss"), directory };
+  const calls: string[] = [];
+  const call = (name: string) => async (_cluster: unknown, nodes: readonly NodeRecord[]) =>
+    void calls.push(`${name} ${nodes.map(nodeReference).join(",")}`);
+  const power: Power = {
+    shutDown: call("shut down"),
+    cutPower: call("cut"),
+    start: call("start"),
+    pause: call("pause"),
+    resume: call("resume"),
+    stopsClocks: false,
+  };
+  const states = new Map<string, NodeState>();
+  const nodesNow = () =>
+    cluster.nodes.map((node) => ({ ...node, state: states.get(nodeReference(node)) ?? node.state }));
+  const backend = {
+    name: "container",
+    find: async () => ({ ...cluster, nodes: nodesNow() }),
+    power,
+  } as unknown as Backend<unknown>;
+  const environment = { PATH: process.env["PATH"] ?? "", HOME: scratch.path };
+  const runtime = { environment, clock: systemClock, progress: silentProgress };
+  const change = async (action: PowerAction, nodes: readonly string[], isForced = false) =>
+    changePower(backend, { clusterId: cluster.id, action, nodes, isForced }, runtime, signal);
+  return { cluster, machines: machines.machines, states, calls, change, environment, scratch, stack };
+}
+
+describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`, () => {
+  test("closes the kept logins to its nodes, and no others", async () => {
+    const { cluster, calls, change, environment, scratch, stack } = await openCluster();
+    await using _ = stack;
+    const config = join(scratch.path, "ssh_config");
+    await Bun.write(config, await sshConfig(cluster));
+    const kept = await Promise.all(
+      cluster.nodes.map(async (node) => (await clusterMasterConnection(cluster, node, environment))!),
+    );
+    for (const [index, each] of kept.entries()) each.open(config, nodeReference(cluster.nodes[index]!));
+    await until("both logins are kept", async () =>
+      (await Promise.all(kept.map(async (each) => each.isAlive()))).every(Boolean),
+    );
+    await change("stop", ["agent_0"], true);
+    expect(calls).toEqual(["cut agent_0"]);
+    expect(await Promise.all(kept.map(async (each) => each.isAlive()))).toEqual([true, false]);
+    await change("pause", ["all"]);
+    expect(kept.map((each) => each.hasSocket())).toEqual([false, false]);
+  });
+
+  test("a node that stops while its login is awaited is an error at once", async () => {
+    const { machines, states, change, stack } = await openCluster();
+    await using _ = stack;
+    await machines[1]!.close();
+    const failing = failureOf(change("start", ["all"]));
+    await Bun.sleep(300);
+    states.set("agent_0", "stopped");
+    expect(await failing).toMatchObject({ id: "node-stopped", facts: { node: "agent_0" } });
+  }, 10_000);
+});
