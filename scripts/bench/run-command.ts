@@ -1,8 +1,8 @@
 /** What `run true` takes, against plain ssh to the same node with the same key: with a login of its own, without one, and with a slow API. */
-import { type BenchCloud, startBenchCloud } from "./local-cloud.ts";
+import { startBenchCloud } from "./local-cloud.ts";
 import type { Row } from "./measure.ts";
 import { elapsed, inMilliseconds, rowOf, time } from "./measure.ts";
-import { closeMasters, createSampleCluster, hasMaster, writeSshConfig } from "./sample-cluster.ts";
+import { closeMasters, createSampleCluster, mastersOpen, writeSshConfig } from "./sample-cluster.ts";
 
 const rounds = 15;
 const coldLimit = 1.1;
@@ -56,18 +56,11 @@ async function measureAt(executable: string, apiDelayMs: number): Promise<Times>
   for (let round = 0; round < rounds; round += 1) {
     for (const [name, argv] of Object.entries(commands) as [keyof Times, readonly string[]][]) {
       if (name === "cold") await closeMasters(cloud);
-      if (name === "warm") await masterOpens(cloud);
+      if (name === "warm") await mastersOpen(cloud, 1);
       await Bun.sleep(settleMs);
       seconds[name].push(await elapsed(argv, cloud.environment));
     }
   }
   await closeMasters(cloud);
   return seconds;
-}
-
-/** The first command leaves a login behind, which takes a moment. */
-async function masterOpens(cloud: BenchCloud): Promise<void> {
-  for (const deadline = Date.now() + 10_000; !(await hasMaster(cloud)); await Bun.sleep(20)) {
-    if (Date.now() > deadline) throw new Error("run keeps no connection");
-  }
 }

@@ -27,9 +27,14 @@ export async function writeSshConfig(executable: string, cloud: BenchCloud): Pro
   return path;
 }
 
-export async function hasMaster(cloud: BenchCloud): Promise<boolean> {
-  const answers = await Promise.all((await sockets(cloud)).map((socket) => tell(socket, "check")));
-  return answers.includes(0);
+/** Resolves once logins to this many nodes are kept: the first command leaves them, which takes a moment. */
+export async function mastersOpen(cloud: BenchCloud, count: number): Promise<void> {
+  for (const deadline = Date.now() + 60_000; ; await Bun.sleep(20)) {
+    const found = await sockets(cloud);
+    const answers = found.length < count ? [] : await Promise.all(found.map(async (socket) => tell(socket, "check")));
+    if (answers.filter((status) => status === 0).length >= count) return;
+    if (Date.now() > deadline) throw new Error("run keeps no connection");
+  }
 }
 
 export async function closeMasters(cloud: BenchCloud): Promise<void> {

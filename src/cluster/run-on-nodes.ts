@@ -2,16 +2,24 @@ import { basename, dirname, join } from "node:path";
 import { ClusterError } from "../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
 import { lineSplitter } from "../ssh/connection/command-output.ts";
-import { type Connection, type RemoteCommand } from "../ssh/connection/connection.ts";
+import type { Connection, RemoteCommand, RemoteResult } from "../ssh/connection/connection.ts";
+import { runOverMaster } from "../ssh/connection/run-over-master.ts";
 import { sessionCommand } from "../ssh/session/session-line.ts";
+import { type MasterConnection, openMasterConnections } from "../ssh/session/master-connection.ts";
 import { sshFailed } from "../ssh/session/ssh-process.ts";
 import { accepted } from "../model/checked.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import type { Runtime } from "../system/runtime.ts";
-import { assertKeyIsHere, openConnections, openMaskedConnections, withAdvice } from "./connections.ts";
+import {
+  assertKeyIsHere,
+  clusterMasterConnection,
+  openConnections,
+  openMaskedConnections,
+  withAdvice,
+} from "./connections.ts";
 import { findNode } from "./find-cluster.ts";
 import { type FetchRequest, checkTarget, fetchFiles } from "./fetch.ts";
-import { type RunRequest, type RunRuntime, hideOwnValues, sessionScript } from "./run-on-node.ts";
+import { type RunRequest, type RunRuntime, hideOwnValues, sessionScript, writeConfiguration } from "./run-on-node.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
 /** A node's part of a command that runs on several nodes. */
@@ -35,6 +43,8 @@ export interface NodesRun extends Omit<RunRequest, "node" | "isTerminal"> {
   readonly onLine?: OnNodeLine | undefined;
   /** Whether files go to the paths that were given, for a single node. Otherwise each node has a folder of its name beside them. */
   readonly keepsPaths?: boolean;
+  /** Whether the next command may come soon; see `KeptLogins`. */
+  readonly keepsLogins: boolean;
 }
 
 const loginsAtOnce = 64;
@@ -66,31 +76,38 @@ export async function runOnNodes(
     await syncCheckout(cluster, request.checkout, { connections: masked, progress: runtime.progress }, signal);
   }
   await using pool = openConnections(cluster.directory, runtime);
+  const kept = await findKeptLogins(cluster, request.nodes, runtime, signal);
+  const loggedIn = new Set<NodeRecord>();
   const connect = async (node: NodeRecord): Promise<Connection> => {
-    // A named node may be stopped, or without an address.
-    findNode(cluster, node.id);
-    return await pool.connect(node, signal);
+    const connection = await pool.connect(node, signal);
+    loggedIn.add(node);
+    return connection;
   };
   const run = async (node: NodeRecord): Promise<NodeOutcome> => {
     try {
-      return await runThere(cluster, request, { node, connection: await connect(node), runtime }, signal);
+      // A named node may be stopped, or without an address.
+      findNode(cluster, node.id);
+      return await runThere(cluster, request, { node, kept, connect, runtime }, signal);
     } catch (error) {
       return failed(node, error, signal);
     }
   };
-  return await mapConcurrently(request.nodes, loginsAtOnce, run, signal);
+  const outcomes = await mapConcurrently(request.nodes, loginsAtOnce, run, signal);
+  if (request.keepsLogins) await kept.keep([...loggedIn]);
+  return outcomes;
 }
 
 interface Place {
   readonly node: NodeRecord;
-  readonly connection: Connection;
+  readonly kept: KeptLogins;
+  readonly connect: (node: NodeRecord) => Promise<Connection>;
   readonly runtime: Runtime;
 }
 
 async function runThere(
   cluster: ClusterRecord,
   request: NodesRun,
-  { node, connection, runtime }: Place,
+  { node, kept, connect, runtime }: Place,
   signal: AbortSignal,
 ): Promise<NodeOutcome> {
   const { onLine } = request;
@@ -102,9 +119,10 @@ async function runThere(
     keptCharacters: lines === undefined ? keptCharactersOf(request.nodes.length) : leastKept,
     ...(lines !== undefined && { onOutput: lines.onOutput }),
   };
-  const { status, stdout, stderr } = await connection.run(command, signal);
+  const result = await kept.run(node, command, signal);
+  const { status, stdout, stderr } = result ?? (await (await connect(node)).run(command, signal));
   lines?.end();
-  const open = async () => ({ connection, node: nodeReference(node), settings: script.settings });
+  const open = async () => ({ connection: await connect(node), node: nodeReference(node), settings: script.settings });
   try {
     await fetchFiles(status, fetchesOf(node, request), { open, progress: runtime.progress }, signal);
     return { node, status, stdout, stderr, error: undefined };
@@ -149,6 +167,50 @@ function linesOf(
     end: () => {
       splitters.stdout.end();
       splitters.stderr.end();
+    },
+  };
+}
+
+/** The logins that commands on several nodes leave for the next ones. */
+interface KeptLogins {
+  /** Runs a command over a kept login. Resolves with undefined if there is none; then the command has not begun. */
+  run(node: NodeRecord, command: RemoteCommand, signal: AbortSignal): Promise<RemoteResult | undefined>;
+  /** Logs in to these nodes in the background, and resolves at once. Failures don't matter. */
+  keep(nodes: readonly NodeRecord[]): Promise<void>;
+}
+
+/** Each is a process of its own, so commands on more nodes keep none. */
+const mostLogins = 128;
+const filesAtOnce = 16;
+
+async function findKeptLogins(
+  cluster: ClusterRecord,
+  nodes: readonly NodeRecord[],
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<KeptLogins> {
+  const { environment } = runtime;
+  const masters = new Map<NodeRecord, MasterConnection>();
+  const find = async (node: NodeRecord): Promise<void> => {
+    const master = await clusterMasterConnection(cluster, node, environment);
+    if (master !== undefined) masters.set(node, master);
+  };
+  const hasSsh = Bun.which("ssh", { PATH: environment["PATH"] ?? "" }) !== null;
+  if (hasSsh && nodes.length <= mostLogins) await mapConcurrently(nodes, filesAtOnce, find, signal);
+  return {
+    run: async (node, command, runSignal) => {
+      const master = masters.get(node);
+      if (master?.hasSocket() !== true) return undefined;
+      return await runOverMaster(join(master.folder, master.path), node, { command, runtime }, runSignal);
+    },
+    keep: async (reached) => {
+      const lacking = reached.flatMap((node) => {
+        const master = masters.get(node);
+        return master === undefined ? [] : [{ master, host: nodeReference(node) }];
+      });
+      if (lacking.length === 0) return;
+      await using configuration = await writeConfiguration(cluster);
+      if (configuration.isInFolder) openMasterConnections(lacking, configuration.path, environment);
     },
   };
 }

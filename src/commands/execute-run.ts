@@ -75,7 +75,7 @@ export async function loginPassword(
   return given === "-" ? stdin.readSecret("Login password: ", signal) : given;
 }
 
-interface NodesRequest extends Omit<NodesRun, "nodes" | "onLine"> {
+interface NodesRequest extends Omit<NodesRun, "nodes" | "onLine" | "keepsLogins"> {
   readonly selectors: readonly string[];
   readonly shard: Source | undefined;
 }
@@ -99,6 +99,7 @@ async function executeOnNodes(
       ...request,
       nodes,
       keepsPaths: isAlone,
+      keepsLogins: shard === undefined,
       ...(output.format === "text" && {
         onLine: (node, stream, line) => output.line(stream, sources.get(node) ?? { name: "", index: 0 }, line),
       }),

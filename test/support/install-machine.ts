@@ -24,6 +24,8 @@ export interface FolderMachine extends AsyncDisposable {
   readonly folder: string;
   /** Command lines that were run, without their stdin. */
   readonly commands: readonly string[];
+  /** How many connections have logged in so far. */
+  logins(): number;
   read(path: string): Promise<string>;
   write(path: string, text: string): Promise<void>;
   /** Closes all connections. New ones are accepted. */
@@ -110,11 +112,13 @@ async function startMachine({ folder, role, index, programs }: MachineRequest): 
   await writeFile(join(folder, "etc/resolv.conf"), "nameserver 10.0.0.2\n");
   const commands: string[] = [];
   const clients = new Set<{ end(): void }>();
+  const seen = { logins: 0 };
   const server = new Server({ hostKeys: [hostKey.privateKey] }, (client) => {
     clients.add(client);
     client.on("close", () => clients.delete(client));
     client.on("error", () => {});
     client.on("authentication", (context) => context.accept());
+    client.on("ready", () => (seen.logins += 1));
     client.on("session", (accept) => {
       accept().on("exec", (acceptExec, _reject, { command }) => {
         commands.push(command);
@@ -138,13 +142,19 @@ async function startMachine({ folder, role, index, programs }: MachineRequest): 
     web: { host: address, httpPort: 80, httpsPort: 443 },
   };
   const close = once(async () => {
+    const closed = new Promise((resolve) => server.close(resolve)).then(() => clearInterval(ending));
+    // A client that is just logging in ends only afterwards.
+    const ending = setInterval(() => {
+      for (const client of clients) client.end();
+    }, 50);
     for (const client of clients) client.end();
-    await new Promise((resolve) => server.close(resolve));
+    await closed;
   });
   return {
     node,
     folder,
     commands,
+    logins: () => seen.logins,
     read: async (path) => readFile(join(folder, path), "utf8"),
     write: async (path, text) => {
       await mkdir(dirname(join(folder, path)), { recursive: true });

@@ -1,9 +1,8 @@
 import { StringDecoder } from "node:string_decoder";
-import type { ClientChannel } from "ssh2";
 import { outside } from "../../outside-text.ts";
 import { afterToken, processMark } from "../session/session-line.ts";
 import type { RemoteCommand } from "./connection.ts";
-import type { Link } from "./exec-channel.ts";
+import type { CommandChannel, Link } from "./exec-channel.ts";
 
 /** Usual limit for each stream; earlier output is dropped. */
 const usuallyKept = 4 * 1024 * 1024;
@@ -36,7 +35,7 @@ export interface CommandOutput {
  */
 export function collectOutput(
   link: Link,
-  channel: ClientChannel,
+  channel: CommandChannel,
   { onOutput, isOutputHidden = false, receive: receiveBytes, keptCharacters = usuallyKept, token }: OutputRequest,
   end: AbortSignal,
 ): CommandOutput {
@@ -74,7 +73,7 @@ export function collectOutput(
 }
 
 function passBytes(
-  channel: ClientChannel,
+  channel: CommandChannel,
   { receive, token }: { readonly receive: NonNullable<RemoteCommand["receive"]>; readonly token: string },
   end: AbortSignal,
 ): Pick<CommandOutput, "noise" | "received"> {
@@ -201,7 +200,7 @@ export interface ByteQueue {
   close(): void;
 }
 
-export function byteQueue(channel: ClientChannel, signal: AbortSignal): ByteQueue {
+export function byteQueue(channel: CommandChannel, signal: AbortSignal): ByteQueue {
   const waiting: Uint8Array[] = [];
   const state = { hasEnded: false, isClosed: false, wake: (): void => {} };
   signal.addEventListener("abort", () => state.wake(), { once: true });

@@ -1,4 +1,4 @@
-import type { Client, ClientChannel } from "ssh2";
+import type { Duplex, Readable } from "node:stream";
 import type { Semaphore } from "../../system/concurrency.ts";
 import type { Clock, Progress } from "../../system/runtime.ts";
 import { type Target, channelRefused, connectionLost } from "./connection-errors.ts";
@@ -12,13 +12,13 @@ import type { Connection } from "./connection.ts";
 export function openChannel<Result>(
   link: Link,
   line: string,
-  begin: (channel: ClientChannel) => Result,
+  begin: (channel: CommandChannel) => Result,
   signal: AbortSignal,
 ): Promise<Result> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
-    const onAnswer = (error: Error | undefined, channel: ClientChannel | undefined): void => {
+    const onAnswer = (error: Error | undefined, channel: CommandChannel | undefined): void => {
       signal.removeEventListener("abort", onAbort);
       // If the signal aborted in the meantime, nobody waits for this channel any more.
       if (signal.aborted) channel?.close();
@@ -26,9 +26,8 @@ export function openChannel<Result>(
       else resolve(begin(channel));
     };
     try {
-      link.client.exec(line, (error, channel) => {
-        if (error === undefined) onAnswer(undefined, channel);
-        else onAnswer(channelRefused(link.target, error), undefined);
+      link.exec(line, (error, channel) => {
+        onAnswer(error === undefined ? undefined : channelRefused(link.target, error), channel);
       });
     } catch (error) {
       // ssh2 throws "Not connected" between a loss and its report of the loss.
@@ -42,7 +41,7 @@ export function openChannel<Result>(
  * reading. Rejects only with an error of the source itself or with the signal's reason.
  */
 export async function feed(
-  channel: ClientChannel,
+  channel: CommandChannel,
   source: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -55,7 +54,7 @@ export async function feed(
 }
 
 /** ssh2 never calls back for data written to a closed channel, so the channel's end counts too. */
-function drained(channel: ClientChannel, signal: AbortSignal): Promise<void> {
+function drained(channel: CommandChannel, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (act: () => void) => (): void => {
       channel.off("drain", onDone).off("close", onDone).off("exit", onDone);
@@ -69,9 +68,25 @@ function drained(channel: ClientChannel, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** An open ssh2 client, with everything needed to run commands over it. */
+/** The streams of a command on a node, as ssh2 has them. It emits `exit` with the status, or with a signal's name, and `close` once both streams have ended. */
+export interface CommandChannel extends Duplex {
+  readonly stderr: Readable;
+  close(): void;
+}
+
+/** A login to a node, with everything needed to run commands over it. */
 export interface Link {
-  readonly client: Client;
+  /** Starts a shell line on the node. */
+  readonly exec: (
+    line: string,
+    onAnswer: (error: Error | undefined, channel: CommandChannel | undefined) => void,
+  ) => unknown;
+  /** Explains a command whose channel ended without proof that the command had begun. */
+  readonly explain: (
+    link: Link,
+    end: { readonly status: number; readonly said: string },
+    signal: AbortSignal,
+  ) => Promise<Error>;
   readonly target: Target;
   readonly clock: Clock;
   readonly progress: Progress;

@@ -12,6 +12,7 @@ import {
   isServerOffer,
   readServerOffer,
 } from "./connection-errors.ts";
+import { commandNotBegun } from "../session/session-messages.ts";
 import type { Connection } from "./connection.ts";
 import type { Link } from "./exec-channel.ts";
 import { runOverLink } from "./run-over-link.ts";
@@ -59,7 +60,8 @@ export async function openConnection(options: ConnectionOptions, signal: AbortSi
     client.on("error", onDown).on("close", () => onDown());
   });
   const link: Link = {
-    client,
+    exec: (line, onAnswer) => client.exec(line, onAnswer),
+    explain: commandNotBegun,
     target: options,
     clock: options.clock,
     progress: options.progress,

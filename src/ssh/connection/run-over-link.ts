@@ -1,15 +1,13 @@
-import type { ClientChannel } from "ssh2";
 import { ClusterError } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
 import { retry } from "../../system/retry.ts";
 import { eitherSignal, orAborted, timeLimit } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { createToken, endGroupCommand, endGroupLine, remoteLine, shownLine } from "../session/session-line.ts";
-import { commandNotBegun } from "../session/session-messages.ts";
 import { collectOutput } from "./command-output.ts";
 import { connectionLost } from "./connection-errors.ts";
 import type { RemoteCommand, RemoteResult } from "./connection.ts";
-import { type Link, feed, openChannel } from "./exec-channel.ts";
+import { type CommandChannel, type Link, feed, openChannel } from "./exec-channel.ts";
 
 const endingGraceMs = 1_000;
 /** Includes the login. */
@@ -24,7 +22,7 @@ export async function runOverLink(link: Link, command: RemoteCommand, signal: Ab
     link.progress.detail(2, `${link.target.name}: $ ${outside(shownLine(command, link.target.user))}`);
     const token = createToken();
     const line = remoteLine(command, link.target.user, token);
-    const follow = (channel: ClientChannel) => ({
+    const follow = (channel: CommandChannel) => ({
       result: followCommand(link, { command, channel, token }, end.signal),
     });
     const open = (openSignal: AbortSignal) => openChannel(link, line, follow, openSignal);
@@ -35,7 +33,7 @@ export async function runOverLink(link: Link, command: RemoteCommand, signal: Ab
 
 interface RunningCommand {
   readonly command: RemoteCommand;
-  readonly channel: ClientChannel;
+  readonly channel: CommandChannel;
   readonly token: string;
 }
 
@@ -48,7 +46,7 @@ async function followCommand(link: Link, running: RunningCommand, end: AbortSign
     // A command may end without reading all of its stdin; a failing source ends the command.
     const [status] = await Promise.all([Promise.race([ended, fed.then(() => ended)]), output.received]);
     const noise = output.noise();
-    if (noise !== undefined) throw await commandNotBegun(link, { status, said: noise + output.stderr() }, end);
+    if (noise !== undefined) throw await link.explain(link, { status, said: noise + output.stderr() }, end);
     return { status, stdout: output.stdout(), stderr: output.stderr() };
   } catch (error) {
     await endGroup(link, output.processId, command.sudo === true && link.target.user !== "root");
@@ -59,7 +57,7 @@ async function followCommand(link: Link, running: RunningCommand, end: AbortSign
   }
 }
 
-function exitStatus(link: Link, channel: ClientChannel, end: AbortSignal): Promise<number> {
+function exitStatus(link: Link, channel: CommandChannel, end: AbortSignal): Promise<number> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(end.reason);
     const seen: { status?: number } = {};
@@ -124,7 +122,7 @@ async function endGroup(link: Link, groupId: Promise<number>, asRoot: boolean): 
 async function endHere(link: Link, line: string, limit: AbortSignal): Promise<void> {
   using either = eitherSignal([link.lost, limit]);
   const { signal } = either;
-  const follow = (channel: ClientChannel) => {
+  const follow = (channel: CommandChannel) => {
     channel.resume().stderr.resume();
     return { ended: exitStatus(link, channel, signal) };
   };

@@ -1,12 +1,11 @@
 import { closeSync, existsSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import type { ClientChannel } from "ssh2";
 import { ClusterError } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
 import { plainLines } from "../../system/printable.ts";
 import { eitherSignal } from "../../system/time-limit.ts";
 import { addressOf } from "../connection/connection-errors.ts";
-import { type Link, openChannel } from "../connection/exec-channel.ts";
+import { type CommandChannel, type Link, openChannel } from "../connection/exec-channel.ts";
 import { quote } from "../shell-text.ts";
 
 const limitMs = 5_000;
@@ -36,7 +35,7 @@ export async function commandNotBegun(
 /** Every shell understands this line. Undefined if no shell answers, as with a ForceCommand. */
 async function loginShell(link: Link, signal: AbortSignal): Promise<string | undefined> {
   using limit = eitherSignal([signal, AbortSignal.timeout(limitMs)]);
-  const read = (channel: ClientChannel): { readonly text: Promise<string> } => ({
+  const read = (channel: CommandChannel): { readonly text: Promise<string> } => ({
     text: new Promise((resolve, reject) => {
       const seen = { text: "" };
       channel.on("data", (chunk: Buffer) => {

@@ -1,5 +1,5 @@
+import type { CommandChannel } from "../../../../src/ssh/connection/exec-channel.ts";
 import { expect, test } from "bun:test";
-import type { ClientChannel } from "ssh2";
 import { byteQueue } from "../../../../src/ssh/connection/command-output.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 
@@ -8,7 +8,7 @@ function openQueue() {
   const stop = new AbortController();
   const state = { isFlowing: true };
   const channel = { pause: () => (state.isFlowing = false), resume: () => (state.isFlowing = true) };
-  const queue = byteQueue(channel as unknown as ClientChannel, stop.signal);
+  const queue = byteQueue(channel as unknown as CommandChannel, stop.signal);
   return { queue, stop, state, chunks: queue.chunks() };
 }
 

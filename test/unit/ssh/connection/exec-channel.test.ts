@@ -1,6 +1,6 @@
+import type { CommandChannel } from "../../../../src/ssh/connection/exec-channel.ts";
 import { expect, test } from "bun:test";
 import { EventEmitter } from "node:events";
-import type { ClientChannel } from "ssh2";
 import { messageOf } from "../../../../src/errors.ts";
 import { outside } from "../../../../src/outside-text.ts";
 import { feed, openChannel, type Link } from "../../../../src/ssh/connection/exec-channel.ts";
@@ -13,7 +13,7 @@ test("a command on a connection that is just being lost fails as a lost connecti
   const exec = (): never => {
     throw new Error("Not connected");
   };
-  const link = { client: { exec }, target } as unknown as Link;
+  const link = { exec, target } as unknown as Link;
   const failure = await failureOf(openChannel(link, "true", () => "begun", signal));
   expect(failure).toMatchObject({ id: "connection-failed", transient: true, facts: { node: "master_0" } });
 });
@@ -39,7 +39,7 @@ const twoChunks = async function* (): AsyncGenerator<Uint8Array, void, undefined
 /** Feeds two chunks, after the first of which this happens. */
 async function feedUntil(act: (channel: SlowChannel) => void, stop = new AbortController()) {
   const channel = new SlowChannel();
-  const feeding = feed(channel as unknown as ClientChannel, twoChunks(), stop.signal).then(
+  const feeding = feed(channel as unknown as CommandChannel, twoChunks(), stop.signal).then(
     () => "fed",
     (error: unknown) => messageOf(error),
   );
