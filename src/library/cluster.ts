@@ -52,7 +52,7 @@ import {
   findForLibrary,
 } from "./open-cluster.ts";
 import { SharedConnections } from "./runtime.ts";
-import { type LibraryWait, waitForLibrary } from "./wait-for-library.ts";
+import { waitForLibrary } from "./wait-for-library.ts";
 
 /**
  * A cluster of machines on which to install and use the platform. Disposing of it destroys the cluster, so `await
@@ -181,12 +181,12 @@ export class Cluster implements AsyncDisposable {
    * are then in `directory`.
    */
   async waitForClusterOss(options: WaitOptions = {}): Promise<void> {
-    await this.#wait({ variant: "oss", ...readArguments(options, waitShape) });
+    await waitForLibrary(this.#open, this.#connections, { variant: "oss", ...readArguments(options, waitShape) });
   }
 
   /** Resolves when a platform without variants is ready: as `waitForClusterOss`, but a platform may have no web UI and no list of agents. */
   async waitForCluster(options: WaitOptions = {}): Promise<void> {
-    await this.#wait({ variant: "none", ...readArguments(options, waitShape) });
+    await waitForLibrary(this.#open, this.#connections, { variant: "none", ...readArguments(options, waitShape) });
   }
 
   /**
@@ -201,11 +201,7 @@ export class Cluster implements AsyncDisposable {
     } = readArguments(options, enterpriseWaitShape);
     this.#open.runtime.progress.hide(superuserPassword);
     const login = { username: superuserUsername, password: superuserPassword };
-    await this.#wait({ variant: "enterprise", login, ...wait });
-  }
-
-  async #wait(request: LibraryWait): Promise<void> {
-    await waitForLibrary(this.#open, this.#connections, request);
+    await waitForLibrary(this.#open, this.#connections, { variant: "enterprise", login, ...wait });
   }
 
   /**

@@ -14,7 +14,7 @@ const waits = { oss: "waitForClusterOss", enterprise: "waitForClusterEnterprise"
 /** Errors to which the nodes' logs add nothing. */
 const selfExplanatory: readonly string[] = ["cluster-not-found", "key-missing", "login-refused"];
 
-export interface LibraryWait extends WaitOptions {
+interface LibraryWait extends WaitOptions {
   /** The one that the caller's method is for. */
   readonly variant: Variant;
   /** The superuser's; absent: there is none. */
