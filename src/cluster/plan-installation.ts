@@ -34,10 +34,8 @@ export async function planInstallation(
 ): Promise<InstallPlan> {
   const { artifact } = request;
   hideSecrets(request, runtime);
-  const [head] = await Promise.all([
-    readArtifactHead(artifact, { clock: runtime.clock, limitMs: headLimitMs }, signal),
-    checkSum(request, signal),
-  ]);
+  const head = await readArtifactHead(artifact, { clock: runtime.clock, limitMs: headLimitMs }, signal);
+  await checkSum(request, signal);
   const variant = variantOf(request, head);
   const configuration = await withLicense({ ...request, variant }, runtime, signal);
   return { ...request, variant, configuration, layout: head.layout, platform: head.platform };

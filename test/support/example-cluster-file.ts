@@ -1,7 +1,14 @@
 /** A file with a cluster of one virtual machine, made without one. */
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { nodeParts } from "../../src/backend/vm/files/file-facts.ts";
+import { resolveFile } from "../../src/backend/vm/files/resolve-file.ts";
+import { hostArchitecture } from "../../src/backend/vm/qemu/architecture.ts";
+import { openQemu } from "../../src/backend/vm/qemu/qemu.ts";
+import type { ClusterFileReference } from "../../src/model/snapshot.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
+import { type Runtime, silentProgress, systemClock } from "../../src/system/runtime.ts";
+import { neverAborted } from "./never-aborted.ts";
 import { manifestFor, putTogether, sha256 } from "./rewrite-cluster-file.ts";
 import { wireKey } from "./ssh-options.ts";
 
@@ -52,4 +59,41 @@ export async function exampleClusterFile(folder: string): Promise<ExampleFile> {
   const manifest = { format: "cluster-e2e-cluster", formatVersion: 1, backend: "vm", createdBy: "1", facts, parts: [] };
   const full = { ...manifestFor(manifest, contents), facts };
   return { manifest: full, contents, bytes: putTogether(full, contents.values()) };
+}
+
+/** The bytes of the file with other contents of parts, and with sums that fit them. */
+export function withOtherParts(
+  { manifest, contents }: ExampleFile,
+  changes: Readonly<Record<string, Buffer | undefined>>,
+  facts: Facts = {},
+): Buffer {
+  const all = new Map<string, Buffer>();
+  for (const [name, bytes] of Object.entries({ ...Object.fromEntries(contents), ...changes }))
+    if (bytes !== undefined) all.set(name, bytes);
+  return putTogether({ ...manifestFor(manifest, all), facts: { ...manifest.facts, ...facts } }, all.values());
+}
+
+/** Opens a file as a creation does, with a cache in the folder. Resolves with the path and the format of the layer below the node's disk. */
+export async function loadClusterFile(folder: string, file: ClusterFileReference): Promise<readonly string[]> {
+  const runtime: Runtime = {
+    environment: { ...process.env, XDG_CACHE_HOME: join(folder, "cache"), XDG_STATE_HOME: join(folder, "state") },
+    clock: systemClock,
+    progress: silentProgress,
+  };
+  const directory = join(folder, "copy");
+  await mkdir(directory, { recursive: true });
+  const qemu = openQemu(runtime, hostArchitecture());
+  const origin = await resolveFile(qemu, { clusterId: "copy", file }, runtime, neverAborted);
+  await using opened = await origin.open(directory, neverAborted);
+  const { disk } = nodeParts({ snapshot: opened.folder, cluster: opened.directory }, origin.nodes[0]!);
+  const info = JSON.parse(await Bun.$`qemu-img info --output=json ${disk.path}`.text()) as Record<string, string>;
+  return [info["full-backing-filename"] ?? "", info["backing-filename-format"] ?? ""];
+}
+
+/** What `loadClusterFile` has left besides images. */
+export async function leftOfFiles(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder, { recursive: true });
+  return names.filter(
+    (name) => /^(?:copy|cache)\//.test(name) && /\.\.file|\.part|disk|memory|keys|outside/.test(name),
+  );
 }

@@ -51,6 +51,8 @@ export interface ClusterFile {
   readonly path: string;
   /** The path or URL as messages show it. */
   readonly shown: string;
+  /** The expected checksum of the whole file, in lower-case hexadecimal; undefined: any. */
+  readonly sha256?: string | undefined;
   readonly manifest: Manifest;
 }
 
@@ -184,13 +186,13 @@ async function* verified(
  * `snapshot-unusable` if it is damaged, encrypted, from a newer version or for another backend.
  */
 export async function openClusterFile(
-  { path, shown }: Pick<ClusterFile, "path" | "shown">,
+  { path, shown, sha256 }: Omit<ClusterFile, "manifest">,
   backend: Manifest["backend"],
 ): Promise<ClusterFile> {
   zstd();
   await using file = await openForReading(path, shown);
   const { manifest } = await readManifest(file, shown, backend);
-  return { path, shown, manifest };
+  return { path, shown, sha256, manifest };
 }
 
 async function openForReading(path: string, shown: string): Promise<FileHandle> {
@@ -277,7 +279,7 @@ const parseManifest: read.Reader<Manifest> = read.object({
  * is damaged, incomplete, longer than it says, or another one than when it was opened, and `capacity-lacking` if `take` fails because a disk is full.
  */
 export async function readParts(
-  { path, shown, manifest }: ClusterFile,
+  { path, shown, sha256, manifest }: ClusterFile,
   take: (part: FilePart, chunks: AsyncIterable<Uint8Array>) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -285,7 +287,17 @@ export async function readParts(
   const file = await openForReading(path, shown);
   try {
     const { manifest: now, contentsAt } = await readManifest(file, shown, manifest.backend);
-    if (now.sha256 !== manifest.sha256) throw unusableFile(shown, "was replaced meanwhile", "Try again.");
+    const replaced = unusableFile(shown, "was replaced meanwhile", "Try again.");
+    if (now.sha256 !== manifest.sha256) throw replaced;
+    const whole = createHash("sha256");
+    const contents = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+      let at = 0;
+      for await (const chunk of chunks) {
+        if (sha256 !== undefined) whole.update(chunk);
+        yield chunk.subarray(Math.max(0, contentsAt - at));
+        at += chunk.length;
+      }
+    };
     const takeAll = async (chunks: AsyncIterable<Uint8Array>): Promise<void> => {
       const source = byteSource(chunks);
       for (const part of manifest.parts) {
@@ -294,8 +306,10 @@ export async function readParts(
       }
       if (!(await source.endsWithin(0))) throw unusableFile(shown, "is damaged: it is longer than its manifest says");
     };
-    const compressed = file.createReadStream({ start: contentsAt, autoClose: false });
-    await pipeline(compressed, createZstdDecompress(), takeAll, { signal });
+    const bytes = file.createReadStream({ autoClose: false });
+    await pipeline(bytes, contents, createZstdDecompress(), takeAll, { signal });
+    // Who may write to the file may have replaced it since its checksum was compared.
+    if (sha256 !== undefined && whole.digest("hex") !== sha256) throw replaced;
   } catch (error) {
     signal.throwIfAborted();
     throw readFailure(error, shown);

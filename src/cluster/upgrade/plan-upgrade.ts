@@ -42,10 +42,8 @@ export async function checkedHead(
   signal: AbortSignal,
 ): Promise<ArtifactHead> {
   if (artifact.kind === "url") for (const secret of urlSecrets(artifact.url)) progress.hide(secret);
-  const [head] = await Promise.all([
-    readArtifactHead(artifact, { clock, limitMs: headLimitMs }, signal),
-    artifact.kind === "file" && sha256 !== undefined ? assertSum(artifact, sha256, signal) : undefined,
-  ]);
+  const head = await readArtifactHead(artifact, { clock, limitMs: headLimitMs }, signal);
+  if (artifact.kind === "file" && sha256 !== undefined) await assertSum(artifact, sha256, signal);
   if (head.hasUpgrade !== false) return head;
   const { platform } = head;
   throw new ClusterError(

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
+import { notRegular } from "./read-text.ts";
 import { IncompleteArchive } from "./tar.ts";
 
 /** Reads a stream piece by piece. Throws `IncompleteArchive` if the stream ends within a piece. */
@@ -60,10 +61,13 @@ export function byteSource(chunks: AsyncIterable<Uint8Array>): ByteSource {
 /** Files up to this size are read in one piece: a stream for each of thousands of small files takes longer than reading their contents. */
 const streamedFromBytes = 1_000_000;
 
-/** The SHA-256 hash of a file's contents, in lower-case hexadecimal. */
+/** The SHA-256 hash of a regular file's contents, in lower-case hexadecimal. */
 export async function sha256OfFile(path: string, signal: AbortSignal): Promise<string> {
+  const information = await stat(path);
+  // Opening a pipe would wait until somebody writes to it, and nothing ends that wait.
+  if (!information.isFile()) throw notRegular(path, information.isDirectory());
   const hash = createHash("sha256");
-  if ((await stat(path)).size < streamedFromBytes) hash.update(await readFile(path, { signal }));
+  if (information.size < streamedFromBytes) hash.update(await readFile(path, { signal }));
   else await pipeline(createReadStream(path), hash, { signal });
   return hash.digest("hex");
 }

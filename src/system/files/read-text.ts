@@ -53,11 +53,14 @@ export async function readText(path: string, mostBytes: number, signal: AbortSig
 export async function readOwnText(path: string): Promise<string> {
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const information = await file.stat();
-  if (!information.isFile()) {
-    const code = information.isDirectory() ? "EISDIR" : "EINVAL";
-    throw Object.assign(new Error(`${code}: ${path} is not a regular file`), { code });
-  }
+  if (!information.isFile()) throw notRegular(path, information.isDirectory());
   return (await readAtMost(file, mostOwnBytes, new AbortController().signal)).toString("utf8");
+}
+
+/** Returns what the system would throw if it refused to read anything but files. */
+export function notRegular(path: string, isFolder = false): Error {
+  const code = isFolder ? "EISDIR" : "EINVAL";
+  return Object.assign(new Error(`${code}: ${path} is not a regular file`), { code });
 }
 
 /** Reads the JSON in such a file. Undefined if the file is missing or unreadable, or if its value has another shape. */

@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { planInstallation } from "../../../src/cluster/plan-installation.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { failureOf } from "../../support/failure-of.ts";
 import { added, examplePlan } from "../../support/install-example.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { artifactBytes, webServer } from "../platform/artifact/artifact-server.ts";
@@ -30,4 +31,17 @@ test("the license, the configuration's secrets and the secret parts of the URL a
   expect(hidden).toContain("$6$hash");
   expect(hidden).toContain(url);
   expect(hidden).not.toContain("public");
+});
+
+test("a pipe with a checksum is refused like one without, because nobody may ever write to it", async () => {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "pipe");
+  await Bun.$`mkfifo ${path}`;
+  const runtime = { environment: {}, clock: systemClock, progress: silentProgress };
+  for (const sha256 of [undefined, "0".repeat(64)]) {
+    const plan = examplePlan("/a", { artifact: { kind: "file", path, shown: path } });
+    const request = { ...plan, configuration: { ...added({}), licenseFile: undefined }, sha256 };
+    const planned = planInstallation(request, runtime, neverAborted);
+    expect(await failureOf(planned)).toMatchObject({ id: "artifact-invalid" });
+  }
 });

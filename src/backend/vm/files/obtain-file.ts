@@ -1,7 +1,7 @@
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256OfFile } from "../../../system/files/byte-source.ts";
-import { isAccessible } from "../../../system/files/private-file.ts";
+import { isAccessible, isFile } from "../../../system/files/private-file.ts";
 import { maskUrl } from "../../../system/mask-url.ts";
 import { resumeDownload } from "../../../system/network.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
@@ -37,7 +37,8 @@ export async function obtainFile(
     );
   };
   if ("path" in location) {
-    if (await isAccessible(location.path)) await assertSum(location.path);
+    // Whoever opens it says what is wrong with anything else.
+    if (await isFile(location.path)) await assertSum(location.path);
     return { path: location.path, shown };
   }
   await closeStore(environment);

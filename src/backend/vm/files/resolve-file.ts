@@ -62,7 +62,8 @@ export async function resolveFile(
   signal: AbortSignal,
 ): Promise<CopyOrigin> {
   using checking = runtime.progress.start("Check the file");
-  const file = await openClusterFile(await obtainFile(named, runtime, signal), "vm");
+  const obtained = await obtainFile(named, runtime, signal);
+  const file = await openClusterFile({ ...obtained, sha256: named.sha256 }, "vm");
   const facts = readVmFacts(file);
   const { architecture, counts, machines } = facts;
   assertSnapshot(file.shown, named, facts.snapshot);

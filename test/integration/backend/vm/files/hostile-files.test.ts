@@ -1,22 +1,19 @@
 /** Files that are damaged, foreign or made by an attacker: each is refused by an error with its id, before any machine exists, and leaves nothing. */
-import { appendFile, mkdir, readFile, readdir, symlink, truncate, writeFile } from "node:fs/promises";
+import { appendFile, readFile, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { ClusterFileReference } from "../../../../../src/model/snapshot.ts";
-import { nodeParts } from "../../../../../src/backend/vm/files/file-facts.ts";
-import { resolveFile } from "../../../../../src/backend/vm/files/resolve-file.ts";
-import { hostArchitecture } from "../../../../../src/backend/vm/qemu/architecture.ts";
-import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
-import { type Runtime, silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import {
   type ExampleFile,
   type Facts,
   exampleClusterFile,
+  leftOfFiles,
+  loadClusterFile,
   makeDisk,
+  withOtherParts,
 } from "../../../../support/example-cluster-file.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
-import { neverAborted } from "../../../../support/never-aborted.ts";
-import { manifestFor, putTogether, sha256, takeApart } from "../../../../support/rewrite-cluster-file.ts";
+import { putTogether, sha256, takeApart } from "../../../../support/rewrite-cluster-file.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const lack = Bun.which("qemu-img") === null ? "no QEMU here" : undefined;
@@ -26,36 +23,11 @@ const megabyte = 1024 * 1024;
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; good?: ExampleFile } = {};
 const folder = (): string => state.folder!.path;
 const good = (): ExampleFile => state.good!;
-const runtime = (): Runtime => ({
-  environment: { ...process.env, XDG_CACHE_HOME: join(folder(), "cache"), XDG_STATE_HOME: join(folder(), "state") },
-  clock: systemClock,
-  progress: silentProgress,
-});
 const image = async (...words: readonly string[]): Promise<Buffer> => makeDisk(folder(), words);
 
-/** Opens the file as a creation does. Resolves with what was unpacked. */
-async function load(path: string): Promise<readonly string[]> {
-  return loadFrom({ location: { path, shown: "FILE" } });
-}
-
-async function loadFrom(file: ClusterFileReference): Promise<readonly string[]> {
-  const directory = join(folder(), "copy");
-  await mkdir(directory, { recursive: true });
-  const qemu = openQemu(runtime(), hostArchitecture());
-  const origin = await resolveFile(qemu, { clusterId: "copy", file }, runtime(), neverAborted);
-  await using opened = await origin.open(directory, neverAborted);
-  const node = origin.nodes[0]!;
-  const { disk } = nodeParts({ snapshot: opened.folder, cluster: opened.directory }, node);
-  const info = JSON.parse(await Bun.$`qemu-img info --output=json ${disk.path}`.text()) as Record<string, string>;
-  return [info["full-backing-filename"] ?? "", info["backing-filename-format"] ?? ""];
-}
-
-const left = async (): Promise<readonly string[]> => {
-  const names = await readdir(folder(), { recursive: true });
-  return names.filter(
-    (name) => /^(?:copy|cache)\//.test(name) && /\.\.file|\.part|disk|memory|keys|outside/.test(name),
-  );
-};
+const loadFrom = async (file: ClusterFileReference): Promise<readonly string[]> => loadClusterFile(folder(), file);
+const load = async (path: string): Promise<readonly string[]> => loadFrom({ location: { path, shown: "FILE" } });
+const left = async (): Promise<readonly string[]> => leftOfFiles(folder());
 
 beforeAll(async () => {
   if (lack !== undefined) return;
@@ -85,16 +57,8 @@ const withFacts = (facts: Facts): Buffer =>
   putTogether({ ...good().manifest, facts: { ...good().manifest.facts, ...facts } }, good().contents.values());
 const withFields = (fields: Facts): Buffer => putTogether({ ...good().manifest, ...fields }, good().contents.values());
 
-/** The file with other contents of parts, and with sums that fit them. */
-function withParts(changes: Readonly<Record<string, Buffer | undefined>>, facts: Facts = {}): Buffer {
-  const all = new Map<string, Buffer>();
-  for (const [name, bytes] of Object.entries({ ...Object.fromEntries(good().contents), ...changes }))
-    if (bytes !== undefined) all.set(name, bytes);
-  return putTogether(
-    { ...manifestFor(good().manifest, all), facts: { ...good().manifest.facts, ...facts } },
-    all.values(),
-  );
-}
+const withParts = (changes: Readonly<Record<string, Buffer | undefined>>, facts: Facts = {}): Buffer =>
+  withOtherParts(good(), changes, facts);
 
 /** The file whose manifest lies about a part. */
 function withLie(
@@ -312,9 +276,12 @@ testHere.each(files)("%s is refused, and nothing is left", async (_, id, message
 testHere("what isn't a regular file is refused at once", async () => {
   await Bun.$`mkfifo ${join(folder(), "pipe")}`;
   await symlink("nowhere", join(folder(), "dangling"));
-  for (const name of ["pipe", "dangling", "missing", "."])
-    expect(await failureOf(load(join(folder(), name)))).toMatchObject({ id: "bad-usage" });
-  expect(await failureOf(load("/dev/zero"))).toMatchObject({ id: "bad-usage" });
+  const paths = ["pipe", "dangling", "missing", "."].map((name) => join(folder(), name));
+  for (const path of [...paths, "/dev/zero"])
+    for (const sum of [undefined, "0".repeat(64)])
+      expect(await failureOf(loadFrom({ location: { path, shown: path }, sha256: sum }))).toMatchObject({
+        id: "bad-usage",
+      });
 });
 
 testHere("a disk's own name for its layer doesn't matter: QEMU opens the one from the file", async () => {
@@ -325,33 +292,6 @@ testHere("a disk's own name for its layer doesn't matter: QEMU opens the one fro
   await writeFile(path, withParts({ [disk]: named }));
   const [backing] = await load(path);
   expect(backing).toStartWith(join(folder(), "cache"));
-});
-
-// Otherwise a stranger's file could put another system below the disks of everybody who opens a file with the same layer later.
-testHere("a layer that another file has laid on another image is not used", async () => {
-  const top = good().contents.get(disk)!;
-  const own = await image("-u", "-b", "any", "-F", "qcow2", "PATH", "2M");
-  const on = async (base: Buffer): Promise<readonly string[]> => {
-    const path = join(folder(), "layered.zst");
-    const [keys, memory] = ["keys.json", "master_0/memory"].map((name) => good().contents.get(name)!);
-    const parts = { "keys.json": keys!, "layer-0": base, "layer-1": top, [disk]: own, "master_0/memory": memory! };
-    const contents = new Map(Object.entries(parts));
-    const layers = [
-      { format: "raw", bytes: base.length, sha256: sha256(base) },
-      { format: "qcow2", bytes: top.length, sha256: sha256(top), below: 0 },
-    ];
-    const facts = { ...good().manifest.facts, layers, below: { [disk]: 1 } };
-    await writeFile(path, putTogether({ ...manifestFor(good().manifest, contents), facts }, contents.values()));
-    const [layer] = await load(path);
-    const info = JSON.parse(await Bun.$`qemu-img info --output=json ${layer}`.text()) as Record<string, string>;
-    expect(await readFile(info["full-backing-filename"]!)).toEqual(base);
-    return await readdir(join(folder(), "cache", "cluster-e2e", "images"));
-  };
-  await on(Buffer.alloc(megabyte, "a stranger's"));
-  const names = await on(Buffer.alloc(megabyte, "a friend's"));
-  // An image from the web with that checksum would have this name.
-  expect(names).not.toContain(`own-${sha256(top).slice(0, 16)}.img`);
-  expect(await on(Buffer.alloc(megabyte, "a friend's"))).toEqual(names);
 });
 
 testHere("an image in the cache that somebody has changed is not used", async () => {
