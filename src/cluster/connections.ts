@@ -15,6 +15,8 @@ import type { Environment, Runtime } from "../system/runtime.ts";
 import { orAborted } from "../system/time-limit.ts";
 
 export interface MaskedConnections extends ConnectionPool {
+  /** Reads the secrets again, as well as it can: an error may quote what the platform has made since. */
+  readAgain(): Promise<void>;
   /** Why the cluster's secrets could not be read; undefined if they are hidden, or if the cluster has none yet. */
   problem(): string | undefined;
   /** Why no text from the cluster may be shown or saved; undefined if it may. */
@@ -23,12 +25,15 @@ export interface MaskedConnections extends ConnectionPool {
 
 /** How long a first master that answers may delay connections to other nodes. The pool gives up sooner on one that doesn't answer. */
 const readLimitMs = 60_000;
+/** The user waits for the error. */
+const rereadLimitMs = 5_000;
 
 /**
  * Opens connections to the nodes of a cluster that another process may have created. They deliver and show nothing that a node says before the
  * cluster's secrets have been read from the first master and hidden, so every command that shows or saves text from a node masks them. A command
  * whose output is hidden runs meanwhile. If the first master can't be reached, the other nodes wait for it only once; the secrets are read as soon
- * as it can be connected to. The caller may have opened some connections already, in `pool`. If it names too many, no text of any node is delivered, so that a flood can't uncover what it hides.
+ * as it can be connected to, and again at each use of it until its installation has ended. The caller may have opened some connections already, in
+ * `pool`. If it names too many, no text of any node is delivered, so that a flood can't uncover what it hides.
  */
 export function openMaskedConnections(
   cluster: ClusterRecord,
@@ -45,7 +50,7 @@ export function openMaskedConnections(
     state.isKnown = await hideSecrets(connection, runtime, signal);
     delete state.problem;
   };
-  const readFirst = async (): Promise<void> => {
+  const readFirst = async (limitMs: number): Promise<void> => {
     if (firstMaster === undefined || firstMaster.state === "ended" || firstMaster.ssh.host === "") {
       state.problem = "the cluster has no first master";
       return;
@@ -55,7 +60,7 @@ export function openMaskedConnections(
       return;
     }
     try {
-      await read(firstMaster, AbortSignal.timeout(readLimitMs));
+      await read(firstMaster, AbortSignal.timeout(limitMs));
     } catch (error) {
       if (error instanceof TooManySecrets) state.refusal = error;
       state.problem = messageOf(error);
@@ -66,7 +71,7 @@ export function openMaskedConnections(
   /** Resolves once text from this node may be shown. */
   const untilMasked = async (node: Destination, signal: AbortSignal): Promise<void> => {
     const isFirst = state.first === undefined;
-    state.first ??= readFirst();
+    state.first ??= readFirst(readLimitMs);
     await orAborted(state.first, signal);
     if (state.refusal !== undefined) throw state.refusal;
     const hasJustBeenRead = isFirst && state.problem === undefined;
@@ -84,6 +89,10 @@ export function openMaskedConnections(
         await masked.catch(() => {});
         throw error;
       }
+    },
+    readAgain: async () => {
+      await readFirst(rereadLimitMs);
+      if (state.refusal !== undefined) throw state.refusal;
     },
     problem: () => state.problem,
     refusal: () => state.refusal,

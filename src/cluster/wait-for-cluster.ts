@@ -37,7 +37,7 @@ export async function waitForCluster(
   await assertKeyIsHere(cluster);
   const { waitUntilReady } = await import("../platform/readiness/readiness.ts");
   await using connections = openMaskedConnections(cluster, runtime, created?.connections);
-  await waitUntilReady(
+  const waiting = waitUntilReady(
     {
       describe: async (inner) => findCluster(backend, request.clusterId, inner),
       cluster,
@@ -51,6 +51,10 @@ export async function waitForCluster(
     },
     signal,
   );
+  await waiting.catch(async (error: unknown) => {
+    if (!signal.aborted) await connections.readAgain();
+    throw error;
+  });
   await keepLastRecord(cluster);
   return cluster;
 }

@@ -4,6 +4,7 @@
 # named listed-0 and so on; MOST_BYTES of each file.
 
 while read -r name path; do
+  [ -r "$path" ] || continue
   head -c "$MOST_BYTES" "$path" 2>/dev/null | frame "$name"
 done <<CLUSTER_E2E_END
 $FILES

@@ -24,7 +24,11 @@ const configuration = `${installPaths.genconf}/config.yaml`;
 const platformFiles = [...new Set(layouts.flatMap((layout) => layout.secretFiles))].map(
   (path, index) => [`secret-${index}`, path] as const,
 );
-const files = [["configuration", configuration] as const, ...platformFiles];
+const files = [
+  ["configuration", configuration] as const,
+  ["status", installPaths.installStatus] as const,
+  ...platformFiles,
+];
 /** Their paths are known only on the node. All files together must stay below the part of a command's output that is kept. */
 const listedFiles = Array.from({ length: mostSecretFiles }, (_, index) => `listed-${index}`);
 const names = [...files.map(([name]) => name), ...listedFiles];
@@ -41,7 +45,7 @@ export const secretsScript =
 export interface ClusterSecrets {
   /** For `Progress.hide`. */
   readonly values: readonly string[];
-  /** Whether the node has the cluster's configuration: only then is the list complete. */
+  /** Whether the node has the cluster's configuration, and its installation has ended: until then, the platform may make more of them. */
   readonly areComplete: boolean;
 }
 
@@ -89,11 +93,13 @@ export async function parseSecrets(stdout: string): Promise<ClusterSecrets | und
   // Base64 needs four characters for three bytes.
   if (stdout.length > names.length * mostBytes * 1.4) return undefined;
   const texts = parseFrames(stdout, names);
-  const values = await Promise.all([...texts.values()].map(secretsIn));
+  const secret = [...texts].filter(([name]) => name !== "status").map(([, text]) => text);
+  const values = await Promise.all(secret.map(secretsIn));
   const unique = [...new Set(values.flat())];
   const characters = unique.reduce((sum, value) => sum + value.length, 0);
   if (unique.length > mostSecrets || characters > mostCharacters) return undefined;
-  return { values: unique, areComplete: texts.has("configuration") };
+  const hasEnded = texts.get("status")?.startsWith("exit ") === true;
+  return { values: unique, areComplete: texts.has("configuration") && hasEnded };
 }
 
 /** For a mapping (YAML, or JSON, which is YAML), returns the values whose keys mark them as secret; for any other text, such as a key, all of it. */

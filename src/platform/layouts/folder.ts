@@ -1,5 +1,6 @@
 import { shellText } from "../../ssh/shell-text.ts";
 import type { PlatformFacts } from "../folder/platform-file.ts";
+import { installWork } from "../install-paths.ts";
 import type { Layout } from "./layout.ts";
 import confineDocker from "./confine-docker.sh" with { type: "text" };
 import containerFile from "./docker-container.sh" with { type: "text" };
@@ -31,7 +32,8 @@ export function folderLayout(facts?: PlatformFacts): Layout {
       place: { scheme: web.scheme, port: web.port, path: web.path },
       authority: web.certificate === undefined ? undefined : { file: web.certificate },
     },
-    secretFiles: [`${root}/secret`],
+    // The first master has the second one before its own installation begins; other nodes may be quicker.
+    secretFiles: [`${root}/secret`, `${installWork.genconf}/secret`],
     installedMarker: `${root}/installed`,
     masterPorts: ports,
     publicPorts: [...new Set([...(web === undefined ? [] : [web.port]), ...ports])],

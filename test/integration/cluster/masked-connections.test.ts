@@ -30,6 +30,9 @@ exec /bin/sh "$@"
 `;
 
 const configuration = "var/lib/cluster-e2e/installer/genconf/config.yaml";
+const status = "var/lib/cluster-e2e/install.status";
+/** A secret of the layout dcos. */
+const token = "var/lib/dcos/dcos-oauth/auth-token-secret";
 
 async function start() {
   const scratch = await scratchFolder();
@@ -38,6 +41,7 @@ async function start() {
   await machines.openTo(directory);
   const [master, agent] = [machines.machines[0]!, machines.machines[1]!];
   await master.write(configuration, `superuser_password_hash: "${hash}"\n`);
+  await master.write(status, "exit 0\n");
   const lines: string[] = [];
   const progress = new LineProgress((line) => lines.push(line));
   // Only the first master knows the secrets, wherever it is in the list.
@@ -172,6 +176,26 @@ describe.skipIf(machinesLack !== undefined)("secrets that can't be read at first
       await (await connections.connect(node.node, signal)).run(saying("any"), signal);
     }
     expect(secretsRead(master)).toBe(1);
+  }, 60_000);
+
+  test("are read again until the installation on the first master has ended, and when an error is about to be shown", async () => {
+    await using given = await start();
+    const { master, connections, progress } = given;
+    await master.write("run/go", "");
+    await master.write(status, "running\n");
+    const use = async (): Promise<unknown> =>
+      (await connections.connect(master.node, signal)).run(saying("any"), signal);
+    await use();
+    await master.write(token, "made-by-the-installation\n");
+    await use();
+    expect(progress.mask("made-by-the-installation")).toBe("***");
+    await master.write(status, "exit 0\n");
+    await use();
+    await use();
+    expect(secretsRead(master)).toBe(3);
+    await master.write(token, "made-by-a-service\n");
+    await connections.readAgain();
+    expect(progress.mask("made-by-a-service")).toBe("***");
   }, 60_000);
 });
 
