@@ -45,8 +45,8 @@ export async function measureWait(executable: string): Promise<readonly Row[]> {
       limit: 1,
     }),
     rowOf({
-      what: "wait: questions per node and second, most",
-      values: [1 / Math.min(...gaps)],
+      what: "wait: questions per node and second, on average",
+      values: [gaps.length / gaps.reduce((sum, gap) => sum + gap, 0)],
       unit: { name: "", factor: 1, digits: 2 },
       references: [1],
       by: "its limit",

@@ -71,13 +71,12 @@ write_environment() {
   read -r role index < <(node_at "$address") || fail "the address of this node, $address, is none of the cluster"
   public=$address
   [ -z "$PUBLIC_DETECTOR" ] || public=$(detect "$PUBLIC_DETECTOR") || public=$address
-  put environment 0644 <<END
-${ENVIRONMENT}export CLUSTER_NODE='${role}_$index'
+  put environment 644 "${ENVIRONMENT}export CLUSTER_NODE='${role}_$index'
 export CLUSTER_ROLE='$role'
 export CLUSTER_INDEX='$index'
 export CLUSTER_PRIVATE_ADDRESS='$address'
 export CLUSTER_PUBLIC_ADDRESS='$public'
-END
+"
 }
 
 # The folder is complete or absent. If an earlier attempt was interrupted, everything in it is new.
@@ -89,29 +88,30 @@ unpack() {
   mv "$fetched/folder" "$root/folder"
 }
 
-# put NAME MODE: writes what comes from stdin.
+# put NAME 600|644|755 TEXT: writes a file completely or not at all. Starts few programs: nodes may share processors.
 put() {
-  rm -f "$fetched/new"
-  (umask 077 && cat >"$fetched/new")
-  chmod "$2" "$fetched/new"
+  [ "$2" != 600 ] || umask 077
+  printf '%s' "$3" >"$fetched/new"
+  umask 022
+  [ "$2" != 755 ] || chmod 755 "$fetched/new"
   mv -f "$fetched/new" "$root/$1"
 }
 
 write_node_files() {
   write_environment
-  printf '%s\n' "$SECRET" | put secret 0600
-  printf '%s\n' "$CONFIG_JSON" | put config.json 0600
+  put secret 600 "$SECRET"$'\n'
+  put config.json 600 "$CONFIG_JSON"$'\n'
 }
 
-write_version() { printf '%s\n' "$VERSION_JSON" | put version.json 0644; }
+write_version() { put version.json 644 "$VERSION_JSON"$'\n'; }
 
 write_facts() {
-  printf '%s\n' "$PLATFORM_JSON" | put platform.json 0644
-  printf '%s\n' "$WEB_JSON" | put web.json 0644
-  printf '%s' "$SECRET_FILES" | put secret-files 0644
-  printf '%s' "$LOG_UNITS" | put log-units 0644
-  printf '%s' "$LOG_FILES" | put log-files 0644
-  printf '#!/bin/bash\n%s' "$CHECK_TEXT" | put check-node 0755
+  put platform.json 644 "$PLATFORM_JSON"$'\n'
+  put web.json 644 "$WEB_JSON"$'\n'
+  put secret-files 644 "$SECRET_FILES"
+  put log-units 644 "$LOG_UNITS"
+  put log-files 644 "$LOG_FILES"
+  put check-node 755 $'#!/bin/bash\n'"$CHECK_TEXT"
 }
 
 # Brings everything onto the disk, so that after a power cut what says it is there is true. The sync of CentOS 7 knows no

@@ -24,7 +24,7 @@ export interface Superuser {
   readonly password: string;
 }
 
-interface MastersCheck {
+export interface MastersCheck {
   readonly variant: Variant;
   readonly layout: Layout;
   readonly isTlsEnabled: boolean;
@@ -45,8 +45,7 @@ export interface Wait {
 
 export interface MastersChecker {
   /**
-   * Resolves with everything that is still missing: nothing once every master answers, the login works and all agents are registered. A platform
-   * without a web UI is asked nothing.
+   * Resolves with everything that is still missing: nothing once every master answers, the login works and all agents are registered.
    */
   check(request: MastersCheck, signal: AbortSignal): Promise<readonly Wait[]>;
 }
@@ -60,7 +59,7 @@ export function createMastersChecker(clock: Clock): MastersChecker {
   return {
     check: async (request, signal) => {
       const [first] = request.masters;
-      if (first === undefined || request.layout.web === undefined) return [];
+      if (first === undefined) return [];
       if (request.isTlsEnabled) known.certificateAuthority ??= await readAuthority(first, request, signal);
       if (request.isTlsEnabled && known.certificateAuthority === undefined)
         return [waitFor(first, "its certificate authority is not readable yet")];

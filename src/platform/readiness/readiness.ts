@@ -10,7 +10,7 @@ import {
   createMachineWatch,
   type MachineWatchRequest,
 } from "./ask-nodes.ts";
-import { type MastersChecker, type Superuser, type Wait, createMastersChecker } from "./masters-checker.ts";
+import { type MastersCheck, type Superuser, type Wait, createMastersChecker } from "./masters-checker.ts";
 import { hasTls, reportedLayout } from "./node-question.ts";
 import { assertNotFailed, deadlinePassed } from "./not-ready.ts";
 
@@ -41,9 +41,10 @@ const periodPerNodeMs = 30;
 const pausePerSlowAnswer = 2;
 /** A question may look more than once, unless there are so many nodes that they wait for each other's. */
 const mostNodesForMoreLooks = 32;
-const lookPauseMs = 400;
+/** From one look to the next once everything has passed. The rest of a wait is so short that it asks no node more often than once a second on average. */
+const lookPauseMs = 250;
 /** Within this time, a node that becomes ready says so at once, rather than at the next question. */
-const patienceMs = 750;
+const patienceMs = 900;
 
 /**
  * Waits until the whole platform has passed all checks three times in a row. Fails as `install-failed`, `machine-failed` or `login-refused` as soon
@@ -69,7 +70,7 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
   };
   const pauseMs = (): number => {
     const answersTookMs = clock.now() - askedAtMs;
-    if (passes > 0) return Math.max(0, shortestPeriodMs - answersTookMs);
+    if (passes > 0) return lookPauseMs;
     const waitingMs = Math.min(longestPeriodMs, periodPerNodeMs * request.cluster.nodes.length);
     const isSlow = answersTookMs > shortestPeriodMs + (isSmall ? patienceMs : 0);
     const restMs = isSlow ? Math.min(longestPeriodMs, pausePerSlowAnswer * answersTookMs) : 0;
@@ -97,6 +98,12 @@ function createRound(request: ReadinessRequest): (looking: Looking, signal: Abor
   let known: readonly Wait[] = [];
   let isNodeSilent = false;
   return async (looking, signal) => {
+    const lookAtMasters = async (look: () => Promise<readonly Wait[]>): Promise<readonly Wait[]> => {
+      const first = await look();
+      if (first.length > 0 || looking.looks === 1) return first;
+      await request.clock.sleep(lookPauseMs, signal);
+      return look();
+    };
     const cluster = await watch.current(isNodeSilent, signal);
     const given = await askNodes(cluster.nodes, { ...request, ...looking }, signal);
     const answers = given.map((answer) => lastKnown(answer, earlier));
@@ -105,13 +112,9 @@ function createRound(request: ReadinessRequest): (looking: Looking, signal: Abor
     isNodeSilent = answers.some((answer) => answer.report === undefined);
     // A round that the deadline cut short says less than the one before.
     if (known.length > 0 && given.some(({ isCutShort }) => isCutShort === true)) return { answers, waits: known };
-    const askMasters = () => masterWaits(cluster, answers, { request, checker }, signal);
-    const ofNodes = nodeWaits(answers);
-    const waits = [...ofNodes];
-    for (let each = 0; each < looking.looks && waits.length === ofNodes.length; each += 1) {
-      if (each > 0) await request.clock.sleep(lookPauseMs, signal);
-      waits.push(...(await askMasters()));
-    }
+    const check = mastersCheck(cluster, answers, request);
+    const ofMasters = check === undefined ? [] : await lookAtMasters(async () => checker.check(check, signal));
+    const waits = [...nodeWaits(answers), ...ofMasters];
     tell(waits, answers);
     known = waits;
     return { answers, waits };
@@ -134,21 +137,23 @@ const nodeWaits = (answers: readonly NodeAnswer[]): readonly Wait[] =>
     verdict.kind === "waiting" ? [{ subject: nodeReference(node), reason: verdict.reason }] : [],
   );
 
-/** Tries the login as soon as the masters report that they are ready, so that a wrong password shows before the last agent is up. */
-async function masterWaits(
+/**
+ * Undefined if the masters are not asked. They are as soon as they report that they are ready, so that a wrong password shows before the last agent
+ * is up.
+ */
+function mastersCheck(
   cluster: ClusterRecord,
   answers: readonly NodeAnswer[],
-  { request, checker }: { readonly request: ReadinessRequest; readonly checker: MastersChecker },
-  signal: AbortSignal,
-): Promise<readonly Wait[]> {
+  request: ReadinessRequest,
+): MastersCheck | undefined {
   const masters = answers.filter((answer) => answer.node.role === "master");
   const report = masters[0]?.report;
   const layout = report && reportedLayout(report);
   const areReady = masters.every((answer) => answer.verdict.kind === "ready");
-  if (request.skipHttpChecks || !areReady || report === undefined || layout === undefined) return [];
+  if (request.skipHttpChecks || !areReady || report === undefined || layout?.web === undefined) return undefined;
   // The library can create a cluster before its platform is known. Then nothing leads to a port of the platform's own.
-  if (layout.web?.place !== undefined && cluster.webUi === undefined) return [];
-  const check = {
+  if (layout.web.place !== undefined && cluster.webUi === undefined) return undefined;
+  return {
     variant: cluster.variant,
     layout,
     isTlsEnabled: hasTls(layout, report) ?? false,
@@ -157,7 +162,6 @@ async function masterWaits(
     login: request.login,
     connections: request.connections,
   };
-  return checker.check(check, signal);
 }
 
 const reportOf = (answers: readonly NodeAnswer[], elapsedMs: number): ReadinessReport => ({

@@ -33,7 +33,7 @@ export interface UpgradeNode extends NodeObserver {
 /** How long a node's check may fail after its upgrade. */
 const checkLimitMs = 10 * 60_000;
 const answerLimitMs = 60_000;
-const lookPauseMs = 400;
+const lookPauseMs = 250;
 
 /**
  * Upgrades one node, and resolves when its check has passed twice. If this is interrupted, the node goes on by itself. Fails as `upgrade-failed`, as

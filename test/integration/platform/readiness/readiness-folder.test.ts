@@ -1,13 +1,18 @@
 /** The web UI of a platform that is a folder: where and how it is asked, if there is one. */
 import { describe, expect, test } from "bun:test";
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
 import type { PlatformFacts } from "../../../../src/platform/folder/platform-file.ts";
 import { folderLayout } from "../../../../src/platform/layouts/folder.ts";
 import { type Wait, createMastersChecker } from "../../../../src/platform/readiness/masters-checker.ts";
-import { systemClock } from "../../../../src/system/runtime.ts";
+import { waitUntilReady } from "../../../../src/platform/readiness/readiness.ts";
+import { type Clock, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { exampleCluster } from "../../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { leastFacts } from "../../../support/platform-facts.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { fastClock } from "../../../support/scripted-clock.ts";
 import { type ExampleWeb, type Identity, makeAuthority, startWeb } from "./readiness-web.ts";
 
 interface Checked {
@@ -41,7 +46,32 @@ const encrypted = { ...plain, scheme: "https", certificate: "/etc/meter/ca.pem" 
 
 describe.skipIf(machinesLack !== undefined)("the masters of a platform that is a folder", () => {
   test("are asked nothing if it has no web UI", async () => {
-    expect(await check(undefined)).toEqual({ waits: [], requests: [] });
+    await using machines = await startMachines({ roles: ["master"] });
+    await using server: ExampleWeb = startWeb({}, undefined);
+    const machine = machines.machines[0]!;
+    await machine.write("var/lib/cluster-e2e/layout", "folder\n");
+    await machine.write("var/lib/cluster-e2e/install.status", "exit 0\n");
+    await machine.write("opt/cluster-platform/platform.json", '{"name": "meter", "version": "1.0"}\n');
+    await machine.write("opt/cluster-platform/check-node", '#!/bin/sh\necho x >>"$MACHINE/calls"\n');
+    await chmod(join(machine.folder, "opt/cluster-platform/check-node"), 0o755);
+    const cluster = exampleCluster([server.of(machine.node)], "none");
+    const sleeps: number[] = [];
+    const sleep: Clock["sleep"] = async (ms, signal) => fastClock.sleep(sleeps.push(ms) && ms, signal);
+    const request = {
+      describe: async () => cluster,
+      cluster,
+      connections: machines.connections,
+      login: undefined,
+      skipHttpChecks: false,
+      deadlineMs: fastClock.now() + 200_000,
+      clock: { ...fastClock, sleep },
+      progress: silentProgress,
+    };
+    await waitUntilReady(request, neverAborted);
+    expect(server.requests).toEqual([]);
+    expect(await machine.read("calls")).toBe("x\nx\nx\n");
+    // Only before the last look.
+    expect(sleeps).toEqual([250]);
   }, 20_000);
 
   test("are asked for the web UI's own path, and for nothing else", async () => {
