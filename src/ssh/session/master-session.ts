@@ -61,6 +61,8 @@ class ProxySession implements MasterSession {
   /** The channel's number on the other side, and how many bytes that takes now. */
   #peer = 0;
   #window = 0;
+  /** How many bytes the node may still send. */
+  #granted = windowBytes;
   /** Received, but not yet granted again. */
   #taken = 0;
   #unsent: { readonly chunk: Buffer; readonly done: () => void } | undefined;
@@ -121,6 +123,7 @@ class ProxySession implements MasterSession {
     const waiting = this.#stdout.readableLength + this.#stderr.readableLength;
     if (this.#taken < windowBytes / 2 || waiting > windowBytes / 2) return;
     this.#send(type.adjust, u32(this.#peer), u32(this.#taken));
+    this.#granted += this.#taken;
     this.#taken = 0;
   }
 
@@ -132,8 +135,19 @@ class ProxySession implements MasterSession {
       if (this.#unread.length < 4 + length) return;
       const packet = this.#unread.subarray(4, 4 + length);
       this.#unread = this.#unread.subarray(4 + length);
+      if (!this.#takeWhole(packet)) return void this.#socket.destroy();
+    }
+  }
+
+  /** The master passes on what the node has written. Returns false if that is cut off. */
+  #takeWhole(packet: Buffer): boolean {
+    try {
       if (this.#isProxy) this.#take(packet);
       else this.#takeFromMaster(packet);
+      return true;
+    } catch (error) {
+      if (error instanceof RangeError) return false;
+      throw error;
     }
   }
 
@@ -175,6 +189,8 @@ class ProxySession implements MasterSession {
 
   #pass(stream: Readable, chunk: Buffer): void {
     this.#taken += chunk.length;
+    this.#granted -= chunk.length;
+    if (this.#granted < 0) return void this.#socket.destroy();
     stream.push(Buffer.from(chunk));
     this.#grant();
   }
