@@ -18,6 +18,14 @@ export function creationOptions(kind: BackendKind): { readonly linuxDistribution
   return { linuxDistribution: linuxDistribution as Option<string>, ...own };
 }
 
+/** The flags of options, by their names, whose values a file with the cluster lacks. */
+export const localFlags = ({ options }: BackendKind): ReadonlyMap<string, string> =>
+  new Map(
+    Object.entries<BackendOption>(options)
+      .filter(([, { isLocal }]) => isLocal === true)
+      .map(([name, each]) => [name, flagOf(name, each)]),
+  );
+
 function optionsWhere({ options }: BackendKind, isWanted: (each: BackendOption) => boolean): Options {
   const declared = Object.entries<BackendOption>(options);
   const nameFlags = namingFlags(() => declared.map(([name, each]) => [name, flagOf(name, each)]));
@@ -29,7 +37,7 @@ function optionsWhere({ options }: BackendKind, isWanted: (each: BackendOption) 
 
 function commandLineOption(name: string, declared: BackendOption): Option {
   if (declared.isFlag === true) return flag({ flag: flagOf(name, declared), summary: declared.summary });
-  const { read, choices, completes, isPlace: _, ...traits } = declared;
+  const { read, choices, completes, isPlace: _, isLocal: __, ...traits } = declared;
   const readPath = async (given: string, { cwd }: Invocation): Promise<unknown> => read(await absolute(given, cwd));
   const type = completes === undefined ? { parse: read } : { parse: readPath, completes };
   return option({ ...type, ...(choices !== undefined && { choices }) }, { ...traits, flag: flagOf(name, declared) });

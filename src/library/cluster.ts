@@ -314,7 +314,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Writes a snapshot of virtual machines to a file, from which `Cluster.create` makes clusters on other computers, with `from`. The file contains the
+   * Writes a snapshot of virtual machines or containers to a file, from which `Cluster.create` makes clusters on other computers, with `from`. The file contains the
    * secrets of the nodes and the keys that open them; only this user can read it. Throws `snapshot-not-found`, `snapshot-unusable`,
    * `capacity-lacking`, and `bad-usage` if the file can't be written; then there is no file.
    */

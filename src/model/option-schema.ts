@@ -8,6 +8,8 @@ export interface BackendOption<Value = unknown> {
   readonly flag?: `--${string}`;
   /** Whether it selects the place, such as a region, in which clusters are: every command that finds clusters has it. */
   readonly isPlace?: true;
+  /** Whether it names what only this computer has: a file with the cluster lacks it. */
+  readonly isLocal?: true;
   readonly placeholder?: string;
   readonly default?: Value;
   /** The default as the help shows it. */

@@ -6,7 +6,7 @@ type Place = "api" | "engine" | "qemu" | "machine" | "way" | "artifact" | "compu
 
 /** Something that a command creates and must not leave behind. */
 export interface Thing {
-  readonly kind: "machine" | "group" | "volume" | "network" | "process" | "file";
+  readonly kind: "machine" | "group" | "volume" | "network" | "image" | "process" | "file";
   /** The name that messages use for it. */
   readonly id: string;
 }

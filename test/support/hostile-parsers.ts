@@ -7,11 +7,13 @@
 
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { callFailure } from "../../src/backend/cloud/api/api-errors.ts";
 import { collectPages } from "../../src/backend/cloud/api/api.ts";
 import { UnreadableAnswer, judgeResponse } from "../../src/backend/cloud/api/request-handler.ts";
 import { toClusters as toCloudClusters } from "../../src/backend/cloud/records.ts";
 import { toTags } from "../../src/backend/cloud/tags.ts";
+import { readContainerFacts } from "../../src/backend/container/files/file-facts.ts";
 import { engineFailure } from "../../src/backend/container/engine/engine-errors.ts";
 import { engineKinds } from "../../src/backend/container/engine/engine-kinds.ts";
 import { readBuildFailure } from "../../src/backend/container/launch/node-image.ts";
@@ -45,6 +47,7 @@ import { createOutputTail } from "../../src/ssh/connection/command-output.ts";
 import { readServerOffer } from "../../src/ssh/connection/connection-errors.ts";
 import { parseKey } from "../../src/ssh/keys.ts";
 import { parseKnownHosts } from "../../src/ssh/openssh-files.ts";
+import { checkedTar } from "../../src/system/files/checked-tar.ts";
 import { unpackTar } from "../../src/system/files/read-tar.ts";
 import { ArchiveProblem } from "../../src/system/files/tar.ts";
 import { maskUrl } from "../../src/system/mask-url.ts";
@@ -156,6 +159,20 @@ const longLinks = (count: number, target: (index: number) => string): readonly R
     link(`l${index}`, "x"),
   ]).flat();
 
+const longNames = (count: number, name: (index: number) => string, type = "0"): readonly RawEntry[] =>
+  Array.from({ length: count }, (_, index) => [
+    { name: "pax", type: "x", contents: paxRecord("path", name(index)) },
+    { name: "x", type, linkTarget: "x" },
+  ]).flat();
+
+async function checkLayer(entries: readonly RawEntry[]): Promise<void> {
+  try {
+    for await (const _ of checkedTar(Readable.from([rawArchive(...entries)]))) continue;
+  } catch (error) {
+    if (!(error instanceof ArchiveProblem)) throw error;
+  }
+}
+
 async function askQemu(answer: string): Promise<void> {
   await using folder = await scratchFolder();
   const server = createServer((socket) => socket.on("error", () => {}).end(answer));
@@ -218,6 +235,18 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
   "container's snapshots": async () => {
     readImages(20_000, () => "same");
     readImages(20_000, (index) => `s${index}`);
+  },
+  "container's files": () =>
+    each(jsonTexts, (text) => {
+      const parts = parseClusterParts(parseJson(text)) ?? [];
+      const manifest = { backend: "container", createdBy: "1", facts: parseJson(text), parts, sha256: "" } as const;
+      readContainerFacts({ manifest, shown: "x" });
+    }),
+  layers: async () => {
+    const deep = (index: number): string => `${"a/".repeat(199)}${index}`;
+    await checkLayer(longNames(2_000, (index) => `${"a/".repeat(2_000)}${index}`));
+    await checkLayer([...longNames(2, (index) => `l${index}`, "2"), ...longNames(9_000, deep)]);
+    await checkLayer(longNames(9_000, deep, "2"));
   },
   "VM's snapshots": () => each(jsonTexts, (text) => parseSnapshotFacts(parseJson(text))),
   "VM's facts": () => each(jsonTexts, (text) => parseClusterFacts(parseJson(text), "/state/c-0123456789abcdef")),

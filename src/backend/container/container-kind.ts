@@ -14,7 +14,9 @@ export const containerKind = defineBackend({
     snapshots:
       "`create` saves the file systems of all nodes at one moment. `restore` restarts the nodes from there, with the same addresses: their services boot, and nothing is installed. Folders of this machine that nodes mount are not included.",
     copies:
-      "Create the cluster from a snapshot instead of an artifact: its nodes boot from there, with the same software, data and private addresses",
+      "Create the cluster from a snapshot, or from a file that `snapshot save` wrote, instead of an artifact: its nodes boot from there, with the same software, data and private addresses. The path of a file contains a / or no colon",
+    files:
+      "`save` writes a snapshot to one file, from which `create --from FILE` makes clusters on other computers, with Docker or Podman. The file contains everything on the nodes, secrets included.",
     power:
       "A stopped node shuts down and keeps its file system; after a restart of this computer, all nodes are stopped. A paused node keeps its processes, which stand still.",
     lifetimes: lifetimeSummary,

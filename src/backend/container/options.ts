@@ -53,6 +53,7 @@ export const containerSchema = {
     placeholder: "</path/here:/path/on/nodes[:ro]>",
     summary: "File or folder of this machine to mount on all nodes",
     repeatable: true,
+    isLocal: true,
     read: checked(volumeProblem),
   },
   memory: {

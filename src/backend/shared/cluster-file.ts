@@ -2,10 +2,10 @@
  * A cluster as one file, for another computer. The file is what `zstd` reads: first a skippable frame (RFC 8878, 3.1.2) with a manifest as JSON, then
  * the compressed contents of all parts, in the manifest's order. What the parts are, and `facts`, is the backend's business.
  */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { constants, type FileHandle, lstat, open, rename, rm } from "node:fs/promises";
-import { dirname } from "node:path";
-import type { Duplex } from "node:stream";
+import { dirname, join } from "node:path";
+import { type Duplex, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import zlib from "node:zlib";
 import { ClusterError, messageOf } from "../../errors.ts";
@@ -56,6 +56,8 @@ export interface ClusterFile {
   readonly manifest: Manifest;
 }
 
+export const inMegabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);
+
 interface Zstd {
   readonly createZstdCompress?: () => Duplex;
   readonly createZstdDecompress?: () => Duplex;
@@ -71,12 +73,40 @@ function zstd(): Required<Zstd> {
   });
 }
 
+/** A part whose length and checksum are known once it has been read. */
+export interface PartToWrite {
+  readonly nameOf: (sha256: string) => string;
+  readonly contents: AsyncIterable<Uint8Array>;
+}
+
+/** Throws `machine-not-set-up` like `zstd`. */
+export const createDecompressor = (): Duplex => zstd().createZstdDecompress();
+
 export interface FileToWrite extends Omit<SnapshotFile, "withoutBase"> {
   readonly backend: Manifest["backend"];
   readonly facts: unknown;
-  readonly parts: readonly (FilePart & { readonly contents: () => AsyncIterable<Uint8Array> })[];
+  /** Each is read to its end before the next one is asked for. */
+  readonly parts: AsyncIterable<PartToWrite>;
+  readonly mostParts: number;
+  /** A folder of this user alone, for what is not encrypted yet. */
+  readonly privateFolder: string;
   /** Called with the number of bytes of all parts that have been read so far. */
   readonly onProgress: (bytes: number) => void;
+}
+
+/** Parts whose checksums are known. Throws `snapshot-unusable` after one that has changed. */
+export async function* knownParts(
+  parts: readonly (FilePart & { readonly contents: () => AsyncIterable<Uint8Array> })[],
+): AsyncGenerator<PartToWrite, void, undefined> {
+  for (const part of parts) {
+    const nameOf = (sha256: string): string => {
+      if (sha256 === part.sha256) return part.name;
+      throw new ClusterError("snapshot-unusable", `The snapshot is damaged: ${part.name} has changed.`, {
+        hint: "Delete the snapshot, and make another one.",
+      });
+    };
+    yield { nameOf, contents: part.contents() };
+  }
 }
 
 /** Throws `bad-usage` unless a file may be written there. */
@@ -105,8 +135,9 @@ export async function writeClusterFile(file: FileToWrite, signal: AbortSignal): 
   await assertWritable(file.path, file.replaces);
   try {
     await rm(draft, { force: true });
-    await using output = await open(draft, "wx", 0o600);
-    await writeContents(file, { draft, output }, signal);
+    await using output = await open(draft, "wx+", 0o600);
+    if (file.encrypt === undefined) await writeContents(file, output, signal);
+    else await writeEncrypted(file, { encrypt: file.encrypt, draft }, signal);
     await output.sync();
     if ((await lstat(draft)).ino !== (await output.stat()).ino)
       throw notWritten(file.path, "another process writes the same file", undefined);
@@ -121,26 +152,44 @@ export async function writeClusterFile(file: FileToWrite, signal: AbortSignal): 
   }
 }
 
-async function writeContents(
+async function writeEncrypted(
   file: FileToWrite,
-  { draft, output }: { readonly draft: string; readonly output: FileHandle },
+  { encrypt, draft }: { readonly encrypt: NonNullable<SnapshotFile["encrypt"]>; readonly draft: string },
   signal: AbortSignal,
 ): Promise<void> {
-  const prefix = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    yield manifestFrame(file);
-    yield* chunks;
-  };
-  const save = async (chunks: AsyncIterable<Uint8Array>): Promise<void> => {
-    if (file.encrypt !== undefined) return await file.encrypt(chunks, draft, signal);
-    for await (const chunk of chunks) await writeAll(output, chunk);
-  };
-  await pipeline(partContents(file), zstd().createZstdCompress(), prefix, save, { signal });
+  // What can't be encrypted isn't worth reading.
+  await encrypt(Readable.from([]), draft, signal);
+  const plain = join(file.privateFolder, `plain-${randomUUID()}`);
+  await using contents = await open(plain, "wx+", 0o600);
+  // Without a name, it is gone as soon as this process is.
+  await rm(plain);
+  await writeContents(file, contents, signal);
+  await encrypt(contents.createReadStream({ start: 0, autoClose: false }), draft, signal);
 }
 
-function manifestFrame({ backend, facts, parts }: FileToWrite): Buffer {
-  const listed = parts.map(({ name, bytes, sha256 }) => ({ name, bytes, sha256 }));
-  const content = { format, formatVersion, backend, createdBy: version, facts, parts: listed };
-  const text = Buffer.from(JSON.stringify({ ...content, sha256: checksum(content) }));
+/** The manifest comes first, but its checksums are known last: it is written into space that was left for it. */
+async function writeContents(file: FileToWrite, output: FileHandle, signal: AbortSignal): Promise<void> {
+  const largest = { name: "x".repeat(129), bytes: Number.MAX_SAFE_INTEGER, sha256: "0".repeat(64) };
+  const space = manifestFrame(
+    file,
+    Array.from({ length: file.mostParts }, () => largest),
+    0,
+  ).length;
+  if (space > mostManifestBytes) throw new RangeError("A cluster file has too many parts");
+  await writeAll(output, Buffer.alloc(space));
+  const parts: FilePart[] = [];
+  const save = async (chunks: AsyncIterable<Uint8Array>): Promise<void> => {
+    for await (const chunk of chunks) await writeAll(output, chunk);
+  };
+  await pipeline(partContents(file, parts), zstd().createZstdCompress(), save, { signal });
+  await writeAll(output, manifestFrame(file, parts, space), 0);
+}
+
+/** Fills the space with blanks, which JSON allows at its end. */
+function manifestFrame({ backend, facts }: FileToWrite, parts: readonly FilePart[], space: number): Buffer {
+  const content = { format, formatVersion, backend, createdBy: version, facts, parts };
+  const json = JSON.stringify({ ...content, sha256: checksum(content) });
+  const text = Buffer.from(json + " ".repeat(Math.max(0, space - frameHeadBytes - Buffer.byteLength(json))));
   const head = Buffer.alloc(frameHeadBytes);
   head.writeUInt32LE(frameMagic);
   head.writeUInt32LE(text.length, 4);
@@ -149,18 +198,22 @@ function manifestFrame({ backend, facts, parts }: FileToWrite): Buffer {
 
 const checksum = (content: unknown): string => createHash("sha256").update(JSON.stringify(content)).digest("hex");
 
-async function* partContents({ parts, onProgress }: FileToWrite): AsyncGenerator<Uint8Array> {
-  let bytes = 0;
-  for (const part of parts) {
-    const changed = (): ClusterError =>
-      new ClusterError("snapshot-unusable", `The snapshot is damaged: ${part.name} has changed.`, {
-        hint: "Delete the snapshot, and make another one.",
-      });
-    for await (const chunk of verified(part, part.contents(), changed)) {
+async function* partContents(
+  { parts, onProgress }: FileToWrite,
+  written: FilePart[],
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const seen = { bytes: 0 };
+  for await (const { nameOf, contents } of parts) {
+    const hash = createHash("sha256");
+    const before = seen.bytes;
+    for await (const chunk of contents) {
+      hash.update(chunk);
       yield chunk;
-      bytes += chunk.length;
-      onProgress(bytes);
+      seen.bytes += chunk.length;
+      onProgress(seen.bytes);
     }
+    const sha256 = hash.digest("hex");
+    written.push({ name: nameOf(sha256), bytes: seen.bytes - before, sha256 });
   }
 }
 
@@ -283,7 +336,6 @@ export async function readParts(
   take: (part: FilePart, chunks: AsyncIterable<Uint8Array>) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { createZstdDecompress } = zstd();
   const file = await openForReading(path, shown);
   try {
     const { manifest: now, contentsAt } = await readManifest(file, shown, manifest.backend);
@@ -307,7 +359,7 @@ export async function readParts(
       if (!(await source.endsWithin(0))) throw unusableFile(shown, "is damaged: it is longer than its manifest says");
     };
     const bytes = file.createReadStream({ autoClose: false });
-    await pipeline(bytes, contents, createZstdDecompress(), takeAll, { signal });
+    await pipeline(bytes, contents, createDecompressor(), takeAll, { signal });
     // Who may write to the file may have replaced it since its checksum was compared.
     if (sha256 !== undefined && whole.digest("hex") !== sha256) throw replaced;
   } catch (error) {

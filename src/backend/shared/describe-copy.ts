@@ -4,26 +4,13 @@ import type { Clock } from "../../system/runtime.ts";
 import type { CopyRequest, CreationSummary } from "../contract.ts";
 import { endFacts, endLine } from "./lifetimes.ts";
 
-interface CopyFacts extends Omit<CreationSummary, "nodeCount"> {
+interface OriginFacts extends Omit<CreationSummary, "nodeCount">, Pick<ClusterRecord, "variant" | "distribution"> {
   readonly counts: Counts;
   /** With its version. */
   readonly engine: string;
-}
-
-interface OriginFacts extends CopyFacts, Pick<ClusterRecord, "variant" | "distribution"> {
   /** What the copy continues from, in words and as data. */
   readonly title: string;
   readonly summary: Readonly<Record<string, unknown>>;
-}
-
-/** Describes what a copy of a snapshot would create, for people and as data. `lines` and `facts` are those of one backend. */
-export function describeCopy(
-  { source: { id, variant, distribution }, snapshot, ...request }: CopyRequest,
-  { createdAt, ...facts }: CopyFacts & { readonly createdAt: string | undefined },
-  clock: Clock,
-): CreationSummary {
-  const summary = { cluster: id, snapshot, createdAt };
-  return describeOrigin(request, { ...facts, variant, distribution, title: snapshotTitle(summary), summary }, clock);
 }
 
 /** `createdAt`: when the snapshot was made, as ISO 8601. */
@@ -37,7 +24,7 @@ export const snapshotTitle = ({
   readonly createdAt: string | undefined;
 }): string => `snapshot "${snapshot}" of cluster "${cluster}", made at ${createdAt ?? "an unknown time"}`;
 
-/** The same for a copy that continues from anything else. */
+/** Describes what a copy would create, for people and as data. `lines` and `facts` are those of one backend. */
 export function describeOrigin(
   { clusterId, lifetimeMs }: Pick<CopyRequest, "clusterId" | "lifetimeMs">,
   { title, summary, variant, distribution, counts, engine, lines, facts }: OriginFacts,

@@ -7,6 +7,7 @@ import { createArguments } from "../create/create.ts";
 import { createOptions } from "../create/create-options.ts";
 import { junit, laterFile, skipHttpChecks, temporaryClusterId, timeout } from "../options.ts";
 import { nodesOption, sessionOptions } from "../run.ts";
+import { localFlags } from "../backend-options.ts";
 import { checkFileOptions, fileOptions, ifSaved } from "../saved-machines/snapshot.ts";
 
 export const onceArguments = {
@@ -19,7 +20,7 @@ const saveOptions = {
     flag: "--save-on-failure",
     placeholder: "<file>",
     summary:
-      "File for the whole cluster, with its processes as they stand when anything fails after its creation; replaced if it exists",
+      "File for the whole cluster as it stands when anything fails after its creation, with the processes of virtual machines; replaced if it exists",
   }),
   ...fileOptions("--save-on-failure"),
 };
@@ -77,6 +78,7 @@ export type OnceInput = ValuesOf<ReturnType<typeof onceOptions> & typeof onceArg
 
 /** Refuses options of a file without a file, one file for two purposes, and a cache that could not be used or shared. */
 export function checkSaving(
+  kind: BackendKind,
   { saveOnFailure, junit: report, cache, from, sshKey, ...given }: Partial<OnceInput>,
   problems: Problems,
 ): void {
@@ -86,6 +88,12 @@ export function checkSaving(
   if ([saveOnFailure, report].includes(cache)) problems.add("--cache: another option names the same file");
   if (from !== undefined) problems.add("--cache: cannot be combined with --from");
   if (sshKey !== undefined) problems.add("--cache: the file would contain the key that --ssh-key names");
+  const values = given as Readonly<Record<string, unknown>>;
+  for (const [name, flagName] of localFlags(kind)) {
+    const found = values[name];
+    const isGiven = Array.isArray(found) ? found.length > 0 : found !== undefined;
+    if (isGiven) problems.add(`--cache: cannot be combined with ${flagName}, which the file would lack`);
+  }
 }
 
 /** Refuses shards of what can't be copied, and those whose files would be in the way of something. */

@@ -28,7 +28,7 @@ export const onceCommand = (kind: BackendKind) =>
       checkFetches(given.fetch ?? [], problems);
       await checkSummary(given.summary, problems, context);
       checkFile(given, problems);
-      checkSaving(given, problems);
+      checkSaving(kind, given, problems);
       await checkShards(given, problems);
       if (given.from !== undefined) return;
       const { checkInstallation } = await import("../create/check-installation.ts");

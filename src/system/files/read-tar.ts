@@ -22,6 +22,7 @@ interface TarEntry {
   readonly mode: number;
   /** Exactly as in the archive; empty unless the entry is a link. */
   readonly linkTarget: string;
+  readonly sizeBytes: number;
   /** Empty unless the entry is a file. Whatever is left unread is skipped when the next entry is read. */
   readonly contents: AsyncIterable<Uint8Array>;
 }
@@ -31,7 +32,7 @@ interface TarEntry {
  * limits, and for entries other than regular files, folders and symbolic links. Source of the format:
  * https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html
  */
-async function* readTar(
+export async function* readTar(
   archive: AsyncIterable<Uint8Array>,
   limits: ArchiveLimits,
 ): AsyncGenerator<TarEntry, void, undefined> {
@@ -40,7 +41,8 @@ async function* readTar(
   for (;;) {
     const { header, records } = await nextHeader(source);
     if (header === undefined) break;
-    const { entry, sizeBytes } = entryOf(header, records);
+    const entry = entryOf(header, records);
+    const { sizeBytes } = entry;
     sum.entries += 1;
     sum.names += entry.name.length + entry.linkTarget.length;
     sum.bytes += sizeBytes;
@@ -89,16 +91,16 @@ const kindsByType: Readonly<Record<string, TarEntry["kind"]>> = {
   "5": "folder",
 };
 
-function entryOf(
-  header: TarHeader,
-  { path, linkpath, size }: PaxRecords,
-): { readonly entry: Omit<TarEntry, "contents">; readonly sizeBytes: number } {
+function entryOf(header: TarHeader, { path, linkpath, size }: PaxRecords): Omit<TarEntry, "contents"> {
   const kind = kindsByType[header.type];
   const name = path ?? header.name;
   if (kind === undefined) throw new ArchiveProblem(`${quoted(name)} is neither a file, a folder nor a link`);
   if (size !== undefined && !/^\d{1,15}$/.test(size)) throw damaged();
   return {
-    entry: { kind, name, mode: header.mode, linkTarget: kind === "link" ? (linkpath ?? header.linkTarget) : "" },
+    kind,
+    name,
+    mode: header.mode,
+    linkTarget: kind === "link" ? (linkpath ?? header.linkTarget) : "",
     sizeBytes: kind === "file" ? Number(size ?? header.sizeBytes) : 0,
   };
 }

@@ -21,13 +21,19 @@ export interface TarFile {
  * https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html
  */
 export async function* tarStream(files: Iterable<TarFile>): AsyncGenerator<Uint8Array, void, undefined> {
-  for (const file of files) {
-    yield headers(file);
-    yield* exactly(file);
-    yield padding(file.sizeBytes);
-  }
-  yield Buffer.alloc(2 * blockBytes);
+  for (const file of files) yield* tarEntry(file);
+  yield archiveEnd;
 }
+
+/** One file of such an archive, which ends with `archiveEnd`. */
+export async function* tarEntry(file: TarFile): AsyncGenerator<Uint8Array, void, undefined> {
+  yield headers(file);
+  yield* exactly(file);
+  yield padding(file.sizeBytes);
+}
+
+export const blockBytes = 512;
+export const archiveEnd: Uint8Array = Buffer.alloc(2 * blockBytes);
 
 const longestName = 100;
 /** The largest number of eleven octal digits. */
@@ -113,8 +119,6 @@ async function* exactly(file: TarFile): AsyncGenerator<Uint8Array, void, undefin
   }
 }
 
-export const blockBytes = 512;
-
 /** The header of an entry. Its texts are exactly those of the archive, and therefore not trustworthy. */
 export interface TarHeader {
   readonly name: string;
@@ -138,10 +142,8 @@ export const damaged = (): ArchiveProblem => new ArchiveProblem("the archive is 
 
 /** Reads a block. Undefined for the block of zeros that ends an archive. */
 export function readTarHeader(block: Buffer): TarHeader | undefined {
-  if (block.every((byte) => byte === 0)) return undefined;
-  // The checksum counts its own eight bytes as spaces.
-  const sum = block.reduce((total, byte, index) => total + (index >= 148 && index < 156 ? 0x20 : byte), 0);
-  if (readOctal(block, 148, 8) !== sum || block.toString("latin1", 257, 263) !== "ustar\0") throw damaged();
+  if (isEmptyBlock(block)) return undefined;
+  if (!hasChecksum(block) || block.toString("latin1", 257, 263) !== "ustar\0") throw damaged();
   const [prefix, name] = [field(block, 345, 155), field(block, 0, 100)];
   return {
     name: prefix === "" ? name : `${prefix}/${name}`,
@@ -152,8 +154,15 @@ export function readTarHeader(block: Buffer): TarHeader | undefined {
   };
 }
 
+export const isEmptyBlock = (block: Buffer): boolean => block.every((byte) => byte === 0);
+
+/** Whether a header is undamaged. The checksum counts its own eight bytes as spaces. */
+export const hasChecksum = (block: Buffer): boolean =>
+  readOctal(block, 148, 8) ===
+  block.reduce((total, byte, index) => total + (index >= 148 && index < 156 ? 0x20 : byte), 0);
+
 /** Each record is `<length> <key>=<value>\n`, where the length counts all of it. Unknown keys are skipped. */
-export function readPaxRecords(bytes: Buffer): PaxRecords {
+export function readPaxRecords(bytes: Buffer, decode: (bytes: Uint8Array) => string = utf8): PaxRecords {
   const found: { path?: string; linkpath?: string; size?: string } = {};
   for (let start = 0; start < bytes.length;) {
     const [, digits] = /^(\d{1,6}) /.exec(bytes.toString("latin1", start, start + 8)) ?? [];
@@ -163,7 +172,8 @@ export function readPaxRecords(bytes: Buffer): PaxRecords {
       throw damaged();
     }
     const key = bytes.toString("latin1", start + digits.length + 1, equals);
-    if (key === "path" || key === "linkpath" || key === "size") found[key] = utf8(bytes.subarray(equals + 1, end - 1));
+    if (key === "path" || key === "linkpath" || key === "size")
+      found[key] = decode(bytes.subarray(equals + 1, end - 1));
     start = end;
   }
   return found;
@@ -177,7 +187,7 @@ function field(block: Buffer, start: number, length: number): string {
   return utf8(end === -1 ? bytes : bytes.subarray(0, end));
 }
 
-function readOctal(block: Buffer, start: number, length: number): number {
+export function readOctal(block: Buffer, start: number, length: number): number {
   const [, digits] = /^ *([0-7]+)[ \0]*$/.exec(block.toString("latin1", start, start + length)) ?? [];
   if (digits === undefined) throw damaged();
   return Number.parseInt(digits, 8);

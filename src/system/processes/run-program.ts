@@ -68,6 +68,38 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
   }
 }
 
+/**
+ * Like `runProgram` for a program without input whose output may be gigabytes: yields what it writes to stdout as it arrives, and returns how it ended.
+ * Ends the program if nobody reads on.
+ */
+export async function* readProgram(
+  { argv: [program, ...words], environment }: Pick<ProgramRun, "argv" | "environment">,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, ProgramEnd, undefined> {
+  signal.throwIfAborted();
+  const child = spawn(program, words, { env: { ...environment }, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const ended = Promise.withResolvers<number | null>();
+  child.once("error", ended.reject).once("close", ended.resolve);
+  ended.promise.catch(() => {});
+  const written = { stderr: "" };
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+    written.stderr = withEnd(written.stderr, chunk, mostErrorCharacters);
+  });
+  const onAbort = (): void => killAtOnce(child);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    for await (const chunk of child.stdout as AsyncIterable<Uint8Array>) yield chunk;
+    const status = await ended.promise;
+    return { status: status ?? undefined, stdout: "", ...written };
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    killAtOnce(child);
+    signal.throwIfAborted();
+  }
+}
+
+const mostErrorCharacters = 1024 * 1024;
+
 /** If a program ends without reading its input, its status decides. */
 async function feed(stdin: Writable, input: NonNullable<ProgramRun["stdin"]>): Promise<void> {
   stdin.on("error", () => {});

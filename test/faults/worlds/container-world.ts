@@ -80,7 +80,7 @@ export class ContainerWorld extends ProgramWorld {
   }
 
   async leftovers(keepsCluster: boolean): Promise<readonly Thing[]> {
-    const { containers, networks } = this.engine;
+    const { containers, networks, images, volumes } = this.engine;
     const creations = Map.groupBy(
       containers.filter(({ status }) => status === "running"),
       ({ labels }) => labels[creationLabel],
@@ -91,6 +91,8 @@ export class ContainerWorld extends ProgramWorld {
     return [
       ...containers.filter(isLeft).map(({ id }): Thing => ({ kind: "machine", id: id.slice(0, 12) })),
       ...networks.filter(isLeft).map(({ id }): Thing => ({ kind: "network", id: id.slice(0, 12) })),
+      ...images.filter(isLeft).map(({ name }): Thing => ({ kind: "image", id: name })),
+      ...[...volumes].filter(([, labels]) => isLeft({ labels })).map(([name]): Thing => ({ kind: "volume", id: name })),
     ];
   }
 

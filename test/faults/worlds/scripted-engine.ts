@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { InProcessMachine } from "../../local-cloud/machines/in-process-machine.ts";
 import type { LoopbackBlock } from "../../local-cloud/machines/loopback-block.ts";
 import type { ScriptedAnswers } from "../../local-cloud/machines/scripted-answers.ts";
+import { ScriptedImages } from "./scripted-images.ts";
 
 export interface EngineAnswer {
   readonly status: number;
@@ -30,11 +31,6 @@ interface Network {
   readonly range: string;
 }
 
-interface Image {
-  readonly id: string;
-  readonly labels: Readonly<Record<string, string>>;
-}
-
 const answered = (stdout: string): EngineAnswer => ({ status: 0, stdout, stderr: "", isKilled: false });
 const shutDownMs = 1_000;
 const prefixes = { docker: "Error response from daemon", podman: "Error" } as const;
@@ -53,13 +49,19 @@ const information = {
   docker: {
     ServerVersion: "24.0.7",
     OperatingSystem: "Debian",
+    Architecture: "x86_64",
     CgroupVersion: "2",
     Driver: "overlay2",
     DockerRootDir: "/var/lib/docker",
     MemTotal: 8e9,
   },
   podman: {
-    host: { cgroupVersion: "v2", distribution: { distribution: "debian", version: "12" }, memTotal: 8e9 },
+    host: {
+      arch: "amd64",
+      cgroupVersion: "v2",
+      distribution: { distribution: "debian", version: "12" },
+      memTotal: 8e9,
+    },
     store: { graphDriverName: "overlay", graphRoot: "/var/lib/containers/storage" },
     version: { Version: "4.9.3" },
   },
@@ -72,8 +74,10 @@ export class ScriptedEngine implements AsyncDisposable {
   isShuttingDown = false;
   readonly #containers = new Map<string, Container>();
   readonly #networks = new Map<string, Network>();
-  /** Those of snapshots, by their names. */
-  readonly #images = new Map<string, Image>();
+  /** Those of snapshots. */
+  readonly #images = new ScriptedImages();
+  /** Their labels, by their names. */
+  readonly #volumes = new Map<string, Readonly<Record<string, string>>>();
   readonly #block: LoopbackBlock;
   readonly #answers: ScriptedAnswers;
   readonly #name: ScriptedEngineName;
@@ -94,9 +98,17 @@ export class ScriptedEngine implements AsyncDisposable {
     return [...this.#networks.values()];
   }
 
+  get images(): ScriptedImages["all"] {
+    return this.#images.all;
+  }
+
+  get volumes(): ReadonlyMap<string, Readonly<Record<string, string>>> {
+    return this.#volumes;
+  }
+
   /** Loses an image of a snapshot. */
   loseImage(): void {
-    for (const name of [...this.#images.keys()].slice(0, 1)) this.#images.delete(name);
+    this.#images.remove(this.images[0]?.name ?? "");
   }
 
   /** Ends a container as its own system, or somebody else, may. */
@@ -123,16 +135,19 @@ export class ScriptedEngine implements AsyncDisposable {
         return this.#image(rest);
       case "images":
         // An image of this engine has a name, or is gone.
-        return answered(
-          rest.includes("--filter=dangling=true") ? "" : this.#selected([...this.#images.values()], rest),
-        );
+        return answered(rest.includes("--filter=dangling=true") ? "" : this.#selected(this.images, rest));
       case "commit":
         return this.#commit(rest);
       case "tag":
-        this.#images.set(rest[1]!, this.#images.get(rest[0]!)!);
+        this.#images.tag(rest[0]!, rest[1]!);
         return answered("");
-      case "run":
+      case "save":
+        return answered(this.#images.save(rest));
+      case "load":
+        return this.#images.load(Buffer.from(stdin)) ? answered("") : this.#refused("unexpected EOF");
       case "volume":
+        return this.#volume(rest);
+      case "run":
       case "pause":
       case "unpause":
         return answered("");
@@ -181,25 +196,28 @@ export class ScriptedEngine implements AsyncDisposable {
     const [id = "", name = ""] = words.slice(-2);
     const changes = words.filter((word) => word.startsWith("--change=LABEL "));
     const labels = labelsIn(changes.map((word) => word.replace("--change=LABEL ", "--label=")));
-    const image = { id: randomBytes(32).toString("hex"), labels: { ...this.#containers.get(id)?.labels, ...labels } };
-    this.#images.set(name, image);
-    return answered(`sha256:${image.id}\n`);
+    const made = this.#images.commit(name, { ...this.#containers.get(id)?.labels, ...labels });
+    return answered(`sha256:${made}\n`);
   }
 
   #image([command, ...words]: readonly string[]): EngineAnswer {
     if (command === "rm") {
-      this.#images.delete(words.at(-1)!);
+      this.#images.remove(words.at(-1)!);
       return answered("");
     }
     if (words[0]?.startsWith("--format") === true) return answered(`sha256:${"a".repeat(64)}\n`);
-    const named = [...this.#images].filter(([, { id }]) => words.includes(id));
-    const described = named.map(([name, { id, labels }]) => ({
-      Id: `sha256:${id}`,
-      RepoTags: [name],
-      Created: new Date().toISOString(),
-      Config: { Labels: labels },
-    }));
-    return answered(JSON.stringify(described));
+    return answered(JSON.stringify(this.#images.describe(words)));
+  }
+
+  #volume([command, ...words]: readonly string[]): EngineAnswer {
+    if (command === "create") this.#volumes.set(words.at(-1)!, labelsIn(words));
+    if (command === "rm") this.#volumes.delete(words.at(-1)!);
+    const all = [...this.#volumes].map(([name, labels]) => ({ id: name, labels }));
+    if (command === "ls") return answered(this.#selected(all, words));
+    const described = all
+      .filter(({ id }) => words.includes(id))
+      .map(({ id: Name, labels: Labels }) => ({ Name, Labels }));
+    return answered(command === "inspect" ? JSON.stringify(described) : "");
   }
 
   #network([command, ...words]: readonly string[]): EngineAnswer {

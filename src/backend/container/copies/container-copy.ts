@@ -1,44 +1,31 @@
-import { existsSync } from "node:fs";
 import { platform } from "node:os";
-import { ClusterError } from "../../../errors.ts";
-import { outside } from "../../../outside-text.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
-import type { CopyRequest, Creation, CreationFolder, CreationSummary } from "../../contract.ts";
+import type { Creation, CreationFolder, CreationSummary } from "../../contract.ts";
+import { describeOrigin } from "../../shared/describe-copy.ts";
 import { deadlineFiles } from "../../shared/first-boot.ts";
-import { describeCopy } from "../../shared/describe-copy.ts";
-import { lockMachines } from "../../shared/lock-machines.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "../container-machines.ts";
 import { findReach, readEngineFacts } from "../engine/choose-engine.ts";
 import type { EngineFacts, Reach } from "../engine/engine-kind.ts";
-import type { Engine } from "../engine/engine.ts";
 import { createNetworkApart } from "../launch/create-network.ts";
 import { beginNode, identityArchive } from "../launch/launch.ts";
-import { readCopiedFrom } from "../records/read-containers.ts";
 import { assertIdCanBeClaimed } from "../records/records.ts";
-import { type SavedNode, createdAt, findSavedNodes } from "../snapshots/read-snapshots.ts";
-import { removeUnusedImages } from "../snapshots/remove-snapshots.ts";
+import type { SavedNode } from "../snapshots/read-snapshots.ts";
+import { deleteAllSnapshots, removeUnusedImages } from "../snapshots/remove-snapshots.ts";
 import { createSavedNodes, nodeRights } from "../snapshots/saved-nodes.ts";
+import type { CopyOrigin } from "./copy-origin.ts";
 import { assertJoined, networkFiles } from "./join-network.ts";
 
 const startsAtOnce = 6;
 
 interface CopyPlan extends MachinesPlan {
-  readonly request: CopyRequest;
-  readonly nodes: SavedNodes;
+  readonly origin: CopyOrigin;
   readonly engineFacts: EngineFacts;
   readonly reach: Reach;
 }
 
-/** A node of a snapshot that says which address the platform knows. */
-interface CopiedNode extends SavedNode {
-  readonly platformAddress: string;
-}
-
-type SavedNodes = readonly [CopiedNode, ...CopiedNode[]];
-
 /**
- * A cluster whose nodes boot from another one's snapshot. The engine gives them other addresses than the source's. The addresses that the platform
+ * A cluster whose nodes boot from another one's snapshot, here or in a file. The engine gives them other addresses than the source's. The addresses that the platform
  * knows are on a network of their own, see `join-network.sh`, so both clusters can run. See Creation.
  */
 export class ContainerCopy extends ContainerMachines implements Creation {
@@ -46,6 +33,7 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   readonly #plan: CopyPlan;
   /** The containers' ids, and what they were created from. */
   #created: ReadonlyMap<string, SavedNode> = new Map();
+  #copiedFrom: readonly string[] = [];
 
   constructor(plan: CopyPlan, runtime: Runtime) {
     super(plan, runtime);
@@ -53,40 +41,39 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     this.summary = describe(plan, runtime.clock);
   }
 
-  /** Creates nothing. Throws `cluster-exists`, `snapshot-not-found` and `snapshot-unusable`. */
+  /** Creates nothing. Throws `cluster-exists`. */
   static async plan(
-    { engine, root, request }: Pick<CopyPlan, "engine" | "root" | "request">,
+    { engine, root, request, origin }: Pick<CopyPlan, "engine" | "root" | "request" | "origin">,
     runtime: Runtime,
     signal: AbortSignal,
   ): Promise<ContainerCopy> {
     const engineFacts = await readEngineFacts(engine, signal);
-    const [nodes, reach, { hasLeftovers }] = await Promise.all([
-      findNodes(engine, request, signal),
+    const [reach, { hasLeftovers }] = await Promise.all([
       findReach(engine, engineFacts, platform(), signal),
       assertIdCanBeClaimed(engine, { root, clusterId: request.clusterId, clock: runtime.clock }, signal),
     ]);
-    return new ContainerCopy({ engine, root, request, nodes, engineFacts, reach, hasLeftovers }, runtime);
+    return new ContainerCopy({ engine, root, request, origin, engineFacts, reach, hasLeftovers }, runtime);
   }
 
   protected get facts(): ClusterFacts {
-    const { request, nodes } = this.#plan;
-    const { variant, distribution, webUi } = request.source;
-    return { counts: nodes[0].counts, variant, distribution, webUi };
+    return this.#plan.origin.facts;
   }
 
   async claim({ creationId }: CreationFolder, signal: AbortSignal): Promise<void> {
-    const { engine, root, request, reach } = this.#plan;
+    const { engine, root, request, origin, reach } = this.#plan;
     await this.assertLeftoversAreGone(signal);
-    // Nobody may delete the snapshot until there are containers, which keep the images.
-    await using _ = await lockMachines(request.source.directory, this.runtime, signal);
-    const saved = await findNodes(engine, request, signal);
-    const rights = await nodeRights(engine, { image: saved[0].image, root }, signal);
-    using step = this.runtime.progress.start("Copy file systems");
     signal.throwIfAborted();
     const name = { clusterId: request.clusterId, creationId };
     this.begin(name);
-    const labels = { ...this.labelsOf(name, reach), copiedFrom: this.#copiedFrom.join(" ") };
+    await using opened = await origin.open(name, signal);
+    const { nodes: saved, copiedFrom } = opened;
+    this.#copiedFrom = copiedFrom;
+    const rights = await nodeRights(engine, { image: saved[0].image, root }, signal);
+    using step = this.runtime.progress.start("Copy file systems");
+    const from = copiedFrom.length === 0 ? {} : { copiedFrom: copiedFrom.join(" ") };
+    const labels = { ...this.labelsOf(name, reach), ...from };
     const known = saved.map(({ platformAddress }) => platformAddress);
+    signal.throwIfAborted();
     await createNetworkApart(engine, { ...name, labels }, known, signal);
     const nodes = saved.map((node) => {
       const { platformAddress } = node;
@@ -112,52 +99,25 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     return { ...super.firstLogin, finishBoot: assertJoined };
   }
 
-  /** The source may have been destroyed since. */
+  /** The source may have been destroyed since, and what came from a file is this creation's own. */
   override async remove(signal: AbortSignal): Promise<string | undefined> {
+    const { name } = this.begun;
     const left = await super.remove(signal);
-    if (this.begun.name !== undefined) await removeUnusedImages(this.#plan.engine, this.#copiedFrom, signal);
-    return left;
-  }
-
-  get #copiedFrom(): readonly string[] {
-    const { request, nodes } = this.#plan;
-    return [request.source.creationId, ...readCopiedFrom(nodes[0].labels)];
+    if (name === undefined || left !== undefined) return left;
+    const { engine } = this.#plan;
+    await removeUnusedImages(engine, this.#copiedFrom, signal);
+    return deleteAllSnapshots(engine, name, this.runtime.clock, signal);
   }
 }
 
-/** Throws `snapshot-not-found`, and `snapshot-unusable` if something that the nodes need is missing. */
-async function findNodes(engine: Engine, { source, snapshot }: CopyRequest, signal: AbortSignal): Promise<SavedNodes> {
-  const nodes = await findSavedNodes(engine, { cluster: source, name: snapshot }, signal);
-  const unusable = (why: string, hint: string): ClusterError =>
-    new ClusterError("snapshot-unusable", `The snapshot "${snapshot}" of cluster "${source.id}" ${why}.`, {
-      hint,
-      facts: { cluster: source.id, snapshot },
-    });
-  const folders = nodes.flatMap(({ settings }) =>
-    settings.volumes.map((volume) => volume.slice(0, volume.indexOf(":"))),
-  );
-  const missing = folders.find((folder) => !existsSync(folder));
-  // The engine would create the folder as root.
-  if (missing !== undefined)
-    throw unusable(`needs ${outside(missing)}, which does not exist`, "Its nodes mount it: create it.");
-  if (!nodes.every(hasPlatformAddress))
-    throw unusable(
-      "was made by an earlier version, which did not save the network",
-      `Restore it in cluster "${source.id}", and save that cluster under another name.`,
-    );
-  return nodes as SavedNodes;
-}
-
-const hasPlatformAddress = (node: SavedNode): node is CopiedNode => node.platformAddress !== undefined;
-
-function describe({ engine: { kind }, engineFacts, request, nodes, reach }: CopyPlan, clock: Clock): CreationSummary {
-  const [{ counts, settings }] = nodes;
-  const made = createdAt({ images: nodes });
-  return describeCopy(
+function describe({ engine: { kind }, engineFacts, request, origin, reach }: CopyPlan, clock: Clock): CreationSummary {
+  const { settings, title, summary, facts } = origin;
+  return describeOrigin(
     request,
     {
-      createdAt: made?.toISOString(),
-      counts,
+      ...facts,
+      title,
+      summary,
       engine: `${kind.title} ${engineFacts.version}`,
       lines: [
         ["Limits", `memory ${settings.memory ?? "none"}, CPUs ${settings.cpus ?? "none"}, each`],

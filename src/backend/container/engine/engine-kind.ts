@@ -34,6 +34,8 @@ export interface EngineKind {
   readonly removeWords: readonly string[];
   /** Takes this name, and no other, from an image, which containers may still use. */
   untagWords(name: string): readonly string[];
+  /** A command that writes images as one archive to its output, before their names. */
+  readonly saveWords: readonly string[];
   /**
    * Whether a container can ask for an address in a network whose addresses the engine chose. If not, each gets the
    * lowest free one when it starts.
@@ -49,6 +51,8 @@ export type EngineLocation = "here" | "virtual-machine" | "elsewhere" | "unknown
 export interface EngineFacts {
   readonly version: string;
   readonly operatingSystem: string;
+  /** As images name it, such as `amd64`. */
+  readonly architecture: string;
   readonly location: EngineLocation;
   readonly cgroupVersion: "1" | "2";
   readonly isRootless: boolean;

@@ -2,6 +2,9 @@ import { hostname, platform, release } from "node:os";
 import type { EngineKind, EngineLocation, EngineName } from "./engine-kind.ts";
 import { anything, field, isMapping, list } from "../../../model/reader.ts";
 
+/** Docker's names for its machine, which are the kernel's, and what its images say. */
+const imageArchitectures: Readonly<Record<string, string>> = { x86_64: "amd64", aarch64: "arm64" };
+
 /** Docker's command line from version 20 to 28. */
 const docker: EngineKind = {
   name: "docker",
@@ -20,6 +23,7 @@ const docker: EngineKind = {
     return {
       version: info.ServerVersion ?? "",
       operatingSystem: info.OperatingSystem ?? "",
+      architecture: imageArchitectures[info.Architecture ?? ""] ?? info.Architecture ?? "",
       location: dockerLocation(info),
       cgroupVersion: info.CgroupVersion === "2" ? "2" : "1",
       isRootless: has("rootless"),
@@ -42,6 +46,7 @@ const docker: EngineKind = {
   addressWords: ["context", "inspect", "--format={{.Endpoints.docker.Host}}"],
   removeWords: ["rm", "--force", "--volumes"],
   untagWords: (name) => ["image", "rm", "--force", "--no-prune", name],
+  saveWords: ["save"],
   grantsAddresses: false,
   advice: {
     install:
@@ -68,6 +73,7 @@ const podman: EngineKind = {
     return {
       version: version.Version ?? "",
       operatingSystem: [distribution.distribution, distribution.version].filter(Boolean).join(" "),
+      architecture: host.arch ?? "",
       location: podmanLocation(host),
       cgroupVersion: host.cgroupVersion === "v2" ? "2" : "1",
       isRootless: security.rootless ?? false,
@@ -93,6 +99,7 @@ const podman: EngineKind = {
   removeWords: ["rm", "--force", "--volumes", "--time=0"],
   // With --force, `image rm` would remove the containers too. Without the second word, `untag` takes all names.
   untagWords: (name) => ["untag", name, name],
+  saveWords: ["save", "--quiet", "--format=docker-archive", "--multi-image-archive"],
   grantsAddresses: true,
   advice: {
     install:
@@ -132,6 +139,7 @@ interface DockerVersion {
 interface DockerInformation {
   readonly ServerVersion?: string;
   readonly OperatingSystem?: string;
+  readonly Architecture?: string;
   readonly KernelVersion?: string;
   readonly CgroupVersion?: string;
   readonly SecurityOptions?: readonly string[] | null;
@@ -141,6 +149,7 @@ interface DockerInformation {
 }
 
 interface PodmanHost {
+  readonly arch?: string;
   readonly cgroupVersion?: string;
   readonly distribution?: { readonly distribution?: string; readonly variant?: string; readonly version?: string };
   readonly hostname?: string;

@@ -7,6 +7,7 @@ import {
   type ProgramEnd,
   deferCommand,
   environmentWithoutSecrets,
+  readProgram,
   runProgram,
 } from "../../../system/processes/run-program.ts";
 import type { Environment, Progress } from "../../../system/runtime.ts";
@@ -17,11 +18,13 @@ import type { EngineKind } from "./engine-kind.ts";
 /** Questions are answered in milliseconds, or in seconds under load. */
 const askLimitMs = 60_000;
 const changeLimitMs = 180_000;
+/** For the images of a large cluster on a slow disk. */
+const readLimitMs = 60 * 60_000;
 
 interface EngineRequest {
   /** The arguments after the program's name. They never hold a secret. */
   readonly words: readonly string[];
-  readonly stdin?: Uint8Array;
+  readonly stdin?: Uint8Array | AsyncIterable<Uint8Array>;
   /** Whether the engine's message shows that the failure counts as success. */
   readonly accepts?: (stderr: string) => boolean;
   /** Called with output as it arrives. */
@@ -47,6 +50,8 @@ export interface Engine {
   ask(request: EngineRequest, signal: AbortSignal): Promise<string>;
   /** Runs to completion, even if something is aborted meanwhile, because its result must be known. */
   change(request: EngineRequest): Promise<string>;
+  /** Yields what a command prints, which may be gigabytes. It ends when nobody reads on. */
+  read(words: readonly string[], signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined>;
   /** Prepares a command that undoes something. It runs when told to, or when this process dies before that. */
   defer(words: readonly string[]): DeferredCommand;
 }
@@ -90,6 +95,18 @@ export function openEngine(kind: EngineKind, option: string, { environment, prog
     option,
     ask: async (request, signal) => run(request, askLimitMs, signal),
     change: async (request) => run(request, changeLimitMs, new AbortController().signal),
+    read: async function* (words, signal) {
+      progress.detail(2, `${kind.name} ${outside(words.join(" "))}`);
+      const program = { argv: [kind.name, ...words] as const, environment: environmentWithoutSecrets(environment) };
+      const limit = AbortSignal.timeout(readLimitMs);
+      try {
+        const end = yield* readProgram(program, AbortSignal.any([signal, limit]));
+        if (end.status !== 0) throw engineFailure(kind, words, end);
+      } catch (error) {
+        if (!signal.aborted && limit.aborted) throw tooSlow(kind, words, readLimitMs);
+        throw error;
+      }
+    },
     defer: (words) => deferCommand([kind.name, ...words], environmentWithoutSecrets(environment)),
   };
 }

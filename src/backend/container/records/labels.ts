@@ -74,7 +74,7 @@ export const containerName = (clusterId: string, node: Pick<NodeRecord, "role" |
   `cluster-e2e-${clusterId}-${nodeReference(node)}`;
 
 /** The repository of all images of snapshots. The names of their volumes begin with its last part. */
-const snapshotImages = "localhost/cluster-e2e-snapshot";
+export const snapshotImages = "localhost/cluster-e2e-snapshot";
 
 /** The image of one node in a snapshot. An image from elsewhere has another name, whatever its labels are. */
 export const snapshotImage = (creationId: string, snapshot: string, node: Pick<NodeRecord, "role" | "index">): string =>
@@ -108,9 +108,10 @@ export function parseNodeSettings(text: string | undefined): NodeSettings | unde
 const free = (problemOf: (text: string) => string | undefined): read.Reader<string> =>
   read.refined(read.string, (text) => (problemOf(text) === undefined ? text : undefined));
 
-const readSettings = read.object({
-  volumes: read.list(free(volumeProblem)),
+export const limitFields = {
   // As the engine understands it: earlier versions passed on bytes.
   memory: read.optional(read.matching(/^[1-9][0-9]{0,15}[bkmgt]?$/i)),
   cpus: read.optional(free(cpusProblem)),
-});
+};
+
+const readSettings = read.object({ volumes: read.list(free(volumeProblem)), ...limitFields });

@@ -3,16 +3,17 @@ import { type ClusterName, type ClusterRecord, nodeCount, nodeReference } from "
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { makePrivateFolder } from "../../../system/files/private-file.ts";
 import type { Runtime } from "../../../system/runtime.ts";
-import type { SnapshotRecord } from "../../../model/snapshot.ts";
-import type { CopyRequest, Creation, Snapshots } from "../../contract.ts";
+import type { SnapshotFile, SnapshotRecord } from "../../../model/snapshot.ts";
+import type { CopyRequest, Creation, FileCopyRequest, Snapshots } from "../../contract.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
-import { assertIncomplete } from "../../shared/machine-errors.ts";
+import { assertIncomplete, notWhole } from "../../shared/machine-errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import { pinPorts } from "../host-keys.ts";
 import type { NodeContainer } from "../records/read-containers.ts";
 import { readInventory } from "../records/records.ts";
 import { removeContainers } from "../remove-creation.ts";
 import { ContainerCopy } from "../copies/container-copy.ts";
+import { haveAddresses, snapshotOrigin } from "../copies/copy-origin.ts";
 import { deleteSnapshots, removeImages } from "./remove-snapshots.ts";
 import { type SavedSnapshot, createdAt, findSavedNodes, findSnapshot, readSnapshots } from "./read-snapshots.ts";
 import { nodeRights, restoreNodes, saveNodes } from "./saved-nodes.ts";
@@ -25,6 +26,12 @@ const atOnce = 6;
  */
 export class ContainerSnapshots implements Snapshots {
   readonly holdsMemory = false;
+  readonly files = {
+    save: async (cluster: ClusterName, name: string, file: SnapshotFile, signal: AbortSignal): Promise<void> =>
+      this.#save(cluster, name, file, signal),
+    planCopy: async (request: FileCopyRequest, signal: AbortSignal): Promise<Creation> =>
+      this.#planFileCopy(request, signal),
+  };
   readonly #engine: Engine;
   readonly #root: string;
   readonly #runtime: Runtime;
@@ -124,7 +131,26 @@ export class ContainerSnapshots implements Snapshots {
   }
 
   async planCopy(request: CopyRequest, signal: AbortSignal): Promise<Creation> {
-    return ContainerCopy.plan({ engine: this.#engine, root: this.#root, request }, this.#runtime, signal);
+    const [engine, root, runtime] = [this.#engine, this.#root, this.#runtime];
+    const origin = await snapshotOrigin(engine, request, runtime, signal);
+    return ContainerCopy.plan({ engine, root, request, origin }, runtime, signal);
+  }
+
+  async #planFileCopy(request: FileCopyRequest, signal: AbortSignal): Promise<Creation> {
+    const { fileOrigin } = await import("../files/file-origin.ts");
+    const [engine, root, runtime] = [this.#engine, this.#root, this.#runtime];
+    const origin = await fileOrigin(engine, { request, root }, runtime, signal);
+    return ContainerCopy.plan({ engine, root, request, origin }, runtime, signal);
+  }
+
+  async #save(cluster: ClusterName, name: string, file: SnapshotFile, signal: AbortSignal): Promise<void> {
+    const { saveFile } = await import("../files/save-file.ts");
+    await using _ = await this.#lock(cluster, signal);
+    const nodes = await findSavedNodes(this.#engine, { cluster, name }, signal);
+    if (!haveAddresses(nodes)) throw notWhole(cluster, name);
+    const { rights } = await nodeRights(this.#engine, { image: nodes[0].image, root: this.#root }, signal);
+    const { progress } = this.#runtime;
+    await saveFile(this.#engine, { cluster, snapshot: name, nodes, rights, progress }, file, signal);
   }
 
   async #undo(cluster: ClusterName, name: string): Promise<void> {

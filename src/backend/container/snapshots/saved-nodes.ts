@@ -275,6 +275,27 @@ export async function refillVolumes(
   await engine.change({ words, limitMs: copyLimitMs });
 }
 
+/** The arguments of `tar` for a volume, in either direction. What only root may set is kept too. */
+const tarWords = ["--numeric-owner", "--xattrs", "--xattrs-include=*", `--directory=${place}`] as const;
+
+/** The command that prints the contents of a snapshot's volume as an archive. */
+export const readVolumeWords = ({ rights, image, volume }: Helper & VolumeOfImage): readonly string[] => {
+  const mounts = [`--volume=${volume}:${place}:ro`];
+  return [...containerWords({ rights, mounts, program: "tar" }), image, "--create", "--format=posix", ...tarWords, "."];
+};
+
+/** The command that fills such a volume from an archive on its input. */
+export const writeVolumeWords = ({ rights, image, volume }: Helper & VolumeOfImage): readonly string[] => {
+  const mounts = ["--interactive", `--volume=${volume}:${place}`];
+  return [...containerWords({ rights, mounts, program: "tar" }), image, "--extract", ...tarWords];
+};
+
+interface VolumeOfImage {
+  /** It has `tar`. */
+  readonly image: string;
+  readonly volume: string;
+}
+
 const pathsOf = (volumes: readonly NodeVolume[]): readonly string[] => volumes.map(({ path }) => path);
 
 const volumeWords = (volumes: readonly NodeVolume[], mode: "" | ":ro"): readonly string[] =>
@@ -288,6 +309,16 @@ function helperWords(helper: {
   readonly paths: readonly string[];
 }): readonly string[] {
   const { rights, mounts, image, script, paths } = helper;
-  const run = ["run", "--rm", "--network=none", "--user=0:0", ...rights, ...mounts, "--entrypoint=/bin/sh"];
+  const run = containerWords({ rights, mounts, program: "/bin/sh" });
   return [...run, image, "-ec", script, "sh", ...paths];
 }
+
+/** The engine keeps no log, which would hold all that `tar` writes. */
+const containerWords = ({
+  rights,
+  mounts,
+  program,
+}: Helper & { readonly mounts: readonly string[]; readonly program: string }): readonly string[] => {
+  const alone = ["--rm", "--network=none", "--log-driver=none", "--user=0:0"];
+  return ["run", ...alone, ...rights, ...mounts, `--entrypoint=${program}`];
+};

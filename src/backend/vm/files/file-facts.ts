@@ -1,20 +1,12 @@
 import { createHash } from "node:crypto";
 import { cpus } from "node:os";
 import { join } from "node:path";
-import { type Counts, type Variant, type WebUi, nodeCount } from "../../../model/cluster-record.ts";
-import {
-  parseClusterId,
-  parseCountsObject,
-  parseDistribution,
-  parseMoment,
-  parseSnapshotName,
-  parseVariant,
-  parseWebUi,
-} from "../../../model/parse-values.ts";
+import { nodeCount } from "../../../model/cluster-record.ts";
 import * as read from "../../../model/reader.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
 import { plainLine } from "../../../system/printable.ts";
 import { type ClusterFile, type FilePart, unusableFile } from "../../shared/cluster-file.ts";
+import { type SavedCluster, mostSavedNodes, parseTime, savedClusterFields } from "../../shared/saved-cluster.ts";
 import type { NodeName } from "../../contract.ts";
 import { type MachineSettings, parseMachineSettings } from "../cluster-facts.ts";
 import { machineFiles } from "../machines/machine-process.ts";
@@ -22,15 +14,7 @@ import { newNodes } from "../vm-machines.ts";
 import { savedFiles } from "../snapshots/snapshot-files.ts";
 
 /** What a file says about the cluster of virtual machines in it. */
-export interface VmFileFacts {
-  readonly clusterId: string;
-  readonly snapshot: string;
-  /** ISO 8601. */
-  readonly createdAt: string;
-  readonly variant: Variant;
-  readonly distribution: string;
-  readonly counts: Counts;
-  readonly webUi?: WebUi | undefined;
+export interface VmFileFacts extends SavedCluster {
   /** When its machines end by themselves, as ISO 8601; absent: they don't. */
   readonly expiresAt?: string | undefined;
   readonly architecture: string;
@@ -107,7 +91,6 @@ function isLayerOf({ layers }: VmFileFacts, { name, bytes, sha256 }: FilePart): 
   return layer === undefined || (layer.bytes === bytes && layer.sha256 === sha256);
 }
 
-const mostNodes = 1000;
 const mostLayers = 64;
 const number = read.refined(read.integer, (found) => (found < 0 ? undefined : found));
 
@@ -120,16 +103,8 @@ const parseLayers = read.list(
   }),
 );
 
-const parseTime = read.refined(parseMoment, (moment) => moment.toISOString());
-
 const parseShape: read.Reader<VmFileFacts> = read.object({
-  clusterId: parseClusterId,
-  snapshot: parseSnapshotName,
-  createdAt: parseTime,
-  variant: parseVariant,
-  distribution: parseDistribution,
-  counts: parseCountsObject,
-  webUi: read.optional(parseWebUi),
+  ...savedClusterFields,
   expiresAt: read.optional(parseTime),
   architecture: read.matching(/^[a-z0-9_]{1,32}$/),
   qemuVersion: read.matching(/^\d{1,4}\.\d{1,4}\.\d{1,4}$/),
@@ -145,7 +120,7 @@ const parseFacts: read.Reader<VmFileFacts> = read.refined(parseShape, (facts) =>
   const count = nodeCount(counts);
   const isSound =
     count > 0 &&
-    count <= mostNodes &&
+    count <= mostSavedNodes &&
     instanceIds.length === count &&
     layers.length <= mostLayers &&
     layers.every(

@@ -14,10 +14,12 @@ import {
   type ClusterFile,
   type FilePart,
   assertSnapshot,
+  inMegabytes,
   openClusterFile,
   readParts,
   unusableFile,
 } from "../../shared/cluster-file.ts";
+import { obtainFile } from "../../shared/obtain-file.ts";
 import { snapshotTitle } from "../../shared/describe-copy.ts";
 import { isOver } from "../../shared/lifetimes.ts";
 import { endOf } from "../cluster-facts.ts";
@@ -38,7 +40,6 @@ import { type Qemu, qemuVersion } from "../qemu/qemu.ts";
 import { exactVersion, release, snapshotsFolder } from "../snapshots/snapshot-files.ts";
 import { newNodes } from "../vm-machines.ts";
 import { type VmFileFacts, describeCpu, keysPart, layerPart, nodeParts, readVmFacts } from "./file-facts.ts";
-import { obtainFile } from "./obtain-file.ts";
 import { type Layer, type LayerStore, findImage, settleDisk, storeLayer } from "./layers.ts";
 
 /** A file whose manifest has been checked, and how its cluster can run on this computer. */
@@ -62,7 +63,7 @@ export async function resolveFile(
   signal: AbortSignal,
 ): Promise<CopyOrigin> {
   using checking = runtime.progress.start("Check the file");
-  const obtained = await obtainFile(named, runtime, signal);
+  const obtained = await obtainFile(named, imageFolder, runtime, signal);
   const file = await openClusterFile({ ...obtained, sha256: named.sha256 }, "vm");
   const facts = readVmFacts(file);
   const { architecture, counts, machines } = facts;
@@ -220,8 +221,6 @@ async function unpack(loading: Loading, directory: string, signal: AbortSignal):
     throw error;
   }
 }
-
-const inMegabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);
 
 async function assertSpace({ file, runtime }: Loading, directory: string): Promise<void> {
   const sum = (parts: readonly FilePart[]): number => parts.reduce((total, { bytes }) => total + bytes, 0);

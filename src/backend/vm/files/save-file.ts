@@ -8,7 +8,7 @@ import { isAccessible } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import type { Progress } from "../../../system/runtime.ts";
 import type { SnapshotFile } from "../../../model/snapshot.ts";
-import { type FileToWrite, assertWritable, writeClusterFile } from "../../shared/cluster-file.ts";
+import { assertWritable, inMegabytes, knownParts, writeClusterFile } from "../../shared/cluster-file.ts";
 import type { StoredCluster } from "../cluster-facts.ts";
 import { readInstanceId, readKeys } from "../copies/resolve-copy.ts";
 import { machineFiles } from "../machines/machine-process.ts";
@@ -25,7 +25,7 @@ export interface FileSource {
   readonly progress: Progress;
 }
 
-type Part = FileToWrite["parts"][number];
+type Part = Parameters<typeof knownParts>[0][number];
 
 /** Writes a snapshot to a file, for a caller that holds the lock of the cluster's machines. Throws what `writeClusterFile` does. */
 export async function saveFile(
@@ -54,11 +54,11 @@ export async function saveFile(
   const total = inMegabytes(parts.reduce((sum, { bytes }) => sum + bytes, 0));
   const onProgress = (bytes: number): void => step.update(`${inMegabytes(bytes)} of ${total} MB`);
   const facts = await factsOf(qemu, source, layers);
-  await writeClusterFile({ path, ...how, backend: "vm", facts, parts, onProgress }, signal);
+  const privateFolder = source.stored.directory;
+  const contents = { facts, parts: knownParts(parts), mostParts: parts.length, privateFolder, onProgress };
+  await writeClusterFile({ path, ...how, backend: "vm", ...contents }, signal);
   step.done(`${inMegabytes((await stat(path)).size)} MB`);
 }
-
-const inMegabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);
 
 /** The keys that open the saved machines, and by which they are known. */
 async function keysOf({ stored }: FileSource): Promise<Part> {

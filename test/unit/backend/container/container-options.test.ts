@@ -150,6 +150,9 @@ test.each([
     kind,
     option: "",
     ask: async () => Promise.resolve(""),
+    read: () => {
+      throw new Error("nothing is read");
+    },
     defer: () => ({ run: async () => Promise.reject(new Error("nothing is deferred")) }),
     change: async ({ words }) => {
       if (isGiven(words.join(" "))) return Promise.resolve("");

@@ -13,6 +13,9 @@ const engine = (cgroupVersion: "1" | "2"): Engine => ({
       words[0] === "info" ? JSON.stringify({ CgroupVersion: cgroupVersion, OperatingSystem: "Here" }) : "",
     ),
   change: async () => Promise.reject(new Error("Nothing may be changed")),
+  read: () => {
+    throw new Error("nothing is read");
+  },
   defer: () => ({ run: async () => Promise.reject(new Error("Nothing may be changed")) }),
 });
 

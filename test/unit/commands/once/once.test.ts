@@ -37,8 +37,13 @@ test("a cache never contains the user's own key", async () => {
   expect(failure.message).toContain("--cache: the file would contain the key");
 });
 
+test("a cache that would lack a folder of this computer is refused", async () => {
+  const failure = await failureOf(once("--cache /tmp/x --custom-volume /tmp:/data example:etcd", containerKind));
+  expect(failure.message).toContain("--cache: cannot be combined with --custom-volume");
+});
+
 test("only backends whose clusters become files save them after a failure", async () => {
-  const failure = await failureOf(once("--from a:b --save-on-failure /tmp/x", containerKind));
+  const failure = await failureOf(once("--save-on-failure /tmp/x example:etcd", cloudKind));
   expect(failure.message).toContain("--save-on-failure");
 });
 

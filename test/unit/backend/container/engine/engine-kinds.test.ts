@@ -11,6 +11,7 @@ const { docker, podman } = engineKinds;
 /** What version 4.3.1 said on Debian 12, shortened. */
 const podmanSays = {
   host: {
+    arch: "amd64",
     cgroupVersion: "v1",
     distribution: { distribution: "debian", version: "12", codename: "bookworm" },
     hostname: "vm",
@@ -30,6 +31,7 @@ test("Docker's facts are read from what it says of itself", () => {
   const says = {
     ServerVersion: "20.10.24+dfsg1",
     OperatingSystem: "Debian GNU/Linux 12 (bookworm)",
+    Architecture: "x86_64",
     CgroupVersion: "2",
     SecurityOptions: ["name=apparmor", "name=seccomp,profile=default", "name=rootless"],
     Driver: "overlay2",
@@ -39,6 +41,7 @@ test("Docker's facts are read from what it says of itself", () => {
   expect(docker.readFacts(says)).toEqual({
     version: "20.10.24+dfsg1",
     operatingSystem: "Debian GNU/Linux 12 (bookworm)",
+    architecture: "amd64",
     location: "unknown",
     cgroupVersion: "2",
     isRootless: true,
@@ -58,6 +61,7 @@ test("Podman's facts are read from what it says of itself", () => {
   expect(podman.readFacts(podmanSays)).toEqual({
     version: "4.3.1",
     operatingSystem: "debian 12",
+    architecture: "amd64",
     location: "here",
     cgroupVersion: "1",
     isRootless: false,
@@ -110,6 +114,9 @@ const engine = (kind: Engine["kind"]): Engine => ({
   option: "",
   ask: unasked,
   change: unasked,
+  read: () => {
+    throw new Error("nothing is read");
+  },
   defer: () => ({ run: unasked }),
 });
 

@@ -27,6 +27,9 @@ function engineOf({ bridge, allows, failure = "engine-failed" }: ScriptedEngine,
       if (bridge === "" && accepts?.("no such network") !== true) throw new Error("docker network failed");
       return Promise.resolve(bridge);
     },
+    read: () => {
+      throw new Error("nothing is read");
+    },
     defer: () => ({ run: async () => Promise.reject(new Error("nothing is deferred")) }),
     change: async ({ words }) => {
       tried.push(words.join(" "));

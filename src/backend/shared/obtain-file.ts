@@ -1,14 +1,14 @@
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { sha256OfFile } from "../../../system/files/byte-source.ts";
-import { isAccessible, isFile } from "../../../system/files/private-file.ts";
-import { maskUrl } from "../../../system/mask-url.ts";
-import { resumeDownload } from "../../../system/network.ts";
-import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
-import type { Runtime } from "../../../system/runtime.ts";
-import { unusableFile } from "../../shared/cluster-file.ts";
-import type { FileCopyRequest } from "../../contract.ts";
-import { closeStore, imageFolder } from "../images/image-store.ts";
+import { sha256OfFile } from "../../system/files/byte-source.ts";
+import { isAccessible, isFile, makePrivateFolder } from "../../system/files/private-file.ts";
+import { maskUrl } from "../../system/mask-url.ts";
+import { resumeDownload } from "../../system/network.ts";
+import { acquireProcessLock } from "../../system/processes/process-identity.ts";
+import type { Environment, Runtime } from "../../system/runtime.ts";
+import { inMegabytes, unusableFile } from "./cluster-file.ts";
+import type { FileCopyRequest } from "../contract.ts";
+import { cacheFolder } from "../../store/state-folder.ts";
 
 const stallLimitMs = 60_000;
 
@@ -18,11 +18,12 @@ const failure = {
 } as const;
 
 /**
- * Resolves with a file on this computer. One from the web stays among the images, by its checksum, so that it is downloaded once. Throws
+ * Resolves with a file on this computer. One from the web stays in a folder of the cache, by its checksum, so that it is downloaded once. Throws
  * `snapshot-unusable` if it can't be downloaded, or has another checksum.
  */
 export async function obtainFile(
   { location, sha256 }: FileCopyRequest["file"],
+  folderIn: (environment: Environment) => string,
   { environment, clock, progress }: Runtime,
   signal: AbortSignal,
 ): Promise<{ readonly path: string; readonly shown: string }> {
@@ -41,8 +42,11 @@ export async function obtainFile(
     if (await isFile(location.path)) await assertSum(location.path);
     return { path: location.path, shown };
   }
-  await closeStore(environment);
-  const path = join(imageFolder(environment), `cluster-${sha256 ?? ""}.zst`);
+  // Nobody else may write to it, whatever the umask is or an earlier version left.
+  await makePrivateFolder(cacheFolder(environment));
+  const folder = folderIn(environment);
+  await makePrivateFolder(folder);
+  const path = join(folder, `cluster-${sha256 ?? ""}.zst`);
   using step = progress.start("Download the file", shown);
   const onWait = (): void => step.update("waiting for another process that downloads it");
   await using _ = await acquireProcessLock(`${path}.lock`, { clock, onWait }, signal);
@@ -64,5 +68,3 @@ export async function obtainFile(
   step.done();
   return { path, shown };
 }
-
-const inMegabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);

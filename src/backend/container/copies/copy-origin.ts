@@ -1,0 +1,94 @@
+import { existsSync } from "node:fs";
+import { ClusterError } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
+import type { Runtime } from "../../../system/runtime.ts";
+import type { CopyRequest } from "../../contract.ts";
+import { snapshotTitle } from "../../shared/describe-copy.ts";
+import { lockMachines } from "../../shared/lock-machines.ts";
+import type { ClusterFacts } from "../container-machines.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { CreationName, NodeSettings } from "../records/labels.ts";
+import { readCopiedFrom } from "../records/read-containers.ts";
+import { type SavedNode, createdAt, findSavedNodes } from "../snapshots/read-snapshots.ts";
+
+/** A node that says which address the platform knows. */
+export interface CopiedNode extends SavedNode {
+  readonly platformAddress: string;
+}
+
+export type CopiedNodes = readonly [CopiedNode, ...CopiedNode[]];
+
+/** Where a copy's nodes come from: a snapshot on this computer, or a file. It has been checked, and nothing has been created. */
+export interface CopyOrigin {
+  readonly facts: ClusterFacts;
+  readonly settings: NodeSettings;
+  /** For the summary, in words and as data. */
+  readonly title: string;
+  readonly summary: Readonly<Record<string, unknown>>;
+  /** Gets the saved nodes for this creation. Disposing of them lets go of them: from then on, the containers keep what they are made of. */
+  open(creation: CreationName, signal: AbortSignal): Promise<OpenOrigin>;
+}
+
+export interface OpenOrigin extends AsyncDisposable {
+  readonly nodes: CopiedNodes;
+  /** The creations whose snapshots the nodes are made of. */
+  readonly copiedFrom: readonly string[];
+}
+
+/** Throws `snapshot-not-found`, and `snapshot-unusable` if something that the nodes need is missing. */
+export async function snapshotOrigin(
+  engine: Engine,
+  request: CopyRequest,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<CopyOrigin> {
+  const { source, snapshot } = request;
+  const nodes = await findNodes(engine, request, signal);
+  const [{ counts, settings }] = nodes;
+  const { id: cluster, variant, distribution, webUi } = source;
+  const summary = { cluster, snapshot, createdAt: createdAt({ images: nodes })?.toISOString() };
+  return {
+    facts: { counts, variant, distribution, webUi },
+    settings,
+    title: snapshotTitle(summary),
+    summary,
+    open: async (_, inner) => {
+      // Nobody may delete the snapshot until there are containers, which keep the images.
+      const lock = await lockMachines(source.directory, runtime, inner);
+      try {
+        const saved = await findNodes(engine, request, inner);
+        const copiedFrom = [source.creationId, ...readCopiedFrom(saved[0].labels)];
+        return { nodes: saved, copiedFrom, [Symbol.asyncDispose]: async () => lock[Symbol.asyncDispose]() };
+      } catch (error) {
+        await lock[Symbol.asyncDispose]();
+        throw error;
+      }
+    },
+  };
+}
+
+async function findNodes(engine: Engine, { source, snapshot }: CopyRequest, signal: AbortSignal): Promise<CopiedNodes> {
+  const nodes = await findSavedNodes(engine, { cluster: source, name: snapshot }, signal);
+  const unusable = (why: string, hint: string): ClusterError =>
+    new ClusterError("snapshot-unusable", `The snapshot "${snapshot}" of cluster "${source.id}" ${why}.`, {
+      hint,
+      facts: { cluster: source.id, snapshot },
+    });
+  const folders = nodes.flatMap(({ settings }) =>
+    settings.volumes.map((volume) => volume.slice(0, volume.indexOf(":"))),
+  );
+  const missing = folders.find((folder) => !existsSync(folder));
+  // The engine would create the folder as root.
+  if (missing !== undefined)
+    throw unusable(`needs ${outside(missing)}, which does not exist`, "Its nodes mount it: create it.");
+  if (!haveAddresses(nodes))
+    throw unusable(
+      "was made by an earlier version, which did not save the network",
+      `Restore it in cluster "${source.id}", and save that cluster under another name.`,
+    );
+  return nodes;
+}
+
+/** Whether all nodes say which addresses the platform knows. */
+export const haveAddresses = (nodes: readonly [SavedNode, ...SavedNode[]]): nodes is CopiedNodes =>
+  nodes.every(({ platformAddress }) => platformAddress !== undefined);

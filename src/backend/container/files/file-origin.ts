@@ -1,0 +1,286 @@
+import { statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { ClusterError, messageOf } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
+import { cacheFolder } from "../../../store/state-folder.ts";
+import { checkedTar } from "../../../system/files/checked-tar.ts";
+import { ArchiveProblem } from "../../../system/files/tar.ts";
+import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
+import type { Environment, Runtime } from "../../../system/runtime.ts";
+import type { FileCopyRequest } from "../../contract.ts";
+import {
+  type ClusterFile,
+  type FilePart,
+  assertSnapshot,
+  inMegabytes,
+  openClusterFile,
+  readParts,
+  unusableFile,
+} from "../../shared/cluster-file.ts";
+import { snapshotTitle } from "../../shared/describe-copy.ts";
+import { obtainFile } from "../../shared/obtain-file.ts";
+import type { CopiedNode, CopiedNodes, CopyOrigin, OpenOrigin } from "../copies/copy-origin.ts";
+import { sources } from "../distributions.ts";
+import { readEngineFacts } from "../engine/choose-engine.ts";
+import type { EngineFacts } from "../engine/engine-kind.ts";
+import type { Engine } from "../engine/engine.ts";
+import { type CreationName, draftImage, labelArguments, snapshotVolume } from "../records/labels.ts";
+import { describeEach } from "../records/read-containers.ts";
+import { deleteSnapshots } from "../snapshots/remove-snapshots.ts";
+import { readSnapshots } from "../snapshots/read-snapshots.ts";
+import { nodeRights, writeVolumeWords } from "../snapshots/saved-nodes.ts";
+import {
+  type ContainerFileFacts,
+  type SavedNodeFacts,
+  isLayer,
+  missingLayers,
+  readContainerFacts,
+  volumePart,
+} from "./file-facts.ts";
+import { ImageLoader, readFoundImage } from "./image-archive.ts";
+
+const fillLimitMs = 60 * 60_000;
+
+/** A file whose manifest has been checked. */
+interface Loading {
+  readonly engine: Engine;
+  readonly root: string;
+  readonly runtime: Runtime;
+  readonly file: ClusterFile;
+  readonly facts: ContainerFileFacts;
+  /** The ids of images of the engine that have the layers that the file lacks. */
+  readonly bases: readonly string[];
+}
+
+const fileFolder = (environment: Environment): string => join(cacheFolder(environment), "files");
+
+/**
+ * Checks a file's manifest, and how its nodes can run here; creates nothing. Throws `bad-usage` and `snapshot-unusable` like `openClusterFile`,
+ * `image-not-found` if layers are neither in the file nor on this computer, and `capacity-lacking`.
+ */
+export async function fileOrigin(
+  engine: Engine,
+  { request: { file: named }, root }: { readonly request: FileCopyRequest; readonly root: string },
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<CopyOrigin> {
+  using checking = runtime.progress.start("Check the file");
+  const obtained = await obtainFile(named, fileFolder, runtime, signal);
+  const file = await openClusterFile({ ...obtained, sha256: named.sha256 }, "container");
+  const facts = readContainerFacts(file);
+  const here = await readEngineFacts(engine, signal);
+  assertSnapshot(file.shown, named, facts.snapshot);
+  assertRunsHere({ file, facts }, here, runtime);
+  await assertSpace(file, here);
+  const bases = await findBases(engine, { file, facts }, signal);
+  checking.done();
+  const { clusterId: cluster, snapshot, createdAt, counts, variant, distribution, webUi, nodes } = facts;
+  const summary = { cluster, snapshot, createdAt };
+  return {
+    facts: { counts, variant, distribution, webUi },
+    settings: settingsOf(nodes[0]),
+    title: `${outside(file.shown)}: ${snapshotTitle(summary)}`,
+    summary: { file: file.shown, ...summary },
+    open: async (creation, inner) => open({ engine, root, runtime, file, facts, bases }, creation, inner),
+  };
+}
+
+/** Folders of the other computer are not mounted, whatever the file says. */
+const settingsOf = (node: SavedNodeFacts | undefined): CopiedNode["settings"] => ({
+  volumes: [],
+  ...(node?.memory !== undefined && { memory: node.memory }),
+  ...(node?.cpus !== undefined && { cpus: node.cpus }),
+});
+
+function assertRunsHere(
+  { file: { shown }, facts: { architecture, cgroupVersion, distribution } }: Pick<Loading, "file" | "facts">,
+  here: EngineFacts,
+  { progress }: Runtime,
+): void {
+  if (architecture !== here.architecture)
+    throw unusableFile(
+      shown,
+      `holds containers for ${architecture}, and this machine is ${here.architecture}`,
+      "Save a cluster on a computer like this one.",
+    );
+  if (cgroupVersion === here.cgroupVersion || here.cgroupVersion === "1") return;
+  if (sources[distribution]?.needsCgroups1 === true)
+    throw unusableFile(
+      shown,
+      `holds nodes with ${distribution}, whose systemd needs cgroups 1, and this machine has cgroups 2`,
+      "Use a computer with cgroups 1.",
+    );
+  progress.warn("The cluster was saved under cgroups 1, and this machine has cgroups 2: its platform may not start.");
+}
+
+/** The engine keeps a copy of all layers while it unpacks them. */
+async function assertSpace({ manifest: { parts } }: ClusterFile, { rootFolder }: EngineFacts): Promise<void> {
+  const needed = 2 * parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  const space = await statfs(rootFolder).catch(() => undefined);
+  const free = space === undefined ? Infinity : space.bavail * space.bsize;
+  if (free >= needed) return;
+  const [has, needs] = [free, needed].map((bytes) => (bytes / 1e9).toFixed(1));
+  throw new ClusterError(
+    "capacity-lacking",
+    `${rootFolder} has ${has} GB of free space, but ${needs} GB are required.`,
+    {
+      hint: "Make room.",
+    },
+  );
+}
+
+async function findBases(
+  engine: Engine,
+  { file, facts }: Pick<Loading, "file" | "facts">,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const names = new Set(file.manifest.parts.map(({ name }) => name));
+  const missing = facts.nodes.map(({ layers }) => missingLayers(names, layers)).filter(({ length }) => length > 0);
+  if (missing.length === 0) return [];
+  const words = ["images", "--quiet", "--no-trunc"];
+  const images = (await describeEach(engine, { words, kind: "image" }, signal)).flatMap(
+    (found) => readFoundImage(found) ?? [],
+  );
+  const bases = missing.map(
+    (layers) => images.find((image) => layers.every((layer, place) => image.layers[place] === layer))?.id,
+  );
+  const found = bases.filter((id) => id !== undefined);
+  if (found.length === bases.length) return [...new Set(found)];
+  const base = facts.base === undefined ? "" : ` ${outside(facts.base)}`;
+  throw new ClusterError(
+    "image-not-found",
+    `${outside(file.shown)} lacks the nodes' image${base}, and this computer does not have the same one.`,
+    {
+      hint: "Copy that image to this computer (save and load of the engine): one that was built here differs. Or save the file with its image.",
+      facts: { file: file.shown },
+    },
+  );
+}
+
+/** Throws what `readParts` does, and leaves nothing if it fails. */
+async function open(loading: Loading, creation: CreationName, signal: AbortSignal): Promise<OpenOrigin> {
+  const { engine, root, runtime, file } = loading;
+  const remove = async (): Promise<void> => {
+    const never = new AbortController().signal;
+    await deleteSnapshots(engine, await readSnapshots(engine, { creationId: creation.creationId }, never), never);
+  };
+  // Several at once would fill the disk with copies of the same layers.
+  const onWait = (): void => runtime.progress.note("Waiting for another process that loads a file.");
+  await using _ = await acquireProcessLock(join(root, ".load.lock"), { clock: runtime.clock, onWait }, signal);
+  using step = runtime.progress.start("Load the file");
+  const onProgress = (text: string): void => step.update(text);
+  try {
+    // Images are made before the volumes are read, and nothing may be made of a damaged file.
+    if (!file.manifest.parts.every(isLayer)) await readChecked(loading, readOn, onProgress, signal);
+    const nodes = await load(loading, creation, onProgress, signal);
+    step.done();
+    return { nodes, copiedFrom: [], [Symbol.asyncDispose]: remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+type Take = (part: FilePart, chunks: AsyncIterable<Uint8Array>) => Promise<void>;
+
+const readOn: Take = async (_, chunks) => {
+  for await (const _chunk of chunks) continue;
+};
+
+/** Reads all parts, and checks that each is an archive that nothing leads out of. */
+async function readChecked(
+  { file }: Loading,
+  take: Take,
+  onProgress: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { shown, manifest } = file;
+  const total = inMegabytes(manifest.parts.reduce((sum, { bytes }) => sum + bytes, 0));
+  const seen = { bytes: 0 };
+  const checked = async function* (part: FilePart, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const chunk of checkedTar(chunks)) {
+        yield chunk;
+        seen.bytes += chunk.length;
+        onProgress(`${inMegabytes(seen.bytes)} of ${total} MB`);
+      }
+    } catch (error) {
+      if (!(error instanceof ArchiveProblem)) throw error;
+      throw unusableFile(shown, `is damaged: in ${part.name}, ${messageOf(error)}`);
+    }
+  };
+  await readParts(file, async (part, chunks) => take(part, checked(part, chunks)), signal);
+}
+
+async function load(
+  loading: Loading,
+  creation: CreationName,
+  onProgress: (text: string) => void,
+  signal: AbortSignal,
+): Promise<CopiedNodes> {
+  const { engine, root, facts, bases } = loading;
+  const nodes = facts.nodes.map((node) => savedNode(loading, creation, node));
+  const [first, ...others] = nodes;
+  if (first === undefined) throw new RangeError("A file without nodes");
+  await using loader = new ImageLoader(engine);
+  for (const base of bases) await loader.addLayersOf(base, signal);
+  const finish = async (): Promise<void> => {
+    const images = nodes.map(({ image: name, labels }, place) => {
+      const { volumes = [], layers = [] } = facts.nodes[place] ?? {};
+      return { name, labels, volumes, layers };
+    });
+    await loader.finish(images, facts, signal);
+  };
+  const volumes: FilePart[] = [];
+  await readChecked(
+    loading,
+    async (part, chunks) => {
+      if (isLayer(part)) return await loader.addLayer(part.sha256, { sizeBytes: part.bytes, contents: () => chunks });
+      if (volumes.length === 0) await finish();
+      volumes.push(part);
+      const node = nodes.find((each) => volumePart(each) === part.name) ?? first;
+      const { rights } = await nodeRights(engine, { image: first.image, root }, signal);
+      await fillVolume(engine, { node, rights }, chunks);
+    },
+    onProgress,
+    signal,
+  );
+  if (volumes.length === 0) await finish();
+  return [first, ...others];
+}
+
+function savedNode({ file, facts }: Loading, creation: CreationName, node: SavedNodeFacts): CopiedNode {
+  const { snapshot, counts, createdAt } = facts;
+  const { role, index, platformAddress } = node;
+  const { clusterId, creationId } = creation;
+  // Only complete snapshots have other names. If this program is killed, `doctor` shows an incomplete one.
+  const image = draftImage(creationId, snapshot, node);
+  const hasVolume = file.manifest.parts.some(({ name }) => name === volumePart(node));
+  return {
+    ...creation,
+    role,
+    index,
+    snapshot,
+    image,
+    names: [image],
+    createdAt: new Date(createdAt),
+    counts,
+    reach: "direct",
+    address: platformAddress.split("/")[0] ?? "",
+    platformAddress,
+    settings: settingsOf(node),
+    volumeKilobytes: 0,
+    volume: hasVolume ? snapshotVolume(creationId, snapshot, node) : undefined,
+    labels: { clusterId, creationId, role, index: String(index), snapshot },
+  };
+}
+
+async function fillVolume(
+  engine: Engine,
+  { node, rights }: { readonly node: CopiedNode; readonly rights: readonly string[] },
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const { volume = "", image, labels } = node;
+  await engine.change({ words: ["volume", "create", ...labelArguments(labels), volume] });
+  await engine.change({ words: writeVolumeWords({ rights, image, volume }), stdin: chunks, limitMs: fillLimitMs });
+}

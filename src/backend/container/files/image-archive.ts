@@ -1,0 +1,256 @@
+/**
+ * The archives of images that engines save and load: tars with layers, a configuration for each image, and `manifest.json`, which names them
+ * (https://github.com/moby/moby/blob/v28.0.0/image/spec/README.md). What an engine saves is only taken apart; what it loads is written here.
+ */
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { type Duplex, PassThrough, Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGunzip } from "node:zlib";
+import { ClusterError } from "../../../errors.ts";
+import * as read from "../../../model/reader.ts";
+import { readTar } from "../../../system/files/read-tar.ts";
+import { type TarFile, archiveEnd, blockBytes, tarEntry } from "../../../system/files/tar.ts";
+import { parseJson } from "../../../system/files/read-text.ts";
+import { createDecompressor } from "../../shared/cluster-file.ts";
+import { type Engine, askJson } from "../engine/engine.ts";
+import { type LabelValues, labelNames } from "../records/labels.ts";
+
+/** The engine's own archives are as large as its images. */
+const limits = { entries: 1_000_000, totalBytes: Number.MAX_SAFE_INTEGER };
+const loadLimitMs = 60 * 60_000;
+const mostDescriptionBytes = 4 * 1024 * 1024;
+
+interface ArchivedLayer {
+  /** The name of the entry. */
+  readonly name: string;
+  /** Not compressed. */
+  readonly contents: AsyncIterable<Uint8Array>;
+}
+
+/** Yields the layers in an engine's archive, each once. */
+export async function* layersIn(archive: AsyncIterable<Uint8Array>): AsyncGenerator<ArchivedLayer, void, undefined> {
+  for await (const { kind, name, contents } of readTar(archive, limits)) {
+    if (kind !== "file") continue;
+    const layer = await layerOf(contents);
+    if (layer !== undefined) yield { name, contents: layer };
+  }
+}
+
+/** Undefined for an entry that isn't an archive, such as a configuration. */
+async function layerOf(contents: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array> | undefined> {
+  const { head, all } = await peek(contents);
+  if (head.readUInt16BE(0) === 0x1f_8b) return layerOf(through(all, createGunzip()));
+  if (head.readUInt32LE(0) === 0xfd_2f_b5_28) return layerOf(through(all, createDecompressor()));
+  const isEmpty = head.length === blockBytes && head.every((byte) => byte === 0);
+  return isEmpty || head.toString("latin1", 257, 262) === "ustar" ? all : undefined;
+}
+
+interface Peeked {
+  /** The first bytes. */
+  readonly head: Buffer;
+  /** Everything, the first bytes included. */
+  readonly all: AsyncIterable<Uint8Array>;
+}
+
+async function peek(contents: AsyncIterable<Uint8Array>): Promise<Peeked> {
+  const iterator = contents[Symbol.asyncIterator]();
+  const taken: Uint8Array[] = [];
+  for (let bytes = 0; bytes < blockBytes;) {
+    const next = await iterator.next();
+    if (next.done === true) break;
+    taken.push(next.value);
+    bytes += next.value.length;
+  }
+  const head = Buffer.alloc(blockBytes, 0x20);
+  Buffer.concat(taken).copy(head);
+  const all = async function* (): AsyncGenerator<Uint8Array, void, undefined> {
+    yield* taken;
+    yield* { [Symbol.asyncIterator]: () => iterator };
+  };
+  return { head, all: all() };
+}
+
+async function* through(chunks: AsyncIterable<Uint8Array>, transform: Duplex): AsyncGenerator<Uint8Array> {
+  const piped = pipeline(Readable.from(chunks), transform);
+  piped.catch(() => {});
+  yield* transform as AsyncIterable<Uint8Array>;
+  await piped;
+}
+
+const parseIndex = read.list(read.object({ Config: read.string, Layers: read.list(read.string) }));
+const parseConfiguration = read.field(
+  "rootfs",
+  read.field("diff_ids", read.list(read.matching(/^sha256:[0-9a-f]{64}$/))),
+);
+
+/** Reads an engine's archive, and resolves with the checksums of the layers by their entries' names. `take` gets each entry that may be a layer. */
+export async function readIndex(
+  archive: AsyncIterable<Uint8Array>,
+  take: (entry: Pick<TarFile, "name" | "sizeBytes" | "contents">) => Promise<void>,
+): Promise<ReadonlyMap<string, string>> {
+  const texts = new Map<string, string>();
+  for await (const { kind, name, sizeBytes, contents } of readTar(archive, limits)) {
+    if (kind !== "file") continue;
+    const isShort = sizeBytes <= mostDescriptionBytes;
+    const bytes = isShort ? Buffer.concat(await Array.fromAsync(contents)) : undefined;
+    if (bytes !== undefined && /^[{[]/.test(bytes.toString("latin1", 0, 1))) texts.set(name, bytes.toString("utf8"));
+    else if (/\.tar$|^blobs\//.test(name))
+      await take({ name, sizeBytes, contents: () => (bytes === undefined ? contents : Readable.from([bytes])) });
+  }
+  const described = (parseIndex(parseJson(texts.get("manifest.json") ?? "")) ?? []).map(({ Config, Layers }) => ({
+    sums: parseConfiguration(parseJson(texts.get(Config) ?? "")) ?? [],
+    names: Layers,
+  }));
+  return new Map(
+    described.flatMap(({ sums, names }) =>
+      names.flatMap((name, place) => {
+        const sum = sums[place];
+        return sum === undefined ? [] : [[name, withoutAlgorithm(sum)] as const];
+      }),
+    ),
+  );
+}
+
+const withoutAlgorithm = (sum: string): string => sum.replace("sha256:", "");
+
+export interface ImageToLoad {
+  readonly name: string;
+  readonly labels: LabelValues;
+  readonly volumes: readonly string[];
+  /** Checksums. */
+  readonly layers: readonly string[];
+}
+
+/**
+ * Gives an engine images that consist of these layers and of nothing else from outside. The engine reads layers as they are added, and makes images of
+ * them only at the end, when it gets the list of the images. Disposing of it earlier leaves nothing.
+ */
+export class ImageLoader implements AsyncDisposable {
+  readonly #engine: Engine;
+  readonly #archive = new PassThrough();
+  readonly #loaded: Promise<unknown>;
+  /** The names of the layers' entries, by their checksums. */
+  readonly #entries = new Map<string, string>();
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+    this.#archive.on("error", () => {});
+    this.#loaded = engine.change({ words: ["load", "--quiet"], stdin: this.#archive, limitMs: loadLimitMs });
+    this.#loaded.catch(() => {});
+  }
+
+  async addLayer(sha256: string, layer: Pick<TarFile, "sizeBytes" | "contents">): Promise<void> {
+    const name = `${sha256}.tar`;
+    await this.#add({ name, ...layer });
+    this.#entries.set(sha256, name);
+  }
+
+  /** Adds the layers of an image that the engine has. */
+  async addLayersOf(image: string, signal: AbortSignal): Promise<void> {
+    const { kind } = this.#engine;
+    const archive = this.#engine.read([...kind.saveWords, image], signal);
+    const index = await readIndex(archive, async (entry) => this.#add(entry));
+    for (const [name, sha256] of index) this.#entries.set(sha256, name);
+  }
+
+  /** Throws `engine-failed` if the engine has not made exactly these images. */
+  async finish(
+    images: readonly ImageToLoad[],
+    { architecture, createdAt }: { readonly architecture: string; readonly createdAt: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const list = [];
+    for (const { name, labels, volumes, layers } of images) {
+      const configuration = {
+        architecture,
+        os: "linux",
+        created: createdAt,
+        config: {
+          Labels: Object.fromEntries(
+            Object.entries(labels).map(([key, value]) => [labelNames[key as keyof LabelValues], value]),
+          ),
+          Volumes: Object.fromEntries(volumes.map((path) => [path, {}])),
+        },
+        rootfs: { type: "layers", diff_ids: layers.map((layer) => `sha256:${layer}`) },
+        // Podman makes an image of a container only if there is an entry for each layer.
+        history: layers.map(() => ({ created: createdAt, created_by: "cluster-e2e" })),
+      };
+      const text = JSON.stringify(configuration);
+      const Config = `${createHash("sha256").update(text).digest("hex")}.json`;
+      await this.#addText(Config, text);
+      list.push({ Config, RepoTags: [name], Layers: layers.map((layer) => this.#entries.get(layer)) });
+    }
+    await this.#addText("manifest.json", JSON.stringify(list));
+    await this.#write(archiveEnd);
+    this.#archive.end();
+    await this.#loaded;
+    await this.#assertLoaded(images, signal);
+  }
+
+  async #assertLoaded(images: readonly ImageToLoad[], signal: AbortSignal): Promise<void> {
+    for (const { name, layers } of images) {
+      const [found] = await inspectImages(this.#engine, [name], signal);
+      if (found?.layers.join(" ") === layers.join(" ")) continue;
+      const { title } = this.#engine.kind;
+      throw new ClusterError("engine-failed", `${title} has not loaded the image ${name} as it is in the file.`, {
+        hint: `Check whether this version of ${title} is supported: cluster-container doctor`,
+      });
+    }
+  }
+
+  async #addText(name: string, text: string): Promise<void> {
+    const bytes = Buffer.from(text);
+    await this.#add({ name, sizeBytes: bytes.length, contents: () => Readable.from([bytes]) });
+  }
+
+  async #add(file: Pick<TarFile, "name" | "sizeBytes" | "contents">): Promise<void> {
+    for await (const chunk of tarEntry({ ...file, mode: 0o644, modifiedMs: 0 })) await this.#write(chunk);
+  }
+
+  /** If the engine ends, its failure is thrown. */
+  async #write(chunk: Uint8Array): Promise<void> {
+    if (this.#archive.write(chunk)) return;
+    await Promise.race([once(this.#archive, "drain"), this.#loaded]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#archive.destroy();
+    await this.#loaded.catch(() => {});
+  }
+}
+
+export interface FoundImage {
+  readonly id: string;
+  readonly names: readonly string[];
+  readonly architecture: string;
+  readonly layers: readonly string[];
+  readonly volumes: readonly string[];
+}
+
+/** Undefined for something else, such as an image for another system. */
+export const readFoundImage: read.Reader<FoundImage> = read.refined(
+  read.object({
+    Id: read.matching(/^(?:sha256:)?[0-9a-f]{64}$/),
+    RepoTags: read.lenient(read.list(read.string)),
+    Architecture: read.string,
+    RootFS: read.object({ Layers: read.list(read.matching(/^sha256:[0-9a-f]{64}$/)) }),
+    Config: read.object({ Volumes: read.lenient(read.anyMapping) }),
+  }),
+  ({ Id: id, RepoTags: names = [], Architecture: architecture, RootFS, Config }) => ({
+    id,
+    names,
+    architecture,
+    layers: RootFS.Layers.map(withoutAlgorithm),
+    volumes: Object.keys(Config.Volumes ?? {}),
+  }),
+);
+
+export async function inspectImages(
+  engine: Engine,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly FoundImage[]> {
+  const found = await askJson(engine, { words: ["image", "inspect", ...names] }, signal);
+  return read.list(readFoundImage)(found) ?? [];
+}

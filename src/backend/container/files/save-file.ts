@@ -1,0 +1,154 @@
+import { stat } from "node:fs/promises";
+import { ClusterError } from "../../../errors.ts";
+import type { ClusterName } from "../../../model/cluster-record.ts";
+import { parseVariant, parseWebUi } from "../../../model/parse-values.ts";
+import type { SnapshotFile } from "../../../model/snapshot.ts";
+import { outside } from "../../../outside-text.ts";
+import type { Progress } from "../../../system/runtime.ts";
+import { type PartToWrite, assertWritable, inMegabytes, writeClusterFile } from "../../shared/cluster-file.ts";
+import type { CopiedNodes } from "../copies/copy-origin.ts";
+import { readEngineFacts } from "../engine/choose-engine.ts";
+import type { Engine } from "../engine/engine.ts";
+import { snapshotImages } from "../records/labels.ts";
+import { describeEach } from "../records/read-containers.ts";
+import { createdAt } from "../snapshots/read-snapshots.ts";
+import { readVolumeWords } from "../snapshots/saved-nodes.ts";
+import { type ContainerFileFacts, layerPart, volumePart } from "./file-facts.ts";
+import { type FoundImage, inspectImages, layersIn, readFoundImage, readIndex } from "./image-archive.ts";
+
+interface FileSource {
+  readonly cluster: ClusterName;
+  readonly snapshot: string;
+  readonly nodes: CopiedNodes;
+  /** See `saveVolumes`. */
+  readonly rights: readonly string[];
+  readonly progress: Progress;
+}
+
+/** Writes a snapshot to a file, for a caller that holds the lock of the cluster's machines. Throws what `writeClusterFile` does. */
+export async function saveFile(
+  engine: Engine,
+  source: FileSource,
+  { path, withoutBase, ...how }: SnapshotFile,
+  signal: AbortSignal,
+): Promise<void> {
+  await assertWritable(path, how.replaces);
+  const { nodes, cluster, progress } = source;
+  noteMounts(source);
+  using step = progress.start("Save the cluster as a file");
+  const images = await inspectImages(
+    engine,
+    nodes.map(({ image }) => image),
+    signal,
+  );
+  const base = withoutBase ? await findBase(engine, images, signal) : undefined;
+  const facts = await factsOf(engine, { source, images, base }, signal);
+  const layers = new Set(
+    images.flatMap((image) => image.layers.filter((layer) => base?.layers.includes(layer) !== true)),
+  );
+  const parts = partsOf(engine, { source, layers, left: base?.layers ?? [] }, signal);
+  const onProgress = (bytes: number): void => step.update(`${inMegabytes(bytes)} MB`);
+  const contents = {
+    facts,
+    parts,
+    mostParts: layers.size + nodes.length,
+    privateFolder: cluster.directory,
+    onProgress,
+  };
+  await writeClusterFile({ path, ...how, backend: "container", ...contents }, signal);
+  step.done(`${inMegabytes((await stat(path)).size)} MB`);
+}
+
+function noteMounts({ nodes: [{ settings }], progress }: FileSource): void {
+  if (settings.volumes.length === 0) return;
+  progress.note(`The file does not hold the volumes of this machine: ${outside(settings.volumes.join(", "))}`);
+}
+
+interface BaseImage {
+  readonly name: string;
+  readonly layers: readonly string[];
+}
+
+/** Finds the image of which all nodes were made: the one of this engine with most of their layers. Throws `image-not-found`. */
+async function findBase(engine: Engine, images: readonly FoundImage[], signal: AbortSignal): Promise<BaseImage> {
+  const described = await describeEach(engine, { words: ["images", "--quiet", "--no-trunc"], kind: "image" }, signal);
+  const bases = described.flatMap((found): readonly BaseImage[] => {
+    const { names = [], layers = [] } = readFoundImage(found) ?? {};
+    const name = names.find((each) => !each.startsWith(snapshotImages));
+    return name !== undefined && images.every((image) => isBelow(layers, image.layers)) ? [{ name, layers }] : [];
+  });
+  const [base] = bases.toSorted((one, other) => other.layers.length - one.layers.length);
+  if (base !== undefined) return base;
+  const { title } = engine.kind;
+  throw new ClusterError("image-not-found", `${title} no longer has the image of which the nodes were made.`, {
+    hint: "Save the file with its image: leave out `withoutBase`.",
+  });
+}
+
+const isBelow = (lower: readonly string[], layers: readonly string[]): boolean =>
+  lower.length > 0 && lower.length < layers.length && lower.every((layer, place) => layers[place] === layer);
+
+async function factsOf(
+  engine: Engine,
+  {
+    source,
+    images,
+    base,
+  }: { readonly source: FileSource; readonly images: readonly FoundImage[]; readonly base: BaseImage | undefined },
+  signal: AbortSignal,
+): Promise<ContainerFileFacts> {
+  const { nodes, snapshot } = source;
+  const [{ clusterId, counts, labels }] = nodes;
+  const { cgroupVersion } = await readEngineFacts(engine, signal);
+  return {
+    clusterId,
+    snapshot,
+    createdAt: (createdAt({ images: nodes }) ?? new Date(0)).toISOString(),
+    variant: parseVariant(labels.variant) ?? "oss",
+    distribution: labels.distribution ?? "unknown",
+    counts,
+    webUi: parseWebUi(labels.webUi),
+    architecture: images[0]?.architecture ?? "",
+    cgroupVersion,
+    base: base?.name,
+    nodes: nodes.map(({ role, index, platformAddress, settings: { memory, cpus } }, place) => {
+      const { layers = [], volumes = [] } = images[place] ?? {};
+      return { role, index, platformAddress, memory, cpus, layers, volumes };
+    }),
+  };
+}
+
+interface Parts {
+  readonly source: FileSource;
+  readonly layers: ReadonlySet<string>;
+  /** Layers that are left out. */
+  readonly left: readonly string[];
+}
+
+async function* partsOf(
+  engine: Engine,
+  { source: { nodes, rights }, layers, left }: Parts,
+  signal: AbortSignal,
+): AsyncGenerator<PartToWrite, void, undefined> {
+  const missing = new Set(layers);
+  const save = [...engine.kind.saveWords, ...nodes.map(({ image }) => image)];
+  // Only the end of the archive says which entry is which layer.
+  const index = left.length === 0 ? undefined : await readIndex(engine.read(save, signal), async () => {});
+  const nameOf = (sha256: string): string => {
+    if (!missing.delete(sha256)) throw otherLayers(engine);
+    return layerPart(sha256);
+  };
+  for await (const { name, contents } of layersIn(engine.read(save, signal)))
+    if (!left.includes(index?.get(name) ?? "")) yield { nameOf, contents };
+  if (missing.size > 0) throw otherLayers(engine);
+  for (const node of nodes) {
+    const { image, volume } = node;
+    if (volume === undefined) continue;
+    yield { nameOf: () => volumePart(node), contents: engine.read(readVolumeWords({ rights, image, volume }), signal) };
+  }
+}
+
+const otherLayers = ({ kind: { title } }: Engine): ClusterError =>
+  new ClusterError("engine-failed", `${title} saved other layers than the images have.`, {
+    hint: "Save the cluster again. If the images were changed meanwhile, make the snapshot again.",
+  });
