@@ -18,6 +18,7 @@ export const slowModules: Readonly<Record<string, string>> = {
   "test/e2e/dcos-releases.test.ts": "replays releases of the platform",
   "test/e2e/podman-flow.test.ts": "repeats a flow elsewhere",
   "test/e2e/container-copies.test.ts": "repeats a flow elsewhere",
+  "test/e2e/container-files.test.ts": "repeats a flow elsewhere",
   "test/e2e/container-enterprise.test.ts": "repeats a flow elsewhere",
   "test/e2e/container-interrupts.test.ts": "repeats a flow elsewhere",
   "test/e2e/lifetime.test.ts": "waits for the ends of clusters",

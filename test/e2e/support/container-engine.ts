@@ -34,7 +34,7 @@ function findPodmanLack(): string | undefined {
 /**
  * A Podman all of whose images, containers and networks lie in `folder` (and, while they run, in a folder of `/run`),
  * with one of Docker's images. runc and the control groups' file system are what also works inside of containers and
- * without a systemd.
+ * without a systemd. If `image` is empty, it has none.
  */
 export async function startPodman(folder: string, image: string): Promise<ContainerEngine> {
   const path = (name: string): string => join(folder, name);
@@ -51,11 +51,7 @@ export async function startPodman(folder: string, image: string): Promise<Contai
       `[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\ntmp_dir = "${path("tmp")}"\n`,
   );
   const environment = { CONTAINERS_STORAGE_CONF: path("storage.conf"), CONTAINERS_CONF: path("containers.conf") };
-  const loaded = await Bun.$`docker save ${image} | podman load`.env({ ...process.env, ...environment }).text();
-  // Docker leaves the registry out of the name, and Podman adds its own.
-  const name = /^Loaded image: (\S+)$/m.exec(loaded)?.[1] ?? "";
-  if (name !== image) await runEngine("podman", ["tag", name, image], environment);
-  return {
+  const engine: ContainerEngine = {
     name: "podman",
     environment,
     run: async (words) => runEngine("podman", words, environment),
@@ -65,9 +61,15 @@ export async function startPodman(folder: string, image: string): Promise<Contai
       await rm(runFolder, { recursive: true, force: true });
     },
   };
+  if (image === "") return engine;
+  const loaded = await Bun.$`docker save ${image} | podman load`.env({ ...process.env, ...environment }).text();
+  // Docker leaves the registry out of the name, and Podman adds its own.
+  const name = /^Loaded image: (\S+)$/m.exec(loaded)?.[1] ?? "";
+  if (name !== image) await runEngine("podman", ["tag", name, image], environment);
+  return engine;
 }
 
-async function runEngine(
+export async function runEngine(
   program: string,
   words: readonly string[],
   environment: Readonly<Record<string, string>>,

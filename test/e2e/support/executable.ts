@@ -22,6 +22,8 @@ export interface Running {
 export interface StartOptions {
   readonly environment: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** The words that start the program, if they are not its path alone. */
+  readonly command?: readonly string[];
   readonly stdin?: string;
   /** After this many milliseconds it is killed, and the test fails. */
   readonly limitMs?: number;
@@ -31,7 +33,7 @@ export const repository = join(import.meta.dir, "..", "..", "..");
 export const executablePath = (name: string): string => join(repository, "dist", name);
 
 export function start(program: string, words: readonly string[], options: StartOptions): Running {
-  const child = Bun.spawn([executablePath(program), ...words], {
+  const child = Bun.spawn([...(options.command ?? [executablePath(program)]), ...words], {
     cwd: options.cwd ?? repository,
     // So wide that no message wraps, whatever paths it names.
     env: {

@@ -13,7 +13,7 @@ import { assertIdCanBeClaimed } from "../records/records.ts";
 import type { SavedNode } from "../snapshots/read-snapshots.ts";
 import { deleteAllSnapshots, removeUnusedImages } from "../snapshots/remove-snapshots.ts";
 import { createSavedNodes, nodeRights } from "../snapshots/saved-nodes.ts";
-import type { CopyOrigin } from "./copy-origin.ts";
+import type { CopyOrigin, OpenOrigin } from "./copy-origin.ts";
 import { assertJoined, networkFiles } from "./join-network.ts";
 
 const startsAtOnce = 6;
@@ -34,6 +34,7 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   /** The containers' ids, and what they were created from. */
   #created: ReadonlyMap<string, SavedNode> = new Map();
   #copiedFrom: readonly string[] = [];
+  #opened: OpenOrigin | undefined;
 
   constructor(plan: CopyPlan, runtime: Runtime) {
     super(plan, runtime);
@@ -65,8 +66,8 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     signal.throwIfAborted();
     const name = { clusterId: request.clusterId, creationId };
     this.begin(name);
-    await using opened = await origin.open(name, signal);
-    const { nodes: saved, copiedFrom } = opened;
+    this.#opened = await origin.open(name, signal);
+    const { nodes: saved, copiedFrom } = this.#opened;
     this.#copiedFrom = copiedFrom;
     const rights = await nodeRights(engine, { image: saved[0].image, root }, signal);
     using step = this.runtime.progress.start("Copy file systems");
@@ -84,6 +85,21 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   }
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#start(publicKey, signal);
+    } finally {
+      await this.#letGo();
+    }
+  }
+
+  /** Only now: Docker would remove images that no running container uses. */
+  async #letGo(): Promise<void> {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    await opened?.[Symbol.asyncDispose]();
+  }
+
+  async #start(publicKey: string, signal: AbortSignal): Promise<void> {
     await this.startContainers(async (onStart) => {
       const begin = async ([id, node]: readonly [string, SavedNode]): Promise<void> => {
         const files = [...networkFiles(node.platformAddress ?? ""), ...deadlineFiles(this.begun.expiresAt)];
@@ -103,6 +119,7 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   override async remove(signal: AbortSignal): Promise<string | undefined> {
     const { name } = this.begun;
     const left = await super.remove(signal);
+    await this.#letGo();
     if (name === undefined || left !== undefined) return left;
     const { engine } = this.#plan;
     await removeUnusedImages(engine, this.#copiedFrom, signal);

@@ -25,7 +25,7 @@ export interface CopyOrigin {
   /** For the summary, in words and as data. */
   readonly title: string;
   readonly summary: Readonly<Record<string, unknown>>;
-  /** Gets the saved nodes for this creation. Disposing of them lets go of them: from then on, the containers keep what they are made of. */
+  /** Gets the saved nodes for this creation. Disposing of them lets go of them: running containers keep what they are made of. */
   open(creation: CreationName, signal: AbortSignal): Promise<OpenOrigin>;
 }
 
@@ -53,7 +53,7 @@ export async function snapshotOrigin(
     title: snapshotTitle(summary),
     summary,
     open: async (_, inner) => {
-      // Nobody may delete the snapshot until there are containers, which keep the images.
+      // Nobody may delete the snapshot until containers run, which keep the images.
       const lock = await lockMachines(source.directory, runtime, inner);
       try {
         const saved = await findNodes(engine, request, inner);

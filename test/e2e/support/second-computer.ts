@@ -1,0 +1,87 @@
+/** A second computer for clusters of containers: a Docker, a network and a user of its own. */
+import { chmod, chown, copyFile, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { until } from "../../support/until.ts";
+import { runEngine } from "./container-engine.ts";
+import { type Ended, type Running, executablePath, start } from "./executable.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+/** Debian's `nobody` and `nogroup`. */
+const user = 65_534;
+const needed = ["dockerd", "unshare", "nsenter", "setpriv", "ip"];
+
+/** Why there can be none here; undefined where there can. */
+export const computerLack: string | undefined =
+  process.getuid?.() === 0
+    ? needed.filter((program) => Bun.which(program) === null).map((program) => `skipped: there is no ${program}`)[0]
+    : "skipped: a second Docker needs root";
+
+export interface SecondComputer extends AsyncDisposable {
+  /** A folder of its user. */
+  readonly home: string;
+  run(words: readonly string[]): Promise<Ended>;
+  start(words: readonly string[]): Running;
+  docker(words: readonly string[]): Promise<string>;
+  /** Gives its user a copy of a file, and returns its path. */
+  receive(path: string, name: string): Promise<string>;
+}
+
+export async function startSecondComputer(): Promise<SecondComputer> {
+  const folder = await temporaryFolder();
+  await chmod(folder.path, 0o755);
+  const at = (name: string): string => join(folder.path, name);
+  const home = at("home");
+  await mkdir(home);
+  await chown(home, user, user);
+  // The repository may be in a folder that only root can open.
+  await copyFile(executablePath("cluster-container"), at("cluster-container"));
+  const socket = `unix://${at("docker.sock")}`;
+  const places = [
+    `--data-root=${at("data")}`,
+    `--exec-root=${at("exec")}`,
+    `--pidfile=${at("pid")}`,
+    `--host=${socket}`,
+  ];
+  const daemon = ["dockerd", ...places, "--group=nogroup", "--shutdown-timeout=1"];
+  const log = Bun.file(at("log"));
+  const child = Bun.spawn(["unshare", "--net", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", ...daemon], {
+    stdout: log,
+    stderr: log,
+  });
+  const environment = { DOCKER_HOST: socket };
+  const docker = async (words: readonly string[]): Promise<string> => runEngine("docker", words, environment);
+  const asUser = [`--reuid=${user}`, `--regid=${user}`, "--clear-groups"];
+  const command = ["nsenter", `--net=/proc/${child.pid}/ns/net`, "setpriv", ...asUser, at("cluster-container")];
+  const own = { ...environment, HOME: home, XDG_STATE_HOME: join(home, "state"), TMPDIR: home, CI: "true" };
+  const begin = (words: readonly string[]): Running =>
+    start("cluster-container", words, { environment: own, command, cwd: home });
+  const dispose = async (): Promise<void> => {
+    child.kill("SIGTERM");
+    await child.exited;
+    await folder[Symbol.asyncDispose]();
+  };
+  try {
+    await until("the second Docker answers", async () =>
+      docker(["version"]).then(
+        () => true,
+        () => false,
+      ),
+    );
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+  return {
+    home,
+    run: async (words) => begin(words).ended,
+    start: begin,
+    docker,
+    receive: async (path, name) => {
+      const received = join(home, name);
+      await copyFile(path, received);
+      await chown(received, user, user);
+      return received;
+    },
+    [Symbol.asyncDispose]: dispose,
+  };
+}
