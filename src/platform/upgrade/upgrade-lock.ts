@@ -24,6 +24,8 @@ const taken = 75;
 const beatMs = 15_000;
 const silentSeconds = 60;
 const releaseLimitMs = 5_000;
+/** For a login and a look at a file, after the cluster's secrets have been read. */
+const answerLimitMs = 3 * 60_000;
 
 const lockScript = shellText(lockFile, {
   FILE: installPaths.upgradeLock,
@@ -44,7 +46,7 @@ export async function withUpgradeLock<Result>(
     const held = Promise.withResolvers<void>();
     const done = new AbortController();
     const lock = tasks.start(async (signal) => hold(request, { onHeld: held.resolve, done: done.signal }, signal));
-    await orAborted(held.promise, tasks.signal);
+    await untilHeld(held.promise, request, tasks.signal);
     try {
       return await task(tasks.signal);
     } finally {
@@ -55,6 +57,28 @@ export async function withUpgradeLock<Result>(
       );
     }
   }, outer);
+}
+
+/** What holds the lock has no limit of its own, since an upgrade may take hours. */
+async function untilHeld(held: Promise<void>, { firstMaster, clock }: LockRequest, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const giveUp = async (): Promise<never> => {
+    await clock.sleep(answerLimitMs, AbortSignal.any([signal, over.signal]));
+    throw notAnswered(firstMaster);
+  };
+  try {
+    await Promise.race([orAborted(held, signal), giveUp()]);
+  } finally {
+    over.abort(new Error("The lock is held."));
+  }
+}
+
+function notAnswered(node: NodeRecord): ClusterError {
+  const reference = nodeReference(node);
+  const why = `it did not answer within ${answerLimitMs / 60_000} minutes`;
+  return new ClusterError("remote-command-failed", `${reference}: cannot keep other upgrades from running: ${why}.`, {
+    facts: { node: reference },
+  });
 }
 
 interface Holding {
