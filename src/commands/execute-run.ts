@@ -50,7 +50,12 @@ export async function executeRun(kind: BackendKind, input: RunInput, context: Co
   }
   const isTerminal = context.isTerminal.stdin && context.isTerminal.stdout;
   const runtime = { ...context, onConnecting: () => context.failuresExitWith(255) };
-  return runOnCluster({ backend, clusterId, find, request: { ...request, node, isTerminal } }, runtime, context.signal);
+  const run = runOnCluster(
+    { backend, clusterId, find, request: { ...request, node, isTerminal } },
+    runtime,
+    context.signal,
+  );
+  return sparingCommandStatus(context, run);
 }
 
 /** Failures that would exit with 1 or 4, such as a failed cloud request, exit with 255, because the command itself may exit with 1 or 4. */

@@ -221,7 +221,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(waited.status).toBe(1);
     expect(waited.stderr).toMatch(new RegExp(`agent_0 \\(${agent.id}, stopped\\): .* status 137`));
     const ran = await containers().run(["run", "-c", id(), "--node", "agent_0", "true"]);
-    expect(ran.status).toBe(1);
+    expect(ran.status).toBe(255);
     expect(ran.stderr).toContain("[node-stopped]");
     expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id()} +incomplete +oss +1 +2 +1 `, "m"));
   });

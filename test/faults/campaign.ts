@@ -7,9 +7,9 @@ import { clusterFaults } from "./table/cluster-faults.ts";
 import { commandFaults } from "./table/command-faults.ts";
 import { fileFaults } from "./table/file-faults.ts";
 import { folderFaults } from "./table/folder-faults.ts";
-import { injectedFaults } from "./table/injected-faults.ts";
 import { copyFaults } from "./table/copy-faults.ts";
 import { templateFaults } from "./table/template-faults.ts";
+import { testerFaults } from "./table/tester-faults.ts";
 import { upgradeFaults } from "./table/upgrade-faults.ts";
 import { computerFaults } from "./table/computer-faults.ts";
 import { engineFaults } from "./table/engine-faults.ts";
@@ -49,7 +49,6 @@ export const campaign: readonly CampaignFault[] = [
     ...commandFaults,
     ...upgradeFaults,
     ...folderFaults,
-    ...injectedFaults,
     ...clusterFaults,
     ...libraryFaults,
     ...rollBackFaults,
@@ -58,6 +57,7 @@ export const campaign: readonly CampaignFault[] = [
     ...artifactFaults,
     ...computerFaults,
     ...onceFaults.cloud,
+    ...testerFaults.cloud,
   ]),
   ...inWorld("container", ContainerWorld.open, [
     ...engineFaults,
@@ -66,6 +66,7 @@ export const campaign: readonly CampaignFault[] = [
     ...shardFaults,
     ...lifetimeFaults.container,
     ...powerFaults.container,
+    ...testerFaults.container,
   ]),
   ...inWorld("podman", ContainerWorld.openPodman, podmanFaults),
   ...inWorld("vm", VmWorld.open, [
@@ -75,6 +76,7 @@ export const campaign: readonly CampaignFault[] = [
     ...saveFaults,
     ...lifetimeFaults.vm,
     ...powerFaults.vm,
+    ...testerFaults.vm,
   ]),
   ...inWorld("vm", VmWorld.openWithTemplates, templateFaults),
 ];

@@ -3,7 +3,7 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Backend } from "../../backend/contract.ts";
-import { ClusterError, messageOf } from "../../errors.ts";
+import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import {
@@ -215,17 +215,22 @@ async function showHealed(
 ): Promise<void> {
   for (const { id, kind, description } of faultsOf(ended)) {
     using step = work.runtime.progress.start("Heal fault", outside(description));
-    const observed = await mapConcurrently(
-      ended.filter(({ fault }) => fault.id === id),
-      nodesAtOnce,
-      async ({ node, fault: { links, folder } }) =>
-        work.observe(node, { ...noLinks, links, folder, limitSeconds: 5 }, signal),
-      signal,
-    );
+    const observe = async ({ node, fault: { links, folder } }: FaultPart): Promise<readonly Observed[]> => {
+      try {
+        return [await work.observe(node, { ...noLinks, links, folder, limitSeconds: 5 }, signal)];
+      } catch (error) {
+        if (!hasErrorId(error, "connection-failed")) throw error;
+        work.runtime.progress.warn(`${nodeReference(node)} does not show that it is healed: ${messageOf(error)}`);
+        return [];
+      }
+    };
+    const parts = ended.filter(({ fault }) => fault.id === id);
+    const observed = (await mapConcurrently(parts, nodesAtOnce, observe, signal)).flat();
     await removeFaultNote(work.cluster.directory, id);
     const others = staying.length === 0 ? "" : `; there are other faults: ${faultsOf(staying).length}`;
     step.done();
-    work.runtime.progress.note(`Healed (${outside(description)}): ${stateOf(kind, observed)}${others}.`);
+    const state = observed.length === 0 ? "no node answers" : stateOf(kind, observed);
+    work.runtime.progress.note(`Healed (${outside(description)}): ${state}${others}.`);
   }
 }
 

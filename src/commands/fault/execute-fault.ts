@@ -44,7 +44,7 @@ const tableOf = (faults: readonly Fault[], columns: number): string =>
   table(
     [
       ["FAULT", "TIME LEFT", "NODES", "WHAT"],
-      ...faults.map((each) => [each.id, durationText(each.secondsLeft), each.nodes.join(","), each.description]),
+      ...faults.map((each) => [each.id, durationText(each.secondsLeft), each.nodes.join(", "), each.description]),
     ],
     columns,
   );

@@ -65,20 +65,62 @@ function faultsWith<Bench extends ProgramWorld>(machines: Machines<Bench>): read
   ];
 }
 
+/** The engine refuses it once; then it works. */
+const refused = (call: string, words: readonly string[], before: readonly string[] = []): Fault<ContainerWorld> => ({
+  name: `the engine refuses ${call} at ${words.join(" ")}`,
+  place: "engine",
+  seconds: 12,
+  needsCluster: true,
+  strike: async (world) => world.strike({ call, times: 1, when: "before", answer: "device or resource busy" }),
+  act: async (world) => {
+    if (before.length > 0) await succeed(world, [...before, "-c", "faulty"]);
+    const ended = await world.run([...words, "-c", "faulty"]);
+    await succeed(world, [...words, "-c", "faulty"]);
+    await succeed(world, ["start", "-c", "faulty"]);
+    return ended;
+  },
+  expected: { status: 1, id: "engine-failed", says: ["device or resource busy"], keepsCluster: true },
+});
+
+const failingStart: Fault<VmWorld> = {
+  name: "QEMU does not start at start",
+  place: "qemu",
+  seconds: 10,
+  needsCluster: true,
+  act: async (world) => {
+    await succeed(world, ["stop", "-c", "faulty"]);
+    await world.strike({ call: "start", stderr: "qemu-system: Unable to open file" });
+    const ended = await world.run(["start", "-c", "faulty"]);
+    await world.strike();
+    await succeed(world, ["start", "-c", "faulty"]);
+    return ended;
+  },
+  expected: { status: 1, id: "engine-failed", says: ["Unable to open file"], keepsCluster: true },
+};
+
 async function succeed(world: ProgramWorld, words: readonly string[]): Promise<void> {
   const { status, stderr } = await world.run(words);
   if (status !== 0) throw new Error(`${words.join(" ")} ended with ${status}:\n${stderr}`);
 }
 
 export const powerFaults = {
-  container: faultsWith<ContainerWorld>({
-    isShuttingDown: ({ engine }) => engine.isShuttingDown,
-    running: ({ engine }) => engine.containers.filter(({ status }) => status === "running").length,
-    kill: async ({ engine }) => engine.kill(engine.containers[0]!.id),
-  }),
-  vm: faultsWith<VmWorld>({
-    isShuttingDown: (world) => world.isShuttingDown(),
-    running: (world) => world.machines().length,
-    kill: (world) => process.kill(world.machines()[0]!, "SIGKILL"),
-  }),
+  container: [
+    ...faultsWith<ContainerWorld>({
+      isShuttingDown: ({ engine }) => engine.isShuttingDown,
+      running: ({ engine }) => engine.containers.filter(({ status }) => status === "running").length,
+      kill: async ({ engine }) => engine.kill(engine.containers[0]!.id),
+    }),
+    refused("stop", ["stop"]),
+    refused("kill", ["node", "stop", "all", "--force"]),
+    refused("start", ["start"], ["stop"]),
+    refused("pause", ["node", "pause", "all"]),
+  ],
+  vm: [
+    ...faultsWith<VmWorld>({
+      isShuttingDown: (world) => world.isShuttingDown(),
+      running: (world) => world.machines().length,
+      kill: (world) => process.kill(world.machines()[0]!, "SIGKILL"),
+    }),
+    failingStart,
+  ],
 };

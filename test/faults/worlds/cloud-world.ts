@@ -67,6 +67,14 @@ export class CloudWorld extends ProgramWorld {
     this.createWords = createWordsWith("--agents 1 --linux-distribution debian-12");
   }
 
+  async answer(...answers: readonly ScriptedAnswer[]): Promise<void> {
+    this.cloud.answers.replace([...answers, ...usualAnswers]);
+  }
+
+  async begun(): Promise<readonly string[]> {
+    return this.cloud.answers.begun;
+  }
+
   async leftovers(keepsCluster: boolean): Promise<readonly Thing[]> {
     const present = this.cloud.instances().filter(({ state }) => state !== "terminated");
     const groups = this.cloud.groups();

@@ -1,6 +1,6 @@
 /** `cluster-container` with a scripted engine that can misbehave at each call. */
 import { LoopbackBlock } from "../../local-cloud/machines/loopback-block.ts";
-import { ScriptedAnswers } from "../../local-cloud/machines/scripted-answers.ts";
+import { type ScriptedAnswer, ScriptedAnswers } from "../../local-cloud/machines/scripted-answers.ts";
 import type { Exhibit, Struck, Thing } from "../fault.ts";
 import { usualAnswers } from "./cloud-world.ts";
 import { createWordsWith, newFolder, ProgramWorld } from "./program-world.ts";
@@ -62,6 +62,14 @@ export class ContainerWorld extends ProgramWorld {
     this.environment = this.ownEnvironment();
     this.secrets = [this.license, this.passwordHash];
     this.createWords = createWordsWith(`--engine ${engineName} --agents 1 --node-image localhost/node`);
+  }
+
+  async answer(...answers: readonly ScriptedAnswer[]): Promise<void> {
+    this.answers.replace([...answers, ...usualAnswers]);
+  }
+
+  async begun(): Promise<readonly string[]> {
+    return this.answers.begun;
   }
 
   strike(...faults: readonly EngineFault[]): Struck {

@@ -119,6 +119,11 @@ export class ScriptedEngine implements AsyncDisposable {
     await container.machine?.stop();
   }
 
+  async #killAll(words: readonly string[]): Promise<EngineAnswer> {
+    for (const { id } of this.containers) if (words.some((word) => id.startsWith(word))) await this.kill(id);
+    return answered("");
+  }
+
   async remove(id: string): Promise<void> {
     await this.kill(id);
     this.#containers.delete(id);
@@ -165,10 +170,9 @@ export class ScriptedEngine implements AsyncDisposable {
       case "stop":
         this.isShuttingDown = true;
         await Bun.sleep(shutDownMs);
-        for (const { id } of this.containers) if (rest.some((word) => id.startsWith(word))) await this.kill(id);
-        return answered("");
+        return this.#killAll(rest);
       case "kill":
-        return this.#change(rest[0]!, async ({ id }) => this.kill(id));
+        return this.#killAll(rest);
       case "rm":
         return this.#change(rest.at(-1)!, async ({ id }) => this.remove(id));
       case "ps":

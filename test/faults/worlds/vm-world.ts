@@ -107,8 +107,13 @@ export class VmWorld extends ProgramWorld {
   }
 
   async exhibits(): Promise<readonly Exhibit[]> {
+    return (await this.begun()).map((text) => ({ where: "a node's command", text }));
+  }
+
+  /** The commands that the machines were given, all as one text. */
+  async begun(): Promise<readonly string[]> {
     const commands = Bun.file(join(this.folder, "qemu", "commands"));
-    return (await commands.exists()) ? [{ where: "a node's command", text: await commands.text() }] : [];
+    return (await commands.exists()) ? [await commands.text()] : [];
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {

@@ -121,6 +121,18 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     expect(told).toContainEqual(expect.stringMatching(/^Healed .*: 4 of 4 pings answered/));
   });
 
+  test("the wait also ends if a node dies meanwhile, and names it", async () => {
+    const { machines, backend, named, runtime, told, begin, stack } = await openCluster();
+    await using _ = stack;
+    for (const machine of machines.slice(0, 2)) await machine.write("timed", "");
+    const begun = await begin({ durationMs: 1_000 });
+    for (const { folder } of machines.slice(0, 2)) await Bun.file(join(folder, "timed")).delete();
+    await machines[2]!.close();
+    await untilFaultEnds(backend, { ...named, begun }, runtime, signal);
+    expect(told).toContainEqual(expect.stringMatching(/agent_0 does not show .*Cannot reach agent_0/));
+    expect(told).toContainEqual(expect.stringMatching(/^Healed .*: 2 of 2 pings answered/));
+  });
+
   test("an interrupted wait heals the fault", async () => {
     const { backend, named, runtime, begin, list, stack } = await openCluster();
     await using _ = stack;

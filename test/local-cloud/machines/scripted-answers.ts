@@ -31,10 +31,16 @@ const notScripted = 127;
 /** The default handler of in-process machines: a table from command to answer. The first match wins. */
 export class ScriptedAnswers {
   #answers: readonly (ScriptedAnswer & { readonly expression: RegExp })[] = [];
+  readonly #begun: string[] = [];
   readonly #answered: AnsweredCommand[] = [];
 
   replace(answers: readonly ScriptedAnswer[]): void {
     this.#answers = answers.map((answer) => ({ ...answer, expression: new RegExp(answer.pattern, "s") }));
+  }
+
+  /** All commands, also those that still run. */
+  get begun(): readonly string[] {
+    return this.#begun;
   }
 
   /** All commands that were run, oldest first. */
@@ -43,6 +49,7 @@ export class ScriptedAnswers {
   }
 
   readonly handle = async (exec: Exec, signal: AbortSignal): Promise<ExecResult> => {
+    this.#begun.push(exec.command);
     const result = await this.#resultOf(exec, signal);
     const { user, command } = exec;
     this.#answered.push({ instanceId: exec.machine.instanceId, user, command, status: result.status });
