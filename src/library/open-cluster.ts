@@ -10,10 +10,17 @@ import {
   creationTooSlow,
   parseSnapshotReference,
 } from "../cluster/create/create-request.ts";
-import { chooseCounts, masterCounts, mostNodes, nodeCountProblem } from "../cluster/create/choose-counts.ts";
+import { chooseCounts, mostNodes, nodeCountProblem } from "../cluster/create/choose-counts.ts";
 import { findCluster } from "../cluster/find-cluster.ts";
 import { ClusterError } from "../errors.ts";
-import { type ClusterRecord, type Counts, type Variant, nodeCount, variants } from "../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type Counts,
+  type Variant,
+  masterCounts,
+  nodeCount,
+  variants,
+} from "../model/cluster-record.ts";
 import { clusterIdProblem } from "../model/parse-values.ts";
 import {
   type Shape,

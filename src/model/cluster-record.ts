@@ -41,6 +41,9 @@ export function webPortsOf(webUi: WebUi | undefined): Readonly<Record<WebScheme,
 
 export type Counts = Readonly<Record<Role, number>>;
 
+/** Masters decide by majority, so a cluster has one of these numbers. */
+export const masterCounts: readonly number[] = [1, 3, 5, 7, 9];
+
 /**
  * `starting`: not up yet. `running`: up. `paused`: stands still, with its memory. `stopped`: off, but can be started again. `ending`: shutting down.
  * `ended`: gone, but still known to the backend.

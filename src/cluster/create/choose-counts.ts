@@ -1,4 +1,4 @@
-import { type Counts, type Role, nodeCount, roles } from "../../model/cluster-record.ts";
+import { type Counts, type Role, masterCounts, nodeCount, roles } from "../../model/cluster-record.ts";
 import type { PlatformFacts } from "../../platform/folder/platform-file.ts";
 import type { Checked } from "../../model/checked.ts";
 
@@ -8,7 +8,7 @@ const usualCount = 1;
 /** Returns the numbers of a new cluster's nodes. The platform may have defaults and limits of its own. */
 export function chooseCounts(asked: AskedCounts, platform: PlatformFacts | undefined): Checked<Counts> {
   const counts = Object.fromEntries(
-    roles.map((role) => [role, asked[role] ?? defaultCount(platform?.nodes[role] ?? {})]),
+    roles.map((role) => [role, asked[role] ?? defaultCount(role, platform?.nodes[role] ?? {})]),
   ) as Counts;
   const problems = platform === undefined ? [] : roles.flatMap((role) => limitProblems(role, counts[role], platform));
   const total = nodeCountProblem(nodeCount(counts));
@@ -18,8 +18,10 @@ export function chooseCounts(asked: AskedCounts, platform: PlatformFacts | undef
 
 type NodeLimits = PlatformFacts["nodes"][Role];
 
-const defaultCount = ({ default: own = usualCount, min = 0, max = mostNodes }: NodeLimits): number =>
-  Math.min(max, Math.max(min, own));
+function defaultCount(role: Role, { default: own = usualCount, min = 0, max = mostNodes }: NodeLimits): number {
+  const count = Math.min(max, Math.max(min, own));
+  return role === "master" ? (masterCounts.find((each) => each >= count) ?? count) : count;
+}
 
 function limitProblems(role: Role, count: number, { name, nodes }: PlatformFacts): readonly string[] {
   const { min = 0, max = mostNodes } = nodes[role];
@@ -28,8 +30,6 @@ function limitProblems(role: Role, count: number, { name, nodes }: PlatformFacts
   return [`\`${countOptions[role]}\`: the platform ${name} ${limit}, not ${count}`];
 }
 
-/** The platform's masters decide by majority, so it accepts only these numbers. */
-export const masterCounts: readonly number[] = [1, 3, 5, 7, 9];
 export const mostNodes = 1000;
 
 export const nodeCountProblem = (total: number): string | undefined =>

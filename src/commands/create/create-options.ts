@@ -16,10 +16,10 @@ import {
   value,
   verbose,
 } from "../../cli/options/value-types.ts";
-import { type AskedCounts, masterCounts, mostNodes } from "../../cluster/create/choose-counts.ts";
+import { type AskedCounts, mostNodes } from "../../cluster/create/choose-counts.ts";
 import type { SnapshotCopy } from "../../cluster/create/create-request.ts";
 import { quoted } from "../../errors.ts";
-import { variants } from "../../model/cluster-record.ts";
+import { masterCounts, variants } from "../../model/cluster-record.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import { securityModes } from "../../platform/configuration/configuration.ts";
 import type { Problems } from "../../cli/options/problems.ts";

@@ -52,7 +52,7 @@ export async function parseConfiguration(text: string, path: string): Promise<Ch
   const document = yaml.parseDocument(text, options);
   const faults = [...document.errors, ...document.warnings].map(({ pos, code, message }) => ({
     at: pos[0],
-    message: code === "MULTIPLE_DOCS" ? "a second document begins here; put all settings into one" : message,
+    message: plainer[code] ?? message,
   }));
   const found = faults.length > 0 ? faults : repeatedKeys(yaml, document.contents);
   if (found.length > 0) {
@@ -63,6 +63,11 @@ export async function parseConfiguration(text: string, path: string): Promise<Ch
   }
   return mapping(() => document.toJS({ reviver: (_key, value: unknown) => plain(value) }) as unknown, path);
 }
+
+const plainer: Readonly<Record<string, string>> = {
+  MULTIPLE_DOCS: "a second document begins here; put all settings into one",
+  RESOURCE_EXHAUSTION: "this is nested too deeply",
+};
 
 interface Fault {
   readonly at: number;

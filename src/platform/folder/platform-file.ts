@@ -1,4 +1,4 @@
-import { type Role, type WebScheme, roles } from "../../model/cluster-record.ts";
+import { type Role, type WebScheme, masterCounts, roles } from "../../model/cluster-record.ts";
 import { integer, matching, oneOf, refined } from "../../model/reader.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { parseJson } from "../../system/files/read-text.ts";
@@ -193,6 +193,8 @@ function readNodes(reader: FactReader, found: unknown): Readonly<Record<Role, No
     else if (usual !== undefined && usual < (min ?? 0)) refuse(`default (${usual}) is smaller than min (${min})`);
     else if (usual !== undefined && usual > (max ?? mostNodes))
       refuse(`default (${usual}) is larger than max (${max})`);
+    else if (role === "master" && !masterCounts.some((count) => isAllowed(count, { usual, min, max })))
+      refuse(`must allow ${usual === undefined ? "one of" : "a default of"} 1, 3, 5, 7 or 9 masters`);
     return {
       ...(usual === undefined ? {} : { default: usual }),
       ...(min === undefined ? {} : { min }),
@@ -200,6 +202,15 @@ function readNodes(reader: FactReader, found: unknown): Readonly<Record<Role, No
     };
   };
   return { master: limitsOf("master"), agent: limitsOf("agent"), public_agent: limitsOf("public_agent") };
+}
+
+const isAllowed = (count: number, { usual, min = 0, max = mostNodes }: MasterLimits): boolean =>
+  usual === undefined ? count >= min && count <= max : count === usual;
+
+interface MasterLimits {
+  readonly usual: number | undefined;
+  readonly min: number | undefined;
+  readonly max: number | undefined;
 }
 
 function readPackages(reader: FactReader, found: unknown): PlatformFacts["packages"] {

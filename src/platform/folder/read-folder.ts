@@ -67,7 +67,7 @@ const packedMode = (mode: number): number => ((mode & 0o111) === 0 ? 0o644 : 0o7
 
 async function checkFolder(shown: string, files: readonly PlatformFolderFile[]): Promise<Checked<PlatformFolder>> {
   const byPath = new Map(files.map((file) => [file.path, file]));
-  const facts = await readFactsFile(shown, byPath.get("platform.yaml"));
+  const facts = await readFactsFile(shown, byPath);
   const problems = [
     ...(facts.problems ?? []),
     ...sizeProblems(shown, files),
@@ -107,9 +107,14 @@ function sizeProblems(shown: string, files: readonly PlatformFolderFile[]): read
   ];
 }
 
-async function readFactsFile(shown: string, file: PlatformFolderFile | undefined): Promise<Checked<PlatformFacts>> {
+async function readFactsFile(
+  shown: string,
+  byPath: ReadonlyMap<string, PlatformFolderFile>,
+): Promise<Checked<PlatformFacts>> {
   const path = `${shown}/platform.yaml`;
-  if (file === undefined) return problem(`${path}: is missing`);
+  const file = byPath.get("platform.yaml");
+  if (file === undefined)
+    return problem(`${path}: is missing${byPath.has("platform.yml") ? "; rename platform.yml" : ""}`);
   const bytes = await readStart(file, mostFileBytes + 1);
   if (bytes.length > mostFileBytes) return problem(`${path}: is larger than ${mostFileBytes / 1024} KiB`);
   try {
@@ -133,7 +138,10 @@ async function programProblem(file: PlatformFolderFile): Promise<string | undefi
     return "is no program: it begins neither with #! nor like an executable of Linux";
   // Behind its first lines, a script may carry an archive.
   const [line = ""] = start.toString("latin1").split("\n", 1);
-  return line.endsWith("\r") ? "has line ends of Windows (CRLF); save it with those of Unix (LF)" : undefined;
+  if (line.endsWith("\r")) return "has line ends of Windows (CRLF); save it with those of Unix (LF)";
+  return /^#![ \t]*\//.test(line)
+    ? undefined
+    : "begins with #!, but without the path of a program that runs it, such as #!/bin/sh";
 }
 
 async function readStart({ source }: PlatformFolderFile, most: number): Promise<Buffer> {

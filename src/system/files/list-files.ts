@@ -94,7 +94,9 @@ async function tellingFailures(listing: Listing, path: string, task: () => Promi
   } catch (error) {
     const code = errorCode(error);
     if (code === undefined) throw error;
-    problemsOf(listing, path)((place) => `Cannot read ${place} (${code}).`);
+    // The system's name has other bytes than what became of them in a text.
+    const isOtherName = code === "ENOENT" && path.includes("\uFFFD");
+    problemsOf(listing, path)((place) => `Cannot read ${place} (${isOtherName ? "its name is not UTF-8" : code}).`);
   }
 }
 

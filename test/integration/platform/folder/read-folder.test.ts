@@ -77,6 +77,11 @@ describe("a platform's folder", () => {
   ];
   const rows: readonly Row[] = [
     ["no platform.yaml", { "platform.yaml": undefined }, "small/platform.yaml: is missing"],
+    [
+      "a platform.yml",
+      { "platform.yaml": undefined, "platform.yml": "name: small" },
+      "small/platform.yaml: is missing; rename platform.yml",
+    ],
     ["a bad platform.yaml", { "platform.yaml": "name: small" }, "small/platform.yaml: version: is missing"],
     ["a large platform.yaml", { "platform.yaml": "#".repeat(70_000) }, "small/platform.yaml: is larger than 64 KiB"],
     [
@@ -99,6 +104,18 @@ describe("a platform's folder", () => {
       {},
       `small/install: ${notProgram}`,
       async (folder) => writeFile(join(folder, "install"), "echo\n"),
+    ],
+    [
+      "an install with half a #!",
+      { install: "#!sh\nexit 0\n" },
+      "small/install: begins with #!, but without the path of a program that runs it, such as #!/bin/sh",
+    ],
+    [
+      "a name that is not UTF-8",
+      {},
+      "Cannot read small/caf\uFFFD.txt (its name is not UTF-8).",
+      async (folder) =>
+        writeFile(Buffer.concat([Buffer.from(`${folder}/caf`), Buffer.from([0xe9]), Buffer.from(".txt")]), ""),
     ],
     [
       "a check from Windows",

@@ -116,6 +116,8 @@ const mistakes: readonly (readonly [text: string, problem: string])[] = [
   ["nodes: { agents: { min: 3, max: 2 } }", "nodes.agents: min (3) is larger than max (2)"],
   ["nodes: { agents: { default: 3, max: 2 } }", "nodes.agents: default (3) is larger than max (2)"],
   ["nodes: { agents: { default: 1, min: 2 } }", "nodes.agents: default (1) is smaller than min (2)"],
+  ["nodes: { masters: { default: 2 } }", "nodes.masters: must allow a default of 1, 3, 5, 7 or 9 masters"],
+  ["nodes: { masters: { min: 4, max: 4 } }", "nodes.masters: must allow one of 1, 3, 5, 7 or 9 masters"],
   ["packages: [etcd]", "packages: must be a mapping (key: value), not a list"],
   ["packages: { yum: [etcd] }", 'packages: unknown key "yum"; the keys are apt, dnf'],
   ["packages: { apt: etcd }", 'packages.apt: must be a list, not "etcd"'],
@@ -204,6 +206,13 @@ describe("mistakes", () => {
       expect(parsePlatformHead(line).problems).toHaveLength(1);
     },
   );
+
+  test("a file that is nested too deeply says so, and nothing of the parser's stack", async () => {
+    const { problems } = await parse(`name: ${"[".repeat(20_000)}${"]".repeat(20_000)}`);
+    expect(problems!.length).toBeLessThan(3);
+    for (const each of problems!)
+      expect(unmarked(each)).toMatch(/^etcd\/platform\.yaml:1:\d+: this is nested too deeply$/);
+  });
 
   test("all are reported at once, up to 50", async () => {
     const { problems } = await parse("name: E\nports: [0]\nweb: { port: x }\ncolour: red\nlogs: 1");
