@@ -9,7 +9,7 @@ import type { ClusterFileReference } from "../../src/model/snapshot.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { type Runtime, silentProgress, systemClock } from "../../src/system/runtime.ts";
 import { neverAborted } from "./never-aborted.ts";
-import { manifestFor, putTogether, sha256 } from "./rewrite-cluster-file.ts";
+import { manifestFor, packMemory, putTogether, sha256 } from "./rewrite-cluster-file.ts";
 import { wireKey } from "./ssh-options.ts";
 
 export type Facts = Record<string, unknown>;
@@ -39,7 +39,8 @@ export async function exampleClusterFile(folder: string): Promise<ExampleFile> {
     ["keys.json", Buffer.from(JSON.stringify(keys))],
     ["layer-0", base],
     ["master_0/disk.qcow2", disk],
-    ["master_0/memory", Buffer.from("memory")],
+    ["master_0/memory", packMemory(Buffer.from("memory"))],
+    ["master_0/state", Buffer.from("state")],
   ]);
   const facts = {
     clusterId: "first",

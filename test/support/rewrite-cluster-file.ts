@@ -24,6 +24,19 @@ const magic = 0x18_4d_2a_5e;
 
 export const sha256 = (bytes: Buffer | string): string => createHash("sha256").update(bytes).digest("hex");
 
+const blockBytes = 64 * 1024;
+
+/** A machine's memory as it is in files: each block after its number. None of its blocks may be empty. */
+export function packMemory(memory: Buffer): Buffer {
+  const frames = Array.from({ length: Math.ceil(memory.length / blockBytes) }, (_, number) => {
+    const frame = Buffer.alloc(4 + blockBytes);
+    frame.writeUInt32LE(number);
+    memory.copy(frame, 4, number * blockBytes, (number + 1) * blockBytes);
+    return frame;
+  });
+  return Buffer.concat(frames);
+}
+
 export async function takeApart(path: string): Promise<TakenApart> {
   const file = await readFile(path);
   const end = headBytes + file.readUInt32LE(4);

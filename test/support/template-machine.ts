@@ -23,6 +23,7 @@ export class TemplateMachine {
     { canSave, savedBytes = 0 }: { readonly canSave: boolean; readonly savedBytes?: number | undefined },
   ) {
     this.isCopy = line.includes("-incoming");
+    // It receives the memory of a machine that is saved, or writes its own.
     this.#memory = /mem-path=([^,]+),share=on/.exec(line)?.[1];
     this.#canSave = canSave;
     this.#saved = randomBytes(savedBytes);
@@ -34,15 +35,15 @@ export class TemplateMachine {
   }
 
   async writeMemory(): Promise<void> {
-    if (this.#memory !== undefined) await writeFile(this.#memory, "memory");
+    if (this.#memory !== undefined) await writeFile(this.#memory, this.isCopy ? this.#saved : "memory");
   }
 
   /** Returns the result of a command on the monitor. */
   execute(command: string, uri: string | undefined): unknown {
     const next = { stop: "paused", "migrate-incoming": "paused", cont: "running" }[command];
     if (next !== undefined) this.#state = next;
-    if (command === "migrate" && this.#canSave)
-      Bun.spawnSync(["sh", "-c", uri!.replace(/^exec:/, "")], { stdin: this.#saved });
+    if (command === "migrate" && this.#canSave && uri!.startsWith("exec:"))
+      Bun.spawnSync(["sh", "-c", uri!.replace(/^exec:/, "")], { stdin: Buffer.from("state") });
     if (command === "query-migrate")
       return this.#canSave ? { status: "completed" } : { status: "failed", "error-desc": "something odd" };
     if (command === "query-version") return { qemu: { major: 7, minor: 2, micro: 0 } };

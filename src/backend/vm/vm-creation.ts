@@ -145,6 +145,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
       options: request.options,
       accelerator,
       isSandboxed,
+      isOfTemplate: template !== undefined,
       firmware: resolved.firmware,
       image,
       boot: { user: sshUser, publicKey, deadline: endOf(facts).expiresAt, hosts, lingers: true },

@@ -98,7 +98,7 @@ async function startAgain(qemu: Qemu, { directory, nodes, runtime }: Start, sign
       isSandboxed: machines.isSandboxed,
       sockets: { folder, count: facts.nodes.length },
       clock: runtime.clock,
-      template: machines.template === undefined ? undefined : {},
+      isOfTemplate: machines.template !== undefined,
       again: { places, hasNetwork },
     },
     {},

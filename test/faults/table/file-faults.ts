@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { manifestFor, putTogether } from "../../support/rewrite-cluster-file.ts";
+import { manifestFor, packMemory, putTogether } from "../../support/rewrite-cluster-file.ts";
 import { until } from "../../support/until.ts";
 import type { Ended } from "../../e2e/support/executable.ts";
 import type { Fault, Struck } from "../fault.ts";
@@ -13,6 +13,7 @@ type VmFault = Fault<VmWorld>;
 
 /** Reading and writing it takes long enough to be interrupted. */
 const makeMemory = (): Buffer => randomBytes(150_000_000);
+const noState = Buffer.from("none");
 const machines = { accelerator: "tcg", isSandboxed: false, memoryMegabytes: 512, cpus: 1 };
 const createdAt = "2026-11-23T12:00:00.000Z";
 const sha256 = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
@@ -31,9 +32,12 @@ const clusterFolder = async ({ stateFolder }: VmWorld): Promise<string> => {
 /** Gives the cluster a snapshot: the stand-in for QEMU saves none. */
 async function addSnapshot(world: VmWorld): Promise<Struck> {
   const folder = join(await clusterFolder(world), "snapshots", "installed");
-  const files = { "master_0/disk.qcow2": disk, "master_0/memory": makeMemory() };
+  const files = { "master_0/disk.qcow2": disk, "master_0/memory": makeMemory(), "master_0/state": noState };
   for (const [name, bytes] of Object.entries(files)) await Bun.write(join(folder, name), bytes);
-  const sums = Object.entries(files).map(([name, bytes]) => [name, { bytes: bytes.length, sha256: sha256(bytes) }]);
+  const sums = Object.entries(files).map(([name, given]) => {
+    const bytes = name.endsWith("/memory") ? packMemory(given) : given;
+    return [name, { bytes: bytes.length, sha256: sha256(bytes) }];
+  });
   const facts = { schemaVersion: 1, createdAt, qemuVersion: "7.2.0", machines, files: Object.fromEntries(sums) };
   await Bun.write(join(folder, "snapshot.json"), JSON.stringify(facts));
   return struck(async () => {});
@@ -103,7 +107,8 @@ async function writeFile(world: VmWorld, lostBytes: number): Promise<string> {
   const contents = new Map([
     ["keys.json", Buffer.from("{}")],
     ["master_0/disk.qcow2", disk],
-    ["master_0/memory", makeMemory()],
+    ["master_0/memory", packMemory(makeMemory())],
+    ["master_0/state", noState],
   ]);
   const facts = {
     clusterId: "first",

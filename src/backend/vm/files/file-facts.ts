@@ -43,11 +43,11 @@ export const layerPart = (number: number): string => `layer-${number}`;
 
 /** The parts of one node's machine, and where they are: in the snapshot's folder, or in the cluster's. */
 export function nodeParts(folders: { readonly snapshot: string; readonly cluster: string }, node: NodeName) {
-  const { disk, memory, variables } = savedFiles(node);
+  const { disk, memory, state, variables } = savedFiles(node);
   const at = (name: string) => ({ name, path: join(folders.snapshot, name) });
   const { program } = machineFiles(folders.cluster, node).flash;
   const flash = { name: disk.replace("disk.", "firmware."), path: program };
-  return { disk: at(disk), memory: at(memory), variables: at(variables), flash };
+  return { disk: at(disk), memory: at(memory), state: at(state), variables: at(variables), flash };
 }
 
 /** Tells processors apart that the same saved memory doesn't fit. */
@@ -76,8 +76,8 @@ export function readVmFacts({ manifest: { facts: given, parts }, shown }: Omit<C
 function partNames({ counts, layers }: VmFileFacts): readonly { readonly name: string; readonly isNeeded: boolean }[] {
   const folders = { snapshot: "", cluster: "" };
   const ofNode = (node: NodeName) => {
-    const { disk, memory, variables, flash } = nodeParts(folders, node);
-    return [disk, memory, variables, flash].map(({ name }, place) => ({ name, isNeeded: place < 2 }));
+    const { disk, memory, state, variables, flash } = nodeParts(folders, node);
+    return [disk, memory, state, variables, flash].map(({ name }, place) => ({ name, isNeeded: place < 3 }));
   };
   return [
     { name: keysPart, isNeeded: true },

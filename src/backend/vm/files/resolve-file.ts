@@ -6,6 +6,7 @@ import * as read from "../../../model/reader.ts";
 import { parseKey } from "../../../ssh/keys.ts";
 import { freeSpaceProblem, makePrivateFolder, writeSparse } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
+import { unpackBlocks } from "../../../system/files/sparse.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
@@ -37,7 +38,7 @@ import {
 } from "../qemu/accelerator.ts";
 import { readBrokenAccelerator } from "../qemu/broken-accelerator.ts";
 import { type Qemu, qemuVersion } from "../qemu/qemu.ts";
-import { exactVersion, release, snapshotsFolder } from "../snapshots/snapshot-files.ts";
+import { exactVersion, isMemory, release, snapshotsFolder } from "../snapshots/snapshot-files.ts";
 import { newNodes } from "../vm-machines.ts";
 import { type VmFileFacts, describeCpu, keysPart, layerPart, nodeParts, readVmFacts } from "./file-facts.ts";
 import { type Layer, type LayerStore, findImage, settleDisk, storeLayer } from "./layers.ts";
@@ -200,8 +201,7 @@ async function unpack(loading: Loading, directory: string, signal: AbortSignal):
     else if (layer !== undefined)
       layers[number] = await storeLayer(store, { layer, below: layers[layer.below ?? -1] }, chunks, signal);
     else if (path !== undefined) {
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      await writeSparse(path, chunks);
+      await unpackMachineFile(loading, { name: part.name, path }, chunks);
       if (part.name.endsWith(".qcow2"))
         await settleDisk(store, { path, name: part.name, below: layers[facts.below[part.name] ?? -1] }, signal);
     }
@@ -220,6 +220,17 @@ async function unpack(loading: Loading, directory: string, signal: AbortSignal):
     await remove();
     throw error;
   }
+}
+
+async function unpackMachineFile(
+  { file: { shown }, facts }: Loading,
+  { name, path }: { readonly name: string; readonly path: string },
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  if (!isMemory(path)) return await writeSparse(path, chunks);
+  const damaged = (): ClusterError => unusableFile(shown, `is damaged: ${name} is no memory of such a node`);
+  await unpackBlocks({ path, bytes: facts.machines.memoryMegabytes * 1024 ** 2 }, chunks, damaged);
 }
 
 async function assertSpace({ file, runtime }: Loading, directory: string): Promise<void> {

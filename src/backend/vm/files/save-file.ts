@@ -13,7 +13,7 @@ import type { StoredCluster } from "../cluster-facts.ts";
 import { readInstanceId, readKeys } from "../copies/resolve-copy.ts";
 import { machineFiles } from "../machines/machine-process.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
-import { type FileFacts, type SnapshotFacts, type StoredSnapshot } from "../snapshots/snapshot-files.ts";
+import { type FileFacts, type SnapshotFacts, type StoredSnapshot, contentsOf } from "../snapshots/snapshot-files.ts";
 import { type LayerFacts, type VmFileFacts, describeCpu, keysPart, layerPart, nodeParts } from "./file-facts.ts";
 
 const atOnce = 4;
@@ -42,7 +42,7 @@ export async function saveFile(
   const files = disks.map(({ name, path: from, facts }): Part => ({
     name,
     ...facts,
-    contents: () => createReadStream(from),
+    contents: () => contentsOf(from),
   }));
   const images = imagesOf(layers);
   const included = layers.list.flatMap(({ path: from, bytes, sha256 }, number): readonly Part[] =>
@@ -91,8 +91,8 @@ async function disksOf({ stored, snapshot, saved }: FileSource, signal: AbortSig
     stored.facts.nodes,
     atOnce,
     async (node): Promise<readonly SavedDisk[]> => {
-      const { disk, memory, variables, flash } = nodeParts(folders, node);
-      const kept = [disk, memory, variables].flatMap(({ name, path }) => {
+      const { disk, memory, state, variables, flash } = nodeParts(folders, node);
+      const kept = [disk, memory, state, variables].flatMap(({ name, path }) => {
         const facts = saved.files[name];
         return facts === undefined ? [] : [{ name, path, facts }];
       });

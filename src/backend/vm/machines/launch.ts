@@ -25,7 +25,7 @@ import { type Firmware, createFlash } from "../qemu/firmware.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { observeCluster } from "../records.ts";
 import { type MachinePlan, machineArguments, writeSeed } from "./machine-arguments.ts";
-import { type MachineFiles, machineFiles } from "./machine-process.ts";
+import { type MachineFiles, machineFiles, startQemu } from "./machine-process.ts";
 import { type NetworkPlan, startNetwork } from "./private-network.ts";
 
 const atOnce = 4;
@@ -33,9 +33,9 @@ const portTries = 5;
 
 /** How the machines of one cluster are started. */
 export interface StartPlan
-  extends NetworkPlan, Pick<MachinePlan, "accelerator" | "isSandboxed" | "options" | "template"> {
+  extends NetworkPlan, Pick<MachinePlan, "accelerator" | "isSandboxed" | "options" | "isOfTemplate"> {
   readonly facts: Omit<ClusterFacts, "schemaVersion">;
-  /** Returns the file with the memory that a machine continues from; absent: they boot. */
+  /** Returns the file with the memory that a machine continues from, once `follow` has given it its state; absent: they boot. */
   readonly memoryOf?: (node: NodeFacts) => string;
   /** The only machines to start, by their places; absent: all, and the network. */
   readonly again?: { readonly places: readonly number[]; readonly hasNetwork: boolean };
@@ -89,6 +89,7 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
   const files = machineFiles(plan.directory, node);
   for (let tries = 1; ; tries += 1) {
     signal.throwIfAborted();
+    const memory = plan.memoryOf?.(node);
     const machine = {
       ...plan,
       architecture: qemu.architecture,
@@ -96,9 +97,9 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
       webUi: plan.facts.webUi,
       node: book.node(place),
       place,
-      memory: plan.memoryOf?.(node),
+      memory: memory === undefined ? undefined : { path: memory, isShared: false, continues: true },
     };
-    const end = await startMachine(qemu, machine);
+    const end = await startQemu(files, async () => startMachine(qemu, machine), plan.clock, signal);
     if (end.status === 0) return await writeFile(files.started, "", { mode: 0o600 });
     if (tries === portTries || !/could not set up host forwarding rule/i.test(end.stderr))
       throw startFailure(qemu, nodeReference(node), end);

@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type WebUi, webPortsOf } from "../../../model/cluster-record.ts";
-import { quote } from "../../../ssh/shell-text.ts";
 import { type FirstBoot, userData } from "../../shared/first-boot.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { privateAddressWithBits, type NetworkSockets, socketPath } from "./private-network.ts";
@@ -24,19 +23,19 @@ export interface MachinePlan {
   /** The node's place in the launch order. */
   readonly place: number;
   readonly sockets: NetworkSockets;
-  /** A file with the memory to continue from; absent: the machine boots. */
-  readonly memory?: string | undefined;
-  /** Present for a template, its copies, and what continues from their snapshots: they have devices of their own. */
-  readonly template?: TemplateDevices | undefined;
+  /** Absent: it has anonymous memory, and boots. */
+  readonly memory?: MemoryFile | undefined;
+  /** Whether it is a template, a copy of one, or continues from a snapshot of copies: these have devices of their own. */
+  readonly isOfTemplate: boolean;
 }
 
-interface TemplateDevices {
-  /** The file that is the machine's memory; absent: it has anonymous memory. */
-  readonly memory?: {
-    readonly path: string;
-    /** Whether the machine writes to the file. Otherwise it keeps for itself what it writes, and waits for its state. */
-    readonly isShared: boolean;
-  };
+/** A file that is a machine's memory. */
+interface MemoryFile {
+  readonly path: string;
+  /** Whether the machine writes to the file. Otherwise it reads what it needs, and keeps for itself what it writes. */
+  readonly isShared: boolean;
+  /** Whether the machine waits for a state to continue from. Otherwise it boots. */
+  readonly continues: boolean;
 }
 
 /** The socket in the machine's folder that leads to a template's port, and the port's device on the node. */
@@ -54,7 +53,7 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
     ["-name", node.id],
     ["-display", "none"],
     ...firmwareOptions(plan),
-    ["-accel", accelerator === "tcg" && plan.template !== undefined ? smallTranslation : accelerator],
+    ["-accel", accelerator === "tcg" && plan.isOfTemplate ? smallTranslation : accelerator],
     ["-cpu", accelerator === "tcg" ? architecture.translatedCpu : "host"],
     ["-m", String(plan.options.memoryMegabytes)],
     ["-smp", String(plan.options.cpus)],
@@ -71,8 +70,8 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
     ...monitorOptions,
     ["-D", qemuLogName],
     ["-pidfile", files.pid],
-    ...templateOptions(plan),
-    ...(plan.memory === undefined ? [] : [["-incoming", `exec:${quote(["cat", plan.memory])}`] as const]),
+    ...memoryOptions(plan),
+    ...(plan.isOfTemplate ? templateOptions(plan) : []),
   ];
   return ["-nodefaults", "-no-user-config", ...sandboxArguments(plan), ...options.flat(), "-daemonize"];
 }
@@ -83,9 +82,9 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
  */
 const smallTranslation = "tcg,tb-size=64";
 
-function firmwareOptions({ architecture, files, template }: MachinePlan): readonly (readonly [string, string])[] {
+function firmwareOptions({ architecture, files }: MachinePlan): readonly (readonly [string, string])[] {
   const { firmware } = architecture;
-  const machine = template === undefined ? architecture.machine : `${architecture.machine},memory-backend=memory`;
+  const machine = `${architecture.machine},memory-backend=memory`;
   if (firmware === "BIOS") return [["-machine", machine]];
   const flash = (name: string, filename: string, isReadOnly: boolean) =>
     ["-blockdev", JSON.stringify(layer(name, filename, { "read-only": isReadOnly }))] as const;
@@ -96,20 +95,22 @@ function firmwareOptions({ architecture, files, template }: MachinePlan): readon
   ];
 }
 
-function templateOptions({ architecture, options, template }: MachinePlan): readonly (readonly [string, string])[] {
-  if (template === undefined) return [];
-  const { memory } = template;
+function memoryOptions({ options, memory }: MachinePlan): readonly (readonly [string, string])[] {
   const size = `id=memory,size=${options.memoryMegabytes}M`;
-  const file = memory && `mem-path=${escaped(memory.path)},share=${memory.isShared ? "on" : "off"}`;
+  if (memory === undefined) return [["-object", `memory-backend-ram,${size}`]];
+  const file = `mem-path=${escaped(memory.path)},share=${memory.isShared ? "on" : "off"}`;
+  const incoming = memory.continues ? [["-incoming", "defer"] as const] : [];
+  return [["-object", `memory-backend-file,${size},${file}`], ...incoming];
+}
+
+function templateOptions({ architecture }: MachinePlan): readonly (readonly [string, string])[] {
   return [
-    ["-object", file === undefined ? `memory-backend-ram,${size}` : `memory-backend-file,${size},${file}`],
     ["-device", "virtio-serial-pci"],
     ["-chardev", `socket,id=identity,path=${portName},server=on,wait=off`],
     ["-device", `virtserialport,chardev=identity,name=${portDevice}`],
     ...(architecture.generationDevice === undefined
       ? []
       : [["-device", `${architecture.generationDevice},guid=auto`] as const]),
-    ...(memory?.isShared === false ? [["-incoming", "defer"] as const] : []),
   ];
 }
 
@@ -141,18 +142,18 @@ const networkCard = (network: string, mac: string): string => `virtio-net-pci,ne
 const copyAddress = "10.0.2.16";
 
 /** A copy that is started again boots, but its ports still lead to the address that it had as a copy. */
-const firstLease = ({ memory, template }: MachinePlan): string =>
-  template !== undefined && template.memory === undefined && memory === undefined ? `,dhcpstart=${copyAddress}` : "";
+const firstLease = ({ memory, isOfTemplate }: MachinePlan): string =>
+  isOfTemplate && memory === undefined ? `,dhcpstart=${copyAddress}` : "";
 
 /** A template has no ports of this computer. */
-const forwards = ({ node: { ports }, webUi, template }: MachinePlan): string =>
+const forwards = ({ node: { ports }, webUi, isOfTemplate }: MachinePlan): string =>
   [
     [ports.ssh, 22],
     [ports.http, webPortsOf(webUi).http],
     [ports.https, webPortsOf(webUi).https],
   ]
     .filter(([here]) => here !== 0)
-    .map(([here, there]) => `,hostfwd=tcp:127.0.0.1:${here}-${template === undefined ? "" : copyAddress}:${there}`)
+    .map(([here, there]) => `,hostfwd=tcp:127.0.0.1:${here}-${isOfTemplate ? copyAddress : ""}:${there}`)
     .join("");
 
 /**

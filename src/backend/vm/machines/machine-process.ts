@@ -6,6 +6,7 @@ import { errorCode, isAccessible } from "../../../system/files/private-file.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
 import { poll } from "../../../system/retry.ts";
 import { commandOfProcess, signalProcess } from "../../../system/processes/process-identity.ts";
+import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import { queryRunState } from "../qemu/monitor.ts";
@@ -67,6 +68,22 @@ export async function endMachines(machines: readonly ProcessFiles[], clock: Cloc
     hint: "Find out what it waits for, such as a disk that does not answer, then try again.",
     facts: { processes: left },
   });
+}
+
+const startTries = 5;
+
+/** Starts a QEMU. One that a killed program left, and that nobody could find because it was only starting, ends first. */
+export async function startQemu(
+  files: ProcessFiles,
+  start: () => Promise<ProgramEnd>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<ProgramEnd> {
+  for (let tries = 1; ; tries += 1) {
+    const end = await start();
+    if (tries === startTries || !/cannot lock pid file/i.test(end.stderr)) return end;
+    await endMachines([files], clock, signal);
+  }
 }
 
 async function endBy(

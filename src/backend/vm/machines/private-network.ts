@@ -4,7 +4,7 @@ import { ClusterError } from "../../../errors.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { poll } from "../../../system/retry.ts";
 import { isOwnTemporaryFolder } from "../../../system/files/private-file.ts";
-import { machinesFolder, processFiles, type ProcessFiles } from "./machine-process.ts";
+import { machinesFolder, processFiles, type ProcessFiles, startQemu } from "./machine-process.ts";
 import { escaped, type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { sandboxArguments } from "../qemu/accelerator.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
@@ -71,10 +71,9 @@ export async function startNetwork(qemu: Qemu, plan: NetworkPlan, signal: AbortS
   await writeFile(files.disk, "", { mode: 0o600 });
   signal.throwIfAborted();
   // Runs to completion, even if something is aborted meanwhile, because it must be known what was started.
-  const end = await qemu.system(
-    [...sandboxArguments(plan), ...networkWords(files, plan.sockets)],
-    new AbortController().signal,
-  );
+  const words = [...sandboxArguments(plan), ...networkWords(files, plan.sockets)];
+  const start = async () => qemu.system(words, new AbortController().signal);
+  const end = await startQemu(files, start, plan.clock, signal);
   if (end.status !== 0) throw qemuFailure(`${qemu.systemName} for the private network`, end);
   await awaitSockets(plan, signal);
 }

@@ -1,12 +1,13 @@
-import { rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { nodeReference } from "../../../model/cluster-record.ts";
 import { isAccessible, writePrivateFile } from "../../../system/files/private-file.ts";
 import { poll } from "../../../system/retry.ts";
 import { systemClock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import { lockIdleMachines } from "../../shared/lock-machines.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
-import { machineFiles } from "../machines/machine-process.ts";
+import { type MachineFiles, endMachines, filesIn, machineFiles, machinesFolder } from "../machines/machine-process.ts";
 import { runOnMonitor, statusOf } from "../qemu/monitor.ts";
 
 /** https://www.qemu.org/docs/master/interop/qemu-qmp-ref.html#qapidoc-MigrationStatus */
@@ -37,13 +38,16 @@ export async function pauseMachines({ directory, nodes }: Machines, signal: Abor
 }
 
 /**
- * Lets machines continue whose program was killed while they paused. Every command that looks at the cluster does so.
+ * Lets machines continue whose program was killed while they paused, and ends what it saved them with. Every command that looks at the cluster does so.
  */
 export async function resumeForgotten(machines: Machines): Promise<void> {
   const { directory } = machines;
-  if (!(await isAccessible(notePath(directory)))) return;
+  const arePaused = async (): Promise<boolean> => isAccessible(notePath(directory));
+  if (!(await arePaused()) && !(await hasReceivers(directory))) return;
   await using lock = await lockIdleMachines(directory, systemClock, new AbortController().signal);
-  if (lock !== undefined && (await isAccessible(notePath(directory)))) await resumeMachines(machines);
+  if (lock === undefined) return;
+  if (await arePaused()) await resumeMachines(machines);
+  await endReceivers(directory);
 }
 
 export async function resumeMachines({ directory, nodes }: Machines): Promise<void> {
@@ -63,4 +67,26 @@ async function resume(folder: string): Promise<void> {
   };
   await poll(look, ruleOf(waits.saveCancelled, systemClock), signal);
   await runOnMonitor(folder, [{ execute: "cont" }], signal);
+}
+
+const prefix = "receiver-";
+
+/**
+ * Receives what a machine saves. It is a QEMU like the machine's own, except that its memory is a file of the snapshot, and it never runs: only memory
+ * that is a file can be mapped later, instead of read.
+ */
+export const receiverFiles = (directory: string, node: Pick<NodeFacts, "role" | "index">): MachineFiles =>
+  filesIn(join(machinesFolder(directory), `${prefix}${nodeReference(node)}`));
+
+/** Whether a program that was killed may have left receivers. */
+const hasReceivers = async (directory: string): Promise<boolean> => (await receiverNames(directory)).length > 0;
+
+const receiverNames = async (directory: string): Promise<readonly string[]> =>
+  (await readdir(machinesFolder(directory)).catch(() => [])).filter((name) => name.startsWith(prefix));
+
+/** For a caller that holds the machines' lock. */
+export async function endReceivers(directory: string): Promise<void> {
+  const receivers = (await receiverNames(directory)).map((name) => filesIn(join(machinesFolder(directory), name)));
+  await endMachines(receivers, systemClock, new AbortController().signal);
+  for (const { folder } of receivers) await rm(folder, { recursive: true, force: true });
 }

@@ -1,21 +1,15 @@
 import { constants, copyFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { ClusterError } from "../../../errors.ts";
-import { nodeReference } from "../../../model/cluster-record.ts";
-import { outside } from "../../../outside-text.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { errorCode, systemTemporaryFolder } from "../../../system/files/private-file.ts";
-import { readOwnText } from "../../../system/files/read-text.ts";
-import { poll } from "../../../system/retry.ts";
 import { readBootId } from "../../../system/processes/process-identity.ts";
 import type { Clock } from "../../../system/runtime.ts";
-import { ruleOf, waits } from "../../../system/waits.ts";
 import { type NodeFacts, type StoredCluster, writeClusterFacts } from "../cluster-facts.ts";
 import { startMachines } from "../machines/launch.ts";
-import { allProcessFiles, endMachines, isRunning, machineFiles } from "../machines/machine-process.ts";
+import { allProcessFiles, endMachines, machineFiles } from "../machines/machine-process.ts";
 import { recordSockets, removeSockets } from "../machines/private-network.ts";
-import { queryRunState } from "../qemu/monitor.ts";
-import { type Qemu, qemuMessage } from "../qemu/qemu.ts";
+import type { Qemu } from "../qemu/qemu.ts";
+import { loadState } from "./machine-state.ts";
 import { resumeMachines } from "./pause-machines.ts";
 import { type SnapshotFacts, copyFailure, savedFiles } from "./snapshot-files.ts";
 
@@ -100,35 +94,14 @@ export async function continueMachines(qemu: Qemu, plan: ContinuePlan, signal: A
       sockets: { folder: sockets.path, count: facts.nodes.length },
       clock,
       ...(!boots && { memoryOf: (node) => join(folder, savedFiles(node).memory) }),
-      template: saved.machines.template === undefined ? undefined : {},
+      isOfTemplate: saved.machines.template !== undefined,
     },
-    {},
+    {
+      follow: async (node) => {
+        if (!boots) await loadState({ directory, node, state: join(folder, savedFiles(node).state), clock }, signal);
+      },
+    },
     signal,
   );
-  if (boots) return;
-  await Promise.all(facts.nodes.map(async (node) => awaitLoaded({ directory, node, clock }, signal)));
-  await resumeMachines({ directory, nodes: facts.nodes });
-}
-
-/** Resolves when QEMU has loaded a machine's state. */
-export async function awaitLoaded(
-  { directory, node, clock }: { readonly directory: string; readonly node: NodeFacts; readonly clock: Clock },
-  signal: AbortSignal,
-): Promise<void> {
-  const files = machineFiles(directory, node);
-  const look = async (): Promise<true | undefined> => {
-    const state = await queryRunState(files.folder);
-    if (state === "paused" || state === "postmigrate") return true;
-    if (state !== undefined || (await isRunning(files))) return undefined;
-    const said = qemuMessage(await readOwnText(files.qemuLog).catch(() => ""), 2) ?? "it ended";
-    throw new ClusterError(
-      "engine-failed",
-      `QEMU cannot continue ${nodeReference(node)} from its memory: ${outside(said)}.`,
-      { hint: "Restore another snapshot, or create the cluster again." },
-    );
-  };
-  if ((await poll(look, ruleOf(waits.memoryLoad, clock), signal)) !== undefined) return;
-  throw new ClusterError("deadline-passed", `QEMU did not load the memory of ${nodeReference(node)} in time.`, {
-    hint: "See whether this machine's disk is slow, then restore again.",
-  });
+  if (!boots) await resumeMachines({ directory, nodes: facts.nodes });
 }

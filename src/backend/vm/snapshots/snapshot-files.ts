@@ -1,15 +1,18 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { type ClusterName, type NodeRecord, nodeReference } from "../../../model/cluster-record.ts";
 import { parseMoment, parseSnapshotName } from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
-import { sha256OfFile } from "../../../system/files/byte-source.ts";
 import { errorCode, isAccessible } from "../../../system/files/private-file.ts";
 import { readOwnJson, parseJson } from "../../../system/files/read-text.ts";
+import { packBlocks } from "../../../system/files/sparse.ts";
 import { notWhole, snapshotNotFound } from "../../shared/machine-errors.ts";
 import { type MachineSettings, type NodeFacts, parseMachineSettings } from "../cluster-facts.ts";
+import { identityOf } from "../images/image-verification.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 
 const schemaVersion = 1;
@@ -27,9 +30,12 @@ export interface SnapshotFacts {
 }
 
 export interface FileFacts {
+  /** The number of bytes of `contentsOf`. */
   readonly bytes: number;
   /** Hexadecimal. */
   readonly sha256: string;
+  /** See `identityOf`. A file that nobody has touched since is still what it was, and needs no reading. */
+  readonly identity?: string | undefined;
 }
 
 /** A snapshot's folder. Its name begins with a dot until it is complete. */
@@ -49,10 +55,31 @@ export const draftFolder = (directory: string, name: string): string => snapshot
 /** What a snapshot holds of one machine, by path within its folder. */
 export const savedFiles = (node: Pick<NodeRecord, "role" | "index">) => ({
   disk: join(nodeReference(node), "disk.qcow2"),
+  /** All of the machine's memory, with holes where it is empty. */
   memory: join(nodeReference(node), "memory"),
+  /** The state of everything else. */
+  state: join(nodeReference(node), "state"),
   /** Exists only for machines whose firmware isn't built in. */
   variables: join(nodeReference(node), "firmware-variables.qcow2"),
 });
+
+/** What stands for a saved file in its checksum, and in a file with the cluster. */
+export const contentsOf = (path: string): AsyncIterable<Uint8Array> =>
+  isMemory(path) ? packBlocks(path) : createReadStream(path);
+
+export const isMemory = (path: string): boolean => basename(path) === "memory";
+
+/** Reads a file that doesn't change in the meantime. */
+export async function describeContents(path: string, signal: AbortSignal): Promise<FileFacts> {
+  const [hash, identity] = [createHash("sha256"), await identityOf(path)];
+  let bytes = 0;
+  for await (const chunk of contentsOf(path)) {
+    signal.throwIfAborted();
+    hash.update(chunk);
+    bytes += chunk.length;
+  }
+  return { bytes, sha256: hash.digest("hex"), identity };
+}
 
 /** Returns the error to throw if a node's files cannot be copied: a full disk gets an error that says so. */
 export const copyFailure = (error: unknown, node: NodeFacts, aim: "saved" | "restored" | "copied"): unknown =>
@@ -91,7 +118,7 @@ export const parseSnapshotFacts: read.Reader<SnapshotFacts> = read.object({
   machines: parseMachineSettings,
   files: read.mapping(
     read.matching(/^[a-z]+(?:_[a-z]+)?_\d{1,3}\/[a-z0-9.-]+$/),
-    read.object({ bytes: read.number, sha256: read.string }),
+    read.object({ bytes: read.number, sha256: read.string, identity: read.optional(read.string) }),
   ),
 });
 
@@ -183,7 +210,7 @@ export async function exactVersion(qemu: Qemu, signal: AbortSignal): Promise<str
 export const release = (version: string): string => version.split(".").slice(0, 2).join(".");
 
 const requiredFiles = (nodes: readonly NodeFacts[]): readonly string[] =>
-  nodes.flatMap((node) => [savedFiles(node).disk, savedFiles(node).memory]);
+  nodes.flatMap((node) => [savedFiles(node).disk, savedFiles(node).memory, savedFiles(node).state]);
 
 async function fileProblem(
   folder: string,
@@ -191,14 +218,12 @@ async function fileProblem(
   { files }: SnapshotFacts,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const known = files[path];
-  const size = await stat(join(folder, path)).then(
-    (found) => found.size,
-    () => undefined,
-  );
-  if (known === undefined || size === undefined) return `${path} is missing`;
-  const isSame = size === known.bytes && (await sha256OfFile(join(folder, path), signal)) === known.sha256;
-  return isSame ? undefined : `${path} has changed`;
+  const [known, whole] = [files[path], join(folder, path)];
+  const identity = await identityOf(whole).catch(() => undefined);
+  if (known === undefined || identity === undefined) return `${path} is missing`;
+  if (known.identity === identity) return undefined;
+  const { bytes, sha256 } = await describeContents(whole, signal);
+  return bytes === known.bytes && sha256 === known.sha256 ? undefined : `${path} has changed`;
 }
 
 /** Returns the image below the disks, if it is gone. */

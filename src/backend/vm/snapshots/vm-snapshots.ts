@@ -16,6 +16,7 @@ import { type MachineFiles, isRunning, machineFiles } from "../machines/machine-
 import { queryRunState, queryVersion } from "../qemu/monitor.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { pauseMachines } from "./pause-machines.ts";
+import { type Saving as MachinesToSave, saveStates, startReceivers } from "./receivers.ts";
 import { restoreMachines } from "./restore-machines.ts";
 import { describeFiles, saveMachines } from "./save-machines.ts";
 import {
@@ -91,7 +92,7 @@ export class VmSnapshots implements Snapshots {
     const createdAt = new Date(clock.now()).toISOString();
     try {
       await mkdir(draft, { mode: 0o700 });
-      const qemuVersion = await this.#savePaused({ stored, draft }, signal);
+      const qemuVersion = await this.#saveMachines({ stored, machines, folder: draft, clock }, signal);
       const files = await describeFiles({ folder: draft, nodes: stored.facts.nodes }, signal);
       await writePrivateFile(factsPath(draft), factsText({ createdAt, qemuVersion, machines, files }));
       await rename(draft, snapshotFolder(directory, name));
@@ -103,17 +104,18 @@ export class VmSnapshots implements Snapshots {
   }
 
   /** Resolves with the version of the QEMU that runs the machines. */
-  async #savePaused(
-    { stored, draft }: { readonly stored: StoredCluster; readonly draft: string },
-    signal: AbortSignal,
-  ): Promise<string> {
-    const { directory, facts } = stored;
+  async #saveMachines(saving: MachinesToSave, signal: AbortSignal): Promise<string> {
+    const { directory, facts } = saving.stored;
     const { nodes } = facts;
     const [first] = nodes;
     if (first === undefined) throw new RangeError("A cluster has at least one node");
     const version = await queryVersion(machineFiles(directory, first).folder, signal);
-    await using _ = await pauseMachines({ directory, nodes }, signal);
-    await saveMachines({ directory, nodes, folder: draft, clock: this.#runtime.clock }, signal);
+    await using _ = await startReceivers(this.#qemu, saving, signal);
+    {
+      await using _paused = await pauseMachines({ directory, nodes }, signal);
+      await saveMachines(saving, signal);
+    }
+    await saveStates(saving, signal);
     return version;
   }
 

@@ -3,7 +3,7 @@ import { constants, copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
-import { quote, shellText } from "../../../ssh/shell-text.ts";
+import { shellText } from "../../../ssh/shell-text.ts";
 import { timeLimit } from "../../../system/time-limit.ts";
 import { waits } from "../../../system/waits.ts";
 import { deadlineSetup, hostsSetup, withoutComment } from "../../shared/first-boot.ts";
@@ -15,8 +15,7 @@ import { macAddresses } from "../machines/machine-arguments.ts";
 import { consoleNames, machineFiles } from "../machines/machine-process.ts";
 import { runOnMonitor } from "../qemu/monitor.ts";
 import type { Qemu } from "../qemu/qemu.ts";
-import { awaitLoaded } from "../snapshots/restore-machines.ts";
-import { ignoreShared } from "../snapshots/save-machines.ts";
+import { loadState } from "../snapshots/machine-state.ts";
 import { agentFolder, askAgent } from "./agent.ts";
 import becomeNodeFile from "./become-node.sh" with { type: "text" };
 import { templateNames } from "./make-template.ts";
@@ -43,15 +42,12 @@ export async function launchCopies(qemu: Qemu, plan: CopiesPlan, signal: AbortSi
   };
   const follow = async (node: NodeFacts, place: number): Promise<void> => {
     const { folder } = machineFiles(directory, node);
-    const incoming = { execute: "migrate-incoming", arguments: { uri: `exec:${quote(["cat", saved.state])}` } };
-    await runOnMonitor(folder, [ignoreShared(true), incoming], signal);
-    await awaitLoaded({ directory, node, clock }, signal);
+    await loadState({ directory, node, state: saved.state, clock }, signal);
     await runOnMonitor(folder, [{ execute: "cont" }], signal);
     await becomeNode(plan, { folder, node, place }, signal);
     plan.onNode(node);
   };
-  const template = { memory: { path: saved.memory, isShared: false } };
-  await startMachines(qemu, { ...plan, template }, { prepare, follow }, signal);
+  await startMachines(qemu, { ...plan, memoryOf: () => saved.memory }, { prepare, follow }, signal);
 }
 
 interface NewNode {

@@ -15,7 +15,7 @@ import { createFlash } from "../qemu/firmware.ts";
 import { runOnMonitor } from "../qemu/monitor.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { sshUser } from "../records.ts";
-import { saveMemory } from "../snapshots/save-machines.ts";
+import { saveState } from "../snapshots/machine-state.ts";
 import { askAgent, installAgent } from "./agent.ts";
 import { type Template, type TemplateKind, draftFolder, templateFiles, writeTemplate } from "./template-files.ts";
 import type { MachineKind } from "./machine-kind.ts";
@@ -56,7 +56,7 @@ export async function makeTemplate(qemu: Qemu, making: Making, signal: AbortSign
     await mkdir(draft, { mode: 0o700 });
     await boot(qemu, { making, machine, memory: saved.memory }, signal);
     await runOnMonitor(machine.folder, [{ execute: "stop" }], signal);
-    await saveMemory({ machine: machine.folder, path: saved.state, clock, leavesShared: true }, signal);
+    await saveState({ machine: machine.folder, path: saved.state, clock }, signal);
     await endMachines([machine], clock, signal);
     await writeFile(saved.console, await readConsole(machine.folder, consoleBytes).catch(() => ""), { mode: 0o600 });
     await sync(draft);
@@ -114,7 +114,8 @@ async function boot(qemu: Qemu, { making, machine, memory }: Booting, signal: Ab
     node: { id: hostname, ports: { ssh: 0, http: 0, https: 0 } },
     place,
     sockets: { folder: "", count: 1 },
-    template: { memory: { path: memory, isShared: true } },
+    memory: { path: memory, isShared: true, continues: false },
+    isOfTemplate: true,
   });
   if (end.status !== 0) throw startFailure(qemu, "a template", end);
   await writeFile(machine.started, "", { mode: 0o600 });
@@ -147,9 +148,8 @@ const notReady = (why: string): ClusterError => new ClusterError("machine-failed
 const bootTooSlow = (limitMs: number): ClusterError =>
   new ClusterError("deadline-passed", `it did not boot within ${limitMs / 60_000} minutes.`);
 
-/** Makes sure that the files survive a crash of this computer, and removes what only the saving needed. */
+/** Makes sure that the files survive a crash of this computer. */
 async function sync(folder: string): Promise<void> {
-  await rm(`${templateFiles(folder).state}.whole`, { force: true });
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
     await using file = await open(path, "r+");

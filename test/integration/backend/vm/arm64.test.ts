@@ -82,6 +82,7 @@ async function planOf(directory: string, node: NodeFacts): Promise<Parameters<ty
     },
     firstHostKeys: hostKeyPerNode(),
     sockets: { folder: directory, count: 1 },
+    isOfTemplate: false,
     clock: systemClock,
   };
 }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type StoredCluster, readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import { allProcessFiles, endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import type { SnapshotFile } from "../../../../src/model/snapshot.ts";
+import { queryRunState } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { createCluster } from "../../../../src/cluster/create.ts";
 import { summarizeCreation } from "../../../../src/cluster/create/plan-machines.ts";
@@ -78,7 +79,11 @@ async function createAndLook(
   try {
     await until("the copy counts", async () => {
       const cluster = await made(computer);
-      return cluster !== undefined && (await countsOf(cluster)).every((count) => count > 0);
+      if (cluster === undefined) return false;
+      // Memory that is mapped has a count before the machine runs.
+      const folders = cluster.facts.nodes.map((node) => machineFiles(cluster.directory, node).folder);
+      const states = await Promise.all(folders.map(queryRunState));
+      return states.every((each) => each === "running") && (await countsOf(cluster)).every((count) => count > 0);
     });
     await look((await made(computer))!);
   } finally {
@@ -160,8 +165,8 @@ testHere(
   "if QEMU cannot load the memory after all, the machines boot",
   async () => {
     const path = join(folder(), "broken.zst");
-    const broken = Buffer.from("this is no memory");
-    await rewrite(file(), path, (name, bytes) => (name.endsWith("/memory") ? broken : bytes));
+    const broken = Buffer.from("this is no state");
+    await rewrite(file(), path, (name, bytes) => (name.endsWith("/state") ? broken : bytes));
     const notes: string[] = [];
     await createAndLook(
       runtime("second", notes),

@@ -40,7 +40,7 @@ export async function startCountingMachines(folder: string, runtime: Runtime): P
   const qemu = openQemu(runtime, hostArchitecture());
   await startMachines(
     qemu,
-    { directory, facts, options: settings, ...settings, sockets, clock: systemClock },
+    { directory, facts, options: settings, ...settings, sockets, clock: systemClock, isOfTemplate: false },
     {},
     neverAborted,
   );

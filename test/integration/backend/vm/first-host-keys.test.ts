@@ -58,6 +58,7 @@ test("each machine boots with its own host key, which the first login expects", 
     boot: { user: "e2e", publicKey: "ssh-ed25519 AAAA", deadline: undefined, hosts: [] },
     firstHostKeys,
     sockets: { folder: folder.path, count: nodes.length },
+    isOfTemplate: false,
     clock: systemClock,
   } as const;
   await launchMachines(qemu, plan, neverAborted);

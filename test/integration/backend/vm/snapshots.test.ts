@@ -171,13 +171,41 @@ checks(
   60_000,
 );
 
-/** QEMU's programs on a PATH where one that is started with these words first kills whatever starts it. */
-async function pathThatKills(program: string, words: string): Promise<string> {
+checks(
+  "a restored machine maps the snapshot's memory, and goes on when that snapshot is deleted and made again",
+  async () => {
+    await snapshots().create(await record(), "mapped", neverAborted);
+    await snapshots().restore(await record(), "mapped", neverAborted);
+    const memory = join(snapshotsFolder(cluster().directory), "mapped", "agent_0", "memory");
+    const pid = (await readFile(machineFiles(cluster().directory, nodes()[1]!).pid, "utf8")).trim();
+    const mapped = (await readFile(`/proc/${pid}/maps`, "utf8")).split("\n").find((line) => line.includes(memory));
+    expect(mapped).toMatch(/^\S+ rw-p /);
+    await snapshots().delete(await record(), "mapped", neverAborted);
+    await untilCounting();
+    await snapshots().create(await record(), "mapped", neverAborted);
+    await untilCounting();
+    await snapshots().restore(await record(), "mapped", neverAborted);
+    await untilCounting();
+    await snapshots().delete(await record(), "mapped", neverAborted);
+  },
+  60_000,
+);
+
+/** QEMU's programs on a PATH where one that is started with these words kills whatever starts it, after another shell command. */
+async function pathThatKills(program: string, words: string, first = ":"): Promise<string> {
   const bin = join(state.folder!.path, `killing-${program}-${words.replaceAll(/\W/g, "")}`);
   await mkdir(bin);
-  const script = `#!/bin/sh\ncase "$*" in *${words}*) kill -KILL $PPID ;; esac\nexec ${Bun.which(program)} "$@"\n`;
+  const script = `#!/bin/sh\ncase "$*" in *${words}*) ${first}; kill -KILL $PPID ;; esac\nexec ${Bun.which(program)} "$@"\n`;
   await writeFile(join(bin, program), script, { mode: 0o755 });
   return `${bin}:${process.env["PATH"]}`;
+}
+
+async function killed(words: readonly string[], path: string): Promise<void> {
+  const own = join(import.meta.dir, "snapshot-program.ts");
+  const env = { ...runtime(path).environment };
+  const child = Bun.spawn([process.execPath, own, ...words], { env, stderr: "ignore" });
+  await child.exited;
+  expect(child.signalCode).toBe("SIGKILL");
 }
 
 checks.each([
@@ -189,11 +217,7 @@ checks.each([
 ])(
   "a restore that is killed when %s can be repeated, which removes what it left",
   async (_, program, words) => {
-    const env = { ...runtime(await pathThatKills(program, words)).environment };
-    const own = join(import.meta.dir, "restore-program.ts");
-    const killed = Bun.spawn([process.execPath, own, "counting", "counted"], { env, stderr: "ignore" });
-    await killed.exited;
-    expect(killed.signalCode).toBe("SIGKILL");
+    await killed(["restore", "counting", "counted"], await pathThatKills(program, words));
     await snapshots().restore(await record(), "counted", neverAborted);
     await untilCounting();
     expect(await names()).toEqual(["counted"]);
@@ -273,6 +297,28 @@ checks(
     });
     await snapshots().create(await record(), "cut", neverAborted);
     expect((await names()).toSorted()).toEqual(["counted", "cut"]);
+    await snapshots().delete(await record(), "cut", neverAborted);
+  },
+  60_000,
+);
+
+checks(
+  "what a killed program saved machines with ends at the next look at the cluster",
+  async () => {
+    const first = `until [ -s '${join(cluster().directory, "machines", "receiver-master_0", "qemu.pid")}' ]; do sleep 0.1; done`;
+    const path = await pathThatKills("qemu-system-x86_64", "receiver-vm-01234567-1", first);
+    await killed(["create", "counting", "cut"], path);
+    const receivers = async () =>
+      (await readdir(join(cluster().directory, "machines"))).filter((name) => name.startsWith("receiver"));
+    expect((await receivers()).toSorted()).toEqual(["receiver-agent_0", "receiver-master_0"]);
+    const [files] = (await allProcessFiles(cluster().directory)).filter(({ pid }) => pid.includes("receiver-master_0"));
+    expect(await isRunning(files!)).toBe(true);
+    await until("the receivers have been removed", async () => {
+      await record();
+      return (await receivers()).length === 0;
+    });
+    expect(await isRunning(files!)).toBe(false);
+    expect(await states()).toEqual(["running", "running"]);
     await snapshots().delete(await record(), "cut", neverAborted);
   },
   60_000,

@@ -40,6 +40,7 @@ function words(
     webUi,
     place,
     sockets: { folder: "/tmp/a,b", count },
+    isOfTemplate: false,
   }).join(" ");
 }
 
@@ -82,14 +83,14 @@ test("a machine has a monitor, tells of a panic, and is sandboxed where that wor
 
 test("an ARM machine has flash memory of its own, with firmware that it can't write to", () => {
   const line = words(0, 1, "tcg", { name: "arm64" });
-  expect(line).toContain("-machine virt,pflash0=program,pflash1=variables");
+  expect(line).toContain("-machine virt,memory-backend=memory,pflash0=program,pflash1=variables");
   expect(line).toContain("-accel tcg -cpu neoverse-n1");
   const folder = `${directory}/machines/master_0`;
   expect(line).toContain(
     `"node-name":"program","file":{"driver":"file","filename":"${folder}/firmware.qcow2"},"read-only":true`,
   );
   expect(line).toContain(`"filename":"${folder}/firmware-variables.qcow2"},"read-only":false`);
-  expect(words(0, 1)).toContain("-machine q35 ");
+  expect(words(0, 1)).toContain("-machine q35,memory-backend=memory ");
   expect(words(0, 1)).not.toContain("firmware");
 });
 

@@ -13,12 +13,13 @@ import {
   withOtherParts,
 } from "../../../../support/example-cluster-file.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
-import { putTogether, sha256, takeApart } from "../../../../support/rewrite-cluster-file.ts";
+import { packMemory, putTogether, sha256, takeApart } from "../../../../support/rewrite-cluster-file.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const lack = Bun.which("qemu-img") === null ? "no QEMU here" : undefined;
 const testHere = test.skipIf(lack !== undefined);
 const megabyte = 1024 * 1024;
+const memory = packMemory(Buffer.from("memory"));
 
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; good?: ExampleFile } = {};
 const folder = (): string => state.folder!.path;
@@ -139,6 +140,13 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<
     /not those of its nodes/,
     () => withFields({ parts: [...good().manifest.parts, good().manifest.parts[3]] }),
   ],
+  [
+    "a block that is not in the node's memory",
+    damaged,
+    /master_0\/memory is no memory of such a node/,
+    () => withParts({ "master_0/memory": Buffer.concat([Buffer.from([0, 2, 0, 0]), memory.subarray(4)]) }),
+  ],
+  ["a node without a state", damaged, /not those of its nodes/, () => withParts({ "master_0/state": undefined })],
   ["a node without a disk", damaged, /not those of its nodes/, () => withParts({ [disk]: undefined })],
   [
     "more nodes than parts",
@@ -171,8 +179,18 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<
     () => withFacts({ layers: [{ format: "qcow2", bytes: 1, sha256: "0".repeat(64), below: 0 }] }),
   ],
   ["a size that is negative", damaged, /its manifest is not valid/, () => withLie("master_0/memory", { bytes: -1 })],
-  ["a size that is too large", damaged, /is incomplete/, () => withLie("master_0/memory", { bytes: 7 })],
-  ["a size that is too small", damaged, /another checksum/, () => withLie("master_0/memory", { bytes: 5 })],
+  [
+    "a size that is too large",
+    damaged,
+    /is incomplete/,
+    () => withLie("master_0/memory", { bytes: memory.length + 6 }),
+  ],
+  [
+    "a size that is too small",
+    damaged,
+    /another checksum/,
+    () => withLie("master_0/memory", { bytes: memory.length - 1 }),
+  ],
   [
     "a size that no disk has",
     "capacity-lacking",

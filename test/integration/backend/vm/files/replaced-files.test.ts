@@ -10,7 +10,7 @@ import {
   withOtherParts,
 } from "../../../../support/example-cluster-file.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
-import { manifestFor, putTogether, sha256 } from "../../../../support/rewrite-cluster-file.ts";
+import { manifestFor, packMemory, putTogether, sha256 } from "../../../../support/rewrite-cluster-file.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const lack = Bun.which("qemu-img") === null ? "no QEMU here" : undefined;
@@ -25,7 +25,7 @@ test.skipIf(lack !== undefined)(
     const good = await exampleClusterFile(folder);
     const [path, other] = [join(folder, "expected.zst"), join(folder, "other.zst")];
     await writeFile(path, good.bytes);
-    await writeFile(other, withOtherParts(good, { "master_0/memory": Buffer.from("hostile memory") }));
+    await writeFile(other, withOtherParts(good, { "master_0/memory": packMemory(Buffer.from("hostile memory")) }));
     const paths = [path, path];
     const location = {
       shown: path,
@@ -49,9 +49,18 @@ test.skipIf(lack !== undefined)("a layer that another file has laid on another i
   const own = await makeDisk(folder, ["-u", "-b", "any", "-F", "qcow2", "PATH", "2M"]);
   const on = async (base: Buffer): Promise<readonly string[]> => {
     const path = join(folder, "layered.zst");
-    const [keys, memory] = ["keys.json", "master_0/memory"].map((name) => contents.get(name)!);
+    const [keys, memory, machine] = ["keys.json", "master_0/memory", "master_0/state"].map((name) =>
+      contents.get(name)!,
+    );
     const parts = new Map(
-      Object.entries({ "keys.json": keys!, "layer-0": base, "layer-1": top, [disk]: own, "master_0/memory": memory! }),
+      Object.entries({
+        "keys.json": keys!,
+        "layer-0": base,
+        "layer-1": top,
+        [disk]: own,
+        "master_0/memory": memory!,
+        "master_0/state": machine!,
+      }),
     );
     const layers = [
       { format: "raw", bytes: base.length, sha256: sha256(base) },

@@ -100,7 +100,7 @@ test("a machine gets its saved disk and variables, and continues once its memory
     "the saved disk",
     "the saved variables",
   ]);
-  expect(restored.asked.slice(0, 3)).toEqual(["query-status", "query-status", "query-status"]);
+  expect(restored.asked.slice(0, 3)).toEqual(["migrate-set-capabilities", "migrate-incoming", "query-status"]);
   expect(restored.asked.at(-1)).toBe("cont");
   expect(restored.left).toEqual([]);
   expect(restored.facts).toMatchObject({ machines });

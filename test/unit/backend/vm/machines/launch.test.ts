@@ -36,6 +36,7 @@ async function start(said: readonly string[]) {
     accelerator: "tcg",
     isSandboxed: false,
     sockets: { folder: folder.path, count: 1 },
+    isOfTemplate: false,
     clock: systemClock,
   };
   const failure = await rejectionOf(startMachines(qemu, plan, {}, neverAborted));

@@ -1,11 +1,12 @@
-import { createHash } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "bun:test";
 import type { NodeFacts } from "../../../../../src/backend/vm/cluster-facts.ts";
+import { identityOf } from "../../../../../src/backend/vm/images/image-verification.ts";
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import {
   checkSnapshot,
+  describeContents,
   factsPath,
   factsText,
   savedFiles,
@@ -31,12 +32,13 @@ interface Given {
 async function check({ version = "QEMU emulator version 7.2.22", image, change }: Given) {
   await using scratch = await scratchFolder();
   const folder = join(scratch.path, "installed");
-  const { disk, memory } = savedFiles(node);
+  const { disk, memory, state } = savedFiles(node);
   const files: Record<string, { readonly bytes: number; readonly sha256: string }> = {};
-  for (const path of [disk, memory]) {
+  for (const path of [disk, memory, state]) {
     await mkdir(join(folder, dirname(path)), { recursive: true });
     await writeFile(join(folder, path), path);
-    files[path] = { bytes: path.length, sha256: createHash("sha256").update(path).digest("hex") };
+    const { bytes, sha256 } = await describeContents(join(folder, path), neverAborted);
+    files[path] = { bytes, sha256 };
   }
   const facts = { createdAt: "2026-01-01T00:00:00.000Z", qemuVersion: "7.2.22", machines, files };
   await writeFile(factsPath(folder), factsText(facts));
@@ -103,6 +105,19 @@ test.each<[string, Given]>([
     message: `The snapshot "installed" of cluster "one" ${why}.`,
     hint: deletion,
   });
+});
+
+test("a file that nobody has touched since it was saved isn't read again", async () => {
+  const facts = await check({
+    change: async (folder) => {
+      const saved = (await Bun.file(factsPath(folder)).json()) as { readonly files: Record<string, object> };
+      const path = savedFiles(node).memory;
+      const identity = await identityOf(join(folder, path));
+      const files = { ...saved.files, [path]: { bytes: path.length, sha256: "of another file", identity } };
+      await writeFile(factsPath(folder), JSON.stringify({ ...saved, files }));
+    },
+  });
+  expect(facts.qemuVersion).toBe("7.2.22");
 });
 
 /** The snapshot's facts, without its memory. */

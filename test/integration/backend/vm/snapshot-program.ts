@@ -1,13 +1,13 @@
 /**
- * Restores a snapshot of the cluster in $XDG_STATE_HOME, as a command would, to be killed meanwhile. Usage: bun
- * restore-program.ts CLUSTER_ID NAME
+ * Creates or restores a snapshot of the cluster in $XDG_STATE_HOME, as a command would, to be killed meanwhile. Usage: bun
+ * snapshot-program.ts create|restore CLUSTER_ID NAME
  */
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { systemClock, silentProgress } from "../../../../src/system/runtime.ts";
 
-const [clusterId = "", name = ""] = process.argv.slice(2);
+const [deed = "", clusterId = "", name = ""] = process.argv.slice(2);
 const { signal } = new AbortController();
 const backend = createVmBackend({ environment: process.env, clock: systemClock, progress: silentProgress });
 const cluster = await backend.find(clusterId, signal);
 if (cluster === undefined) throw new Error(`no cluster ${clusterId}`);
-await backend.snapshots?.restore(cluster, name, signal);
+await backend.snapshots?.[deed as "create" | "restore"](cluster, name, signal);

@@ -1,0 +1,49 @@
+/** The contents of a file that is mostly empty, such as a machine's memory: to read, hash or compress all its zeros would take most of the time. */
+import { open } from "node:fs/promises";
+import { writeAll } from "./private-file.ts";
+
+const blockBytes = 64 * 1024;
+const headBytes = 4;
+const frameBytes = headBytes + blockBytes;
+const blocksAtOnce = 16;
+const zeros = Buffer.alloc(blockBytes);
+
+/** Yields each block of the file that isn't empty, after its number (32 bits, little-endian). The last block is filled up with zeros. */
+export async function* packBlocks(path: string): AsyncGenerator<Uint8Array, void, undefined> {
+  await using file = await open(path, "r");
+  const buffer = Buffer.alloc(blocksAtOnce * blockBytes);
+  for (let first = 0; ; first += blocksAtOnce) {
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, first * blockBytes);
+    if (bytesRead === 0) return;
+    buffer.fill(0, bytesRead);
+    const frames: Uint8Array[] = [];
+    for (let place = 0; place < blocksAtOnce; place += 1) {
+      const block = buffer.subarray(place * blockBytes, (place + 1) * blockBytes);
+      if (block.equals(zeros)) continue;
+      const head = Buffer.alloc(headBytes);
+      head.writeUInt32LE(first + place);
+      frames.push(head, block);
+    }
+    if (frames.length > 0) yield Buffer.concat(frames);
+  }
+}
+
+/** Writes a file of this size, which only this user can read, from such blocks. Throws the failure if they aren't blocks of such a file. */
+export async function unpackBlocks(
+  { path, bytes }: { readonly path: string; readonly bytes: number },
+  chunks: AsyncIterable<Uint8Array>,
+  failure: () => Error,
+): Promise<void> {
+  await using file = await open(path, "w", 0o600);
+  let rest = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    rest = Buffer.concat([rest, chunk]);
+    for (; rest.length >= frameBytes; rest = rest.subarray(frameBytes)) {
+      const place = rest.readUInt32LE() * blockBytes;
+      if (place >= bytes) throw failure();
+      await writeAll(file, rest.subarray(headBytes, frameBytes), place);
+    }
+  }
+  if (rest.length > 0) throw failure();
+  await file.truncate(bytes);
+}
