@@ -23,7 +23,7 @@ import { isOver } from "../shared/lifetimes.ts";
 import { clusterExists } from "../shared/machine-errors.ts";
 import type { ForeignResource } from "../shared/foreign-resource.ts";
 import { machinesFolder } from "./machines/machine-process.ts";
-import { type Accelerator, accelerators } from "./options.ts";
+import { type Accelerator, accelerators, isCpuModel } from "./options.ts";
 import { readOwnJson, parseJson } from "../../system/files/read-text.ts";
 
 const schemaVersion = 1;
@@ -56,6 +56,8 @@ export interface MachineSettings {
   readonly isSandboxed: boolean;
   readonly memoryMegabytes: number;
   readonly cpus: number;
+  /** See `VmOptions`. */
+  readonly cpuModel?: string | undefined;
   /** The name of the template that the machines are copies of. Absent: they booted. */
   readonly template?: string | undefined;
 }
@@ -178,6 +180,7 @@ export const parseMachineSettings: read.Reader<MachineSettings> = read.object({
   isSandboxed: read.boolean,
   memoryMegabytes: read.positiveInteger,
   cpus: read.positiveInteger,
+  cpuModel: read.optional(read.refined(read.string, (given) => (isCpuModel(given) ? given : undefined))),
   template: read.optional(parseTemplateName),
 });
 

@@ -17,6 +17,8 @@ export interface VmOptions {
   readonly diskMegabytes: number;
   /** The accelerator to use in any case. Absent: the best that works. */
   readonly accelerator?: Accelerator;
+  /** QEMU's name for the processor that the nodes see. Absent: the accelerator's own. */
+  readonly cpuModel?: string;
   /** The user's own image. Absent: the distribution's. */
   readonly image?: OwnImage;
   /** Machines are copies of templates, which may take this much space before unused ones are removed. Absent: every machine boots. */
@@ -51,6 +53,12 @@ export const diskProblem = (given: string): string | undefined =>
 
 export const cpusProblem = (given: string): string | undefined =>
   /^[1-9][0-9]{0,2}$/.test(given) ? undefined : `"${given}" is not a whole number of CPUs such as 2`;
+
+/** The name is a part of QEMU's command line, where a comma would begin another option. */
+export const isCpuModel = (given: string): boolean => /^[A-Za-z0-9][\w.-]{0,63}$/.test(given);
+
+const cpuModelProblem = (given: string): string | undefined =>
+  isCpuModel(given) ? undefined : `"${given}" is not a CPU model of QEMU such as Nehalem`;
 
 export const sumProblem = (given: string): string | undefined =>
   /^[0-9a-f]{64}$/i.test(given) ? undefined : `"${given}" is not a SHA-256 checksum, which has 64 hexadecimal digits`;
@@ -87,6 +95,12 @@ export const vmSchema = {
     defaultText: "the best one that works",
     choices: accelerators,
     read: oneOf(accelerators),
+  },
+  cpuModel: {
+    placeholder: "<model>",
+    summary: "CPU model of the nodes, such as Nehalem: saved memory then also fits other computers that can offer it",
+    defaultText: "this machine's processor; under tcg, all that QEMU can translate",
+    read: checked(cpuModelProblem),
   },
   freshBoot: {
     isFlag: true,
@@ -134,6 +148,7 @@ function combineValues({
   cpus = defaults.cpus,
   diskSize = defaults.diskMegabytes,
   accelerator,
+  cpuModel,
   freshBoot = false,
   templateSpace = defaults.templateMegabytes,
   image,
@@ -147,6 +162,7 @@ function combineValues({
       cpus,
       diskMegabytes: diskSize,
       ...(accelerator !== undefined && { accelerator }),
+      ...(cpuModel !== undefined && { cpuModel }),
       ...(!freshBoot && { templates: { mostMegabytes: templateSpace } }),
       ...(image !== undefined && {
         image: { source: image, ...(imageSha256 !== undefined && { sha256: imageSha256 }) },
@@ -176,6 +192,8 @@ export interface VmBackendOptions {
   readonly diskSize?: string;
   /** `kvm`, `hvf` or `tcg`: QEMU uses only this one; default: the best that works. */
   readonly accelerator?: Accelerator;
+  /** The CPU model of the nodes, such as `Nehalem`; default: this machine's processor, or all that QEMU can translate. */
+  readonly cpuModel?: string;
   /** Whether every node boots, instead of continuing as a copy of a template that was booted once; default: `false`. */
   readonly freshBoot?: boolean;
   /** Disk space for templates, such as `20g`; default: `10g`. If they need more, unused ones are removed. */
@@ -192,6 +210,7 @@ const shape: Shape<VmBackendOptions> = {
   cpus: optional(textOrNumber),
   diskSize: optional(anyText),
   accelerator: optional(anyText),
+  cpuModel: optional(anyText),
   freshBoot: optional(flag),
   templateSpace: optional(anyText),
   image: optional(anyText),

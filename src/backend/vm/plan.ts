@@ -12,6 +12,7 @@ import type { Accelerator, VmOptions } from "./options.ts";
 import {
   type AcceleratorChoice,
   chooseAccelerator,
+  cpuModelProblem,
   trialLimitsMs,
   tryAccelerators,
   whyTranslated,
@@ -66,7 +67,26 @@ export async function resolveCreation(
   assertVersion(version, count);
   const choice = { forced: request.options.accelerator, broken };
   const accelerator = chooseAccelerator(trials, choice, qemu.architecture);
+  await assertCpuModel(qemu, { accelerator, model: options.cpuModel }, signal);
   return { qemuVersion: version.join("."), accelerator, choice, isSandboxed, firmware, image };
+}
+
+async function assertCpuModel(
+  qemu: Qemu,
+  { accelerator, model }: { readonly accelerator: Accelerator; readonly model: string | undefined },
+  signal: AbortSignal,
+): Promise<void> {
+  if (model === undefined) return;
+  const problem = await cpuModelProblem(qemu, { accelerator, model }, signal);
+  if (problem === undefined) return;
+  throw new ClusterError(
+    "machine-not-set-up",
+    `The CPU model ${model} does not work under ${accelerator}: ${problem}.`,
+    {
+      hint: `Choose another one for \`cpuModel\`. QEMU lists those it knows: ${qemu.systemName} -cpu help`,
+      facts: { model, accelerator },
+    },
+  );
 }
 
 export function isOlder(version: readonly [number, number], least: readonly [number, number]): boolean {
@@ -110,7 +130,8 @@ export function describePlan(
   { accelerator, choice, image, ...resolved }: ResolvedCreation,
   clock: Clock,
 ): CreationSummary {
-  const { memoryMegabytes, cpus, diskMegabytes } = options;
+  const { memoryMegabytes, cpus, diskMegabytes, cpuModel } = options;
+  const model = cpuModel === undefined ? "" : ` (${cpuModel})`;
   const isPresent = image.path !== undefined;
   const slowly = accelerator === "tcg" ? `; ${whyTranslated(choice)}` : "";
   return {
@@ -120,7 +141,7 @@ export function describePlan(
       ["Engine", `QEMU ${resolved.qemuVersion}, ${accelerator}${slowly}`],
       ["Image", `${image.name} (${isPresent ? "present" : "will be downloaded"})`],
       ["Machines", `${nodeCount(counts)}: ${nodesText(counts)}`],
-      ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs, a disk of up to ${diskMegabytes} MB`],
+      ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs${model}, a disk of up to ${diskMegabytes} MB`],
       ["Network", "a private network between the machines; outside traffic goes through this machine"],
       ["Reached at", "ports of 127.0.0.1"],
       endLine(lifetimeMs, clock),
@@ -132,6 +153,7 @@ export function describePlan(
       counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
       memoryMegabytes,
       cpus,
+      ...(cpuModel !== undefined && { cpuModel }),
       diskMegabytes,
       ...endFacts(lifetimeMs, clock),
     },

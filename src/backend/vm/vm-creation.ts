@@ -138,10 +138,13 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const { request, resolved } = this.#plan;
     const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
     const { isSandboxed } = resolved;
-    const { memoryMegabytes, cpus } = request.options;
+    const { memoryMegabytes, cpus, cpuModel } = request.options;
     return {
       directory,
-      facts: { ...facts, machines: { accelerator, isSandboxed, memoryMegabytes, cpus, template: template?.name } },
+      facts: {
+        ...facts,
+        machines: { accelerator, isSandboxed, memoryMegabytes, cpus, cpuModel, template: template?.name },
+      },
       options: request.options,
       accelerator,
       isSandboxed,

@@ -23,7 +23,7 @@ import {
 import { obtainFile } from "../../shared/obtain-file.ts";
 import { snapshotTitle } from "../../shared/describe-copy.ts";
 import { isOver } from "../../shared/lifetimes.ts";
-import { endOf } from "../cluster-facts.ts";
+import { type MachineSettings, endOf } from "../cluster-facts.ts";
 import type { CopyOrigin, OpenOrigin } from "../copies/copy-origin.ts";
 import { closeStore, imageFolder } from "../images/image-store.ts";
 import { writeInstanceId } from "../machines/machine-arguments.ts";
@@ -32,6 +32,7 @@ import { assertMemory, assertVersion } from "../plan.ts";
 import {
   type AcceleratorTrial,
   chooseAccelerator,
+  cpuModelProblem,
   trialLimitsMs,
   tryAccelerators,
   hasSandbox,
@@ -87,7 +88,8 @@ export async function resolveFile(
   const hint = `Use a computer with more memory, or ${copies === 1 ? "save a smaller cluster" : "make fewer copies at once"}.`;
   assertMemory(copies * nodeCount(counts) * machines.memoryMegabytes, totalmem(), hint);
   const images = await findImages({ runtime, file, facts }, signal);
-  const whyBoot = whyMemoryDoesNotFit(facts, { version, cpu, trials });
+  const cpuProblem = await cpuProblemOf(qemu, machines, trials, signal);
+  const whyBoot = whyMemoryDoesNotFit(facts, { version, cpu, trials, cpuProblem });
   const ends = isOver(endOf(facts), runtime.clock);
   if (ends && whyBoot !== undefined)
     throw unusableFile(
@@ -102,7 +104,12 @@ export async function resolveFile(
   return {
     facts,
     nodes: newNodes(counts),
-    machines: { ...machines, isSandboxed, accelerator: whyBoot === undefined ? machines.accelerator : usable() },
+    machines: {
+      ...machines,
+      isSandboxed,
+      ...(whyBoot !== undefined && { accelerator: usable() }),
+      ...(cpuProblem !== undefined && { cpuModel: undefined }),
+    },
     qemuVersion: version,
     whyBoot,
     ...(!ends && { bootAccelerator: usable }),
@@ -116,11 +123,17 @@ interface Here {
   readonly version: string;
   readonly cpu: string;
   readonly trials: readonly AcceleratorTrial[];
+  /** Why machines can't have their CPU model here. */
+  readonly cpuProblem: string | undefined;
 }
 
 /** Returns why saved memory can't continue on this computer, as the end of a sentence. */
-function whyMemoryDoesNotFit(
-  { qemuVersion: saved, machines: { accelerator }, cpu }: Pick<VmFileFacts, "qemuVersion" | "machines" | "cpu">,
+export function whyMemoryDoesNotFit(
+  {
+    qemuVersion: saved,
+    machines: { accelerator, cpuModel },
+    cpu,
+  }: Pick<VmFileFacts, "qemuVersion" | "machines" | "cpu">,
   here: Here,
 ): string | undefined {
   if (release(saved) !== release(here.version))
@@ -129,8 +142,25 @@ function whyMemoryDoesNotFit(
   const problem = here.trials.find((trial) => trial.accelerator === accelerator);
   if (problem === undefined || problem.problem !== undefined)
     return `their memory was saved under ${accelerator}, which does not work here`;
-  return cpu === here.cpu ? undefined : `their memory was saved on another processor, ${outside(cpu)}`;
+  if (here.cpuProblem !== undefined)
+    return `the CPU model ${outside(cpuModel ?? "")} does not work: ${here.cpuProblem}`;
+  // A kernel chooses between its ways to do things by the maker, which hardware shows machines of any model.
+  const fits = cpuModel === undefined ? cpu === here.cpu : makerOf(cpu) === makerOf(here.cpu);
+  return fits ? undefined : `their memory was saved on another processor, ${outside(cpu)}`;
 }
+
+/** Under an accelerator that doesn't work here, nobody knows. */
+async function cpuProblemOf(
+  qemu: Qemu,
+  { accelerator, cpuModel: model }: MachineSettings,
+  trials: readonly AcceleratorTrial[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const works = trials.some((trial) => trial.accelerator === accelerator && trial.problem === undefined);
+  return model !== undefined && works ? cpuModelProblem(qemu, { accelerator, model }, signal) : undefined;
+}
+
+const makerOf = (cpu: string): string | undefined => /\b(?:AMD|Intel)\b/.exec(cpu)?.[0];
 
 async function findImages(
   { runtime, file, facts }: Pick<Loading, "runtime" | "file" | "facts">,

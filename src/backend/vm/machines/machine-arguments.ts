@@ -6,6 +6,7 @@ import type { NodeFacts } from "../cluster-facts.ts";
 import { privateAddressWithBits, type NetworkSockets, socketPath } from "./private-network.ts";
 import type { Accelerator, VmOptions } from "../options.ts";
 import type { Architecture } from "../qemu/architecture.ts";
+import { cpuWord } from "../qemu/accelerator.ts";
 import { monitorOptions } from "../qemu/monitor.ts";
 import { escaped } from "../qemu/qemu.ts";
 import { sandboxArguments } from "../qemu/accelerator.ts";
@@ -16,7 +17,7 @@ export interface MachinePlan {
   readonly architecture: Architecture;
   readonly accelerator: Accelerator;
   readonly isSandboxed: boolean;
-  readonly options: Pick<VmOptions, "memoryMegabytes" | "cpus">;
+  readonly options: Pick<VmOptions, "memoryMegabytes" | "cpus"> & { readonly cpuModel?: string | undefined };
   readonly files: MachineFiles;
   readonly node: Pick<NodeFacts, "id" | "ports">;
   readonly webUi?: WebUi | undefined;
@@ -54,7 +55,7 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
     ["-display", "none"],
     ...firmwareOptions(plan),
     ["-accel", accelerator === "tcg" && plan.isOfTemplate ? smallTranslation : accelerator],
-    ["-cpu", accelerator === "tcg" ? architecture.translatedCpu : "host"],
+    ["-cpu", cpuWord(architecture, accelerator, plan.options.cpuModel)],
     ["-m", String(plan.options.memoryMegabytes)],
     ["-smp", String(plan.options.cpus)],
     ["-device", "virtio-rng-pci"],

@@ -112,11 +112,12 @@ export async function tryAsFirmware(
   qemu: Qemu,
   accelerator: Accelerator,
   signal: AbortSignal,
+  cpu = "max",
 ): Promise<string | undefined> {
   await using folder = await systemTemporaryFolder();
   const rom = join(folder.path, "probe.rom");
   await writeFile(rom, qemu.architecture.probe.rom());
-  return await trialProblem(qemu, { accelerator, media: ["-bios", rom] }, signal);
+  return await trialProblem(qemu, { accelerator, cpu, media: ["-bios", rom] }, signal);
 }
 
 /**
@@ -134,21 +135,42 @@ export async function tryAsDisk(
   await writeFile(filename, disk());
   const drive = { driver: "file", "node-name": "probe", filename, "read-only": true };
   const media = ["-blockdev", JSON.stringify(drive), "-device", "virtio-blk-pci,drive=probe,bootindex=0"];
-  return await trialProblem(qemu, { accelerator, media }, signal);
+  return await trialProblem(qemu, { accelerator, cpu: "max", media }, signal);
+}
+
+/** The value of `-cpu`. Hardware that lacks a part of the model refuses it, and translation leaves that part out, as everywhere under tcg. */
+export function cpuWord({ translatedCpu }: Architecture, accelerator: Accelerator, model: string | undefined): string {
+  if (accelerator === "tcg") return model ?? translatedCpu;
+  return model === undefined ? "host" : `${model},enforce`;
+}
+
+/** Returns why machines can't have this CPU model under a working accelerator, or `undefined`. */
+export async function cpuModelProblem(
+  qemu: Qemu,
+  { accelerator, model }: { readonly accelerator: Accelerator; readonly model: string },
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const cpu = cpuWord(qemu.architecture, accelerator, model);
+  return problemWithin(
+    trialLimitsMs[accelerator],
+    async (inner) => tryAsFirmware(qemu, accelerator, inner, cpu),
+    signal,
+  );
 }
 
 interface Attempt {
   readonly accelerator: Accelerator;
+  readonly cpu: string;
   readonly media: readonly string[];
 }
 
 async function trialProblem(
   qemu: Qemu,
-  { accelerator, media }: Attempt,
+  { accelerator, cpu, media }: Attempt,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { machine, probe } = qemu.architecture;
-  const words = `-accel ${accelerator} -machine ${machine} -cpu max -m 16 -nodefaults -no-user-config -display none`;
+  const words = `-accel ${accelerator} -machine ${machine} -cpu ${cpu} -m 16 -nodefaults -no-user-config -display none`;
   const monitor = "-S -chardev stdio,id=monitor,signal=off -mon chardev=monitor,mode=control";
   const run = { words: [...words.split(" "), ...monitor.split(" "), ...media, ...probe.words], stdin: start };
   const end = await runUntilStopped(qemu, run, signal);

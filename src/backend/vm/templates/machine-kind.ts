@@ -34,9 +34,9 @@ export async function kindOf(
   environment: Environment,
   signal: AbortSignal,
 ): Promise<{ readonly name: string; readonly kind: TemplateKind }> {
-  const { memoryMegabytes, cpus, diskMegabytes } = options;
+  const { memoryMegabytes, cpus, diskMegabytes, cpuModel } = options;
   const qemuVersion = await exactVersion(qemu, signal);
-  const kind = { image: image.path, memoryMegabytes, cpus, diskMegabytes, accelerator, qemuVersion };
+  const kind = { image: image.path, memoryMegabytes, cpus, cpuModel, diskMegabytes, accelerator, qemuVersion };
   const more = {
     format,
     installAgent,

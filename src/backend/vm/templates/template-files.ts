@@ -22,6 +22,7 @@ export interface TemplateKind {
   readonly image: string;
   readonly memoryMegabytes: number;
   readonly cpus: number;
+  readonly cpuModel?: string | undefined;
   readonly diskMegabytes: number;
   readonly accelerator: Accelerator;
   /** Such as `7.2.22`. */
@@ -217,6 +218,7 @@ const parseFacts: read.Reader<TemplateFacts> = read.object({
     image: read.string,
     memoryMegabytes: read.positiveInteger,
     cpus: read.positiveInteger,
+    cpuModel: read.optional(read.string),
     diskMegabytes: read.positiveInteger,
     accelerator: read.oneOf(...accelerators),
     qemuVersion: read.string,

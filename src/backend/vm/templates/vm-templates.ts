@@ -53,5 +53,5 @@ const toRecord = ({ name, facts, sizeBytes, users }: StoredTemplate): TemplateRe
   problem: facts?.problem,
 });
 
-const machineText = ({ image, memoryMegabytes, cpus, diskMegabytes, accelerator }: TemplateKind): string =>
-  `${basename(image)}, ${memoryMegabytes} MB, ${cpus} ${cpus === 1 ? "CPU" : "CPUs"}, disk ${diskMegabytes} MB, ${accelerator}`;
+const machineText = ({ image, memoryMegabytes, cpus, cpuModel, diskMegabytes, accelerator }: TemplateKind): string =>
+  `${basename(image)}, ${memoryMegabytes} MB, ${cpus} ${cpus === 1 ? "CPU" : "CPUs"}${cpuModel === undefined ? "" : ` (${cpuModel})`}, disk ${diskMegabytes} MB, ${accelerator}`;

@@ -130,6 +130,7 @@ testHere(
       const notes: string[] = [];
       await createAndLook(runtime(computer, notes), computer, async (copy) => {
         expect(copy.facts).toMatchObject({ clusterId: "copy", counts: state.source!.facts.counts, variant: "oss" });
+        expect(copy.facts.machines).toMatchObject({ cpuModel: "Nehalem" });
         expect((await countsOf(copy)).every((count) => count > savedCount)).toBe(true);
       });
       expect(notes.join()).not.toContain("boot");

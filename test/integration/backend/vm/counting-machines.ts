@@ -19,7 +19,7 @@ import { neverAborted } from "../../../support/never-aborted.ts";
 const counting = [0x31, 0xc0, 0x8e, 0xd8, 0xfb, 0xf4, 0x66, 0xff, 0x06, 0x00, 0x10, 0xeb, 0xf8];
 const bootSignature = [0x55, 0xaa];
 
-const settings = { accelerator: "tcg", isSandboxed: false, memoryMegabytes: 32, cpus: 1 } as const;
+const settings = { accelerator: "tcg", isSandboxed: false, memoryMegabytes: 32, cpus: 1, cpuModel: "Nehalem" } as const;
 
 /** The cluster `counting`, in the state folder `state` of this folder. */
 export async function startCountingMachines(folder: string, runtime: Runtime): Promise<StoredCluster> {

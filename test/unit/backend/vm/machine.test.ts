@@ -24,10 +24,14 @@ function words(
   place: number,
   count: number,
   accelerator: "kvm" | "tcg" = "tcg",
-  { name = "x64", webUi }: { readonly name?: string; readonly webUi?: WebUi } = {},
+  {
+    name = "x64",
+    webUi,
+    cpuModel,
+  }: { readonly name?: string; readonly webUi?: WebUi; readonly cpuModel?: string } = {},
 ): string {
   const architecture = architectureOf(name);
-  const options = { memoryMegabytes: 2048, cpus: 3, diskMegabytes: 20_480 };
+  const options = { memoryMegabytes: 2048, cpus: 3, diskMegabytes: 20_480, cpuModel };
   const files = machineFiles(directory, node(place));
   return machineArguments({
     architecture,
@@ -68,6 +72,8 @@ test("a comma in a folder's name stays one", () => {
 test("only a real processor is shown as it is", () => {
   expect(words(0, 1, "kvm")).toContain("-accel kvm -cpu host");
   expect(words(0, 1)).toContain("-accel tcg -cpu max");
+  expect(words(0, 1, "kvm", { cpuModel: "Nehalem" })).toContain("-accel kvm -cpu Nehalem,enforce");
+  expect(words(0, 1, "tcg", { cpuModel: "Nehalem" })).toContain("-accel tcg -cpu Nehalem -m");
 });
 
 test("a machine has a monitor, tells of a panic, and is sandboxed where that works", () => {

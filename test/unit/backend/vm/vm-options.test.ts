@@ -58,6 +58,8 @@ test("the library tells everything that is wrong at once", () => {
   // @ts-expect-error Not all who use the library have its types.
   expect(() => readVmOptions({ accelerator: "xen" })).toThrow('`accelerator`: "xen" is not one of kvm, hvf, tcg');
   expect(readVmOptions({ accelerator: "tcg" }).options).toMatchObject({ accelerator: "tcg" });
+  expect(() => readVmOptions({ cpuModel: "Nehalem,-vmx" })).toThrow("is not a CPU model of QEMU such as Nehalem");
+  expect(readVmOptions({ cpuModel: "Haswell-noTSX.v1" }).options).toMatchObject({ cpuModel: "Haswell-noTSX.v1" });
   expect(readVmOptions({})).toEqual({
     distribution: "by-artifact",
     options: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20_480, templates: { mostMegabytes: 10_240 } },
