@@ -124,7 +124,10 @@ async function upgradeNodes(
     try {
       await rollOut(installation, roll, request, signal);
     } catch (error) {
-      if (!isInterrupted()) throw withState(error, roll);
+      if (!isInterrupted()) {
+        await connections.readAgain();
+        throw withState(error, roll);
+      }
       progress.warn(`${stateText(roll)} Run the same command again to continue.`);
       throw error;
     }

@@ -77,6 +77,9 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
       log: [outside("no space left")],
       versions: { agent_0: outside("1.0") },
     });
+    // What the new version has made may be in the log too.
+    const reads = all.machines.machines[0]!.commands.filter((line) => line.includes("e2e-secrets"));
+    expect(reads.length).toBeGreaterThan(1);
     expect((await all.upgrade()).upgraded).toEqual(["agent_0", "agent_1"]);
     expect(await begins(all)).toEqual(["master_0", "agent_0", "agent_0", "agent_1"]);
     expect(await all.versions()).toEqual(["2.0", "2.0", "2.0"]);
