@@ -4,6 +4,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { clusterNames, makeCheckout } from "./support/checkout.ts";
+import { expectClosedCopies } from "./support/copies.ts";
 import { buildVmImage, startTestVms } from "./support/test-vms.ts";
 import type { TestVms } from "./support/test-vms.ts";
 
@@ -123,6 +124,10 @@ test("a cluster may have a lifetime, which it begins beside the other one", asyn
   });
   expect(created.stderr).toMatch(/The cluster ends \d\d:\d\d UTC \(in \d+ min\)/);
 }, 500_000);
+
+test("nothing in a template, and no key of another cluster of its copies, opens a copy", async () => {
+  await expectClosedCopies(vms(), id(), short());
+}, 120_000);
 
 // A translated machine boots for a minute.
 test("a copy is the same node after a power cut", async () => {

@@ -16,6 +16,7 @@ export interface TestVms extends AsyncDisposable {
   /** A folder of this test's own, removed with it. */
   readonly folder: string;
   readonly stateFolder: string;
+  readonly templatesFolder: string;
   /** A cluster id that nobody else has. */
   id(name: string): string;
   /** `environment` adds to this test's own. */
@@ -24,6 +25,8 @@ export interface TestVms extends AsyncDisposable {
   inspect(clusterId: string): Promise<VmInspected>;
   /** Process numbers of the cluster id's QEMUs, by its nodes; `network` is the one that connects them. */
   machines(clusterId: string): Promise<ReadonlyMap<string, number>>;
+  /** The folder of a node's machine. */
+  machineFolder(clusterId: string, node: string): Promise<string>;
   /** Disks and the like of the cluster id, from the state folder. */
   files(clusterId: string): Promise<readonly string[]>;
 }
@@ -48,6 +51,7 @@ export async function startTestVms(): Promise<TestVms> {
   return {
     folder: folder.path,
     stateFolder,
+    templatesFolder: join(cache, "cluster-e2e", "templates"),
     id: (name) => `${prefix}-${name}`,
     run: (words, more) => run("cluster-vm", words, { ...options, environment: { ...environment, ...more } }),
     start: (words, more) => start("cluster-vm", words, { ...options, environment: { ...environment, ...more } }),
@@ -56,6 +60,10 @@ export async function startTestVms(): Promise<TestVms> {
       return (JSON.parse(stdout) as { readonly cluster: VmInspected }).cluster;
     },
     machines: (clusterId) => machinesIn(join(stateFolder, `${clusterId}-`)),
+    machineFolder: async (clusterId, node) => {
+      const name = (await readdir(stateFolder)).find((each) => each.startsWith(`${clusterId}-`))!;
+      return join(stateFolder, name, "machines", node);
+    },
     files: async (clusterId) => {
       const names = await readdir(stateFolder, { recursive: true }).catch(() => []);
       return names.filter((name) => name.startsWith(`${clusterId}-`));
