@@ -9,6 +9,7 @@ import type { Clock, Runtime } from "../system/runtime.ts";
 import { ruleOf, waits } from "../system/waits.ts";
 import { clusterKey, clusterMasterConnection, openConnections } from "./connections.ts";
 import { assertRuns, findCluster, findNodes } from "./find-cluster.ts";
+import { rebootNodes } from "./reboot-nodes.ts";
 
 export type PowerAction = "stop" | "start" | "restart" | "pause" | "resume";
 
@@ -33,9 +34,13 @@ export async function changePower(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
-  const power = powerOf(backend);
   const cluster = await findCluster(backend, clusterId, signal);
   const chosen = findNodes(cluster, selectors);
+  if (backend.power === undefined && action === "restart" && !isForced) {
+    await rebootNodes(cluster, chosen, runtime, signal);
+    return cluster;
+  }
+  const power = powerOf(backend);
   const act = async (title: string, states: readonly NodeState[], work: Power["start"]): Promise<void> => {
     const before = await findCluster(backend, clusterId, signal);
     const ids = new Set(chosen.map(({ id }) => id));
@@ -95,7 +100,10 @@ async function watchStates(
 
 function powerOf({ name, power }: Backend<unknown>): Power {
   if (power !== undefined) return power;
-  throw new ClusterError("bad-usage", `Clusters of this kind (${name}) cannot be stopped or paused.`);
+  throw new ClusterError(
+    "bad-usage",
+    `Nodes of clusters of this kind (${name}) can only be restarted, without \`force\`.`,
+  );
 }
 
 const loginsAtOnce = 20;

@@ -7,18 +7,23 @@ import { placeOptions } from "./backend-options.ts";
 import { clusterId, nodeNames, nodeSelector } from "./options.ts";
 
 const actions: readonly PowerAction[] = ["stop", "start", "restart", "pause", "resume"];
+const restartOnly =
+  "Nodes can only be restarted: an instance that shuts down terminates, and one that others stop would outlive its deadline.";
+
+const actionsOf = ({ parts }: BackendKind): readonly PowerAction[] =>
+  parts.power === undefined ? ["restart"] : actions;
 const force = flag({ flag: "--force", summary: "Cut the power instead of shutting down; for stop and restart" });
 const output = outputFormat(["text", "json"]);
 
 export const nodeCommand = (kind: BackendKind) =>
   defineCommand({
     name: "node",
-    summary: "Stop, start, restart, pause or resume nodes",
-    description: `${kind.parts.power ?? ""} Nodes keep their names, addresses, keys and disks. Nodes that are in the wanted state already stay as they are. \`start\`, \`restart\` and \`resume\` return when the nodes accept logins; run \`wait\` to find out when the platform is ready again.`,
+    summary: kind.parts.power === undefined ? "Restart nodes" : "Stop, start, restart, pause or resume nodes",
+    description: `${kind.parts.power ?? restartOnly} Nodes keep their names, addresses, keys and disks. Nodes that are in the wanted state already stay as they are. \`start\`, \`restart\` and \`resume\` return when the nodes accept logins; run \`wait\` to find out when the platform is ready again.`,
     positionals: {
-      action: argument(choice(actions), {
+      action: argument(choice(actionsOf(kind)), {
         name: "ACTION",
-        summary: "What to do: stop, start, restart, pause or resume",
+        summary: `What to do: ${actionsOf(kind).join(", ")}`,
         required: true,
       }),
       nodes: listArgument(nodeSelector(kind.machineId), {
@@ -29,10 +34,14 @@ export const nodeCommand = (kind: BackendKind) =>
     },
     options: { clusterId, ...placeOptions(kind), force, output, verbose },
     examples: [
-      { words: "node stop --force agent_0", summary: "Cut the power of an agent" },
+      ...(kind.parts.power === undefined
+        ? []
+        : [{ words: "node stop --force agent_0", summary: "Cut the power of an agent" }]),
       { words: "node restart masters", summary: "Shut the masters down and start them again" },
     ],
     check: ({ action, force: isForced }, problems) => {
+      if (isForced === true && kind.parts.power === undefined)
+        problems.add("--force: nobody can cut an instance's power");
       if (isForced === true && action !== undefined && action !== "stop" && action !== "restart")
         problems.add(`--force: ${action} takes no --force`);
     },

@@ -42,7 +42,8 @@ export function programFor(kind: BackendKind): Program {
     ...(parts.admission === undefined ? [] : [exportCommand(kind), importCommand(kind), admitCommand(kind)]),
     ...(parts.snapshots === undefined ? [] : [snapshotCommand(kind)]),
     ...(parts.templates === undefined ? [] : [templatesCommand(kind)]),
-    ...(parts.power === undefined ? [] : [nodeCommand(kind), stopCommand(kind), startCommand(kind)]),
+    nodeCommand(kind),
+    ...(parts.power === undefined ? [] : [stopCommand(kind), startCommand(kind)]),
     faultCommand(kind),
     ...(endsByItself(kind) ? [] : [destroyCommand(kind)]),
     packCommand,
@@ -57,7 +58,7 @@ export function programFor(kind: BackendKind): Program {
 function missingCommands(kind: BackendKind): ReadonlyMap<string, string> {
   const { parts } = kind;
   const handOver = "clusters on this computer cannot be used from another";
-  const noPower = "instances that shut down terminate; to restart one, run its own reboot command";
+  const noPower = "instances that shut down terminate; to restart nodes, use `node restart`";
   return new Map([
     ...(endsByItself(kind)
       ? [["destroy", "cloud clusters terminate automatically two hours after their creation"] as const]
@@ -68,7 +69,7 @@ function missingCommands(kind: BackendKind): ReadonlyMap<string, string> {
     ...(parts.templates === undefined
       ? [["templates", "only virtual machines are copied from templates"] as const]
       : []),
-    ...(parts.power === undefined ? ["node", "stop", "start"].map((name) => [name, noPower] as const) : []),
+    ...(parts.power === undefined ? ["stop", "start"].map((name) => [name, noPower] as const) : []),
     ...(parts.admission === undefined ? ["export", "import", "admit"].map((name) => [name, handOver] as const) : []),
   ]);
 }

@@ -263,7 +263,7 @@ export class Cluster implements AsyncDisposable {
     await this.#changePower("start", options);
   }
 
-  /** Stops nodes as `stop` does, and starts them again. */
+  /** Stops nodes as `stop` does, and starts them again; in the cloud, lets their systems restart. */
   async restart(options: StopOptions = {}): Promise<void> {
     await this.#changePower("restart", options);
   }

@@ -15,10 +15,15 @@ import { until } from "../../support/until.ts";
 
 setDefaultTimeout(60_000);
 
+const sudo = '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n';
+/** Restarts in a moment. */
+const systemctl =
+  '#!/bin/sh\n[ "$2" = reboot ] && (sleep 0.5; sed -i "s/ 7 / 8 /" "$MACHINE/proc/1/stat") >/dev/null 2>&1 &\n';
+
 async function openCluster() {
   const stack = new AsyncDisposableStack();
   const scratch = stack.use(await scratchFolder());
-  const machines = stack.use(await startMachines({ roles: ["master", "agent"] }));
+  const machines = stack.use(await startMachines({ roles: ["master", "agent"], programs: { systemctl, sudo } }));
   const directory = join(scratch.path, "cluster");
   await machines.openTo(directory);
   const cluster = { ...exampleCluster(machines.nodes, "oss"), directory };
@@ -45,7 +50,11 @@ async function openCluster() {
   const runtime = { environment, clock: systemClock, progress: silentProgress };
   const change = async (action: PowerAction, nodes: readonly string[], isForced = false) =>
     changePower(backend, { clusterId: cluster.id, action, nodes, isForced }, runtime, signal);
-  return { cluster, machines: machines.machines, states, calls, change, environment, scratch, stack };
+  const rebooting = async (nodes: readonly string[]) => {
+    const request = { clusterId: cluster.id, action: "restart", nodes, isForced: false } as const;
+    await changePower({ ...backend, power: undefined } as unknown as Backend<unknown>, request, runtime, signal);
+  };
+  return { rebooting, cluster, machines: machines.machines, states, calls, change, environment, scratch, stack };
 }
 
 describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`, () => {
@@ -66,6 +75,16 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
     expect(await Promise.all(kept.map(async (each) => each.isAlive()))).toEqual([true, false]);
     await change("pause", ["all"]);
     expect(kept.map((each) => each.hasSocket())).toEqual([false, false]);
+  });
+
+  test("nodes without power restart by themselves", async () => {
+    const { cluster, machines, rebooting, stack } = await openCluster();
+    await using _ = stack;
+    for (const machine of machines) await machine.write("proc/1/stat", `${"x ".repeat(21)}7 x\n`);
+    await rebooting(["agent_0"]);
+    expect(await machines[1]!.read("proc/1/stat")).toContain(" 8 ");
+    expect(await machines[0]!.read("proc/1/stat")).toContain(" 7 ");
+    expect(cluster.nodes).toHaveLength(2);
   });
 
   test("a node that stops while its login is awaited is an error at once", async () => {

@@ -1,0 +1,68 @@
+import { ClusterError, hasErrorId, messageOf } from "../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
+import type { Connection } from "../ssh/connection/connection.ts";
+import { mapConcurrently } from "../system/concurrency.ts";
+import { retry } from "../system/retry.ts";
+import type { Runtime } from "../system/runtime.ts";
+import { ruleOf, waits } from "../system/waits.ts";
+import { assertKeyIsHere, openConnections } from "./connections.ts";
+import { assertRuns } from "./find-cluster.ts";
+
+const nodesAtOnce = 32;
+const answerLimitMs = 15_000;
+
+/** Where nobody can start what has stopped: lets the nodes' systems restart, and resolves when they have and accept logins. */
+export async function rebootNodes(
+  cluster: ClusterRecord,
+  nodes: readonly NodeRecord[],
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const node of nodes) assertRuns(cluster, node);
+  await assertKeyIsHere(cluster);
+  await using pool = openConnections(cluster.directory, runtime);
+  using step = runtime.progress.start("Restart", nodes.map(nodeReference).join(", "));
+  const reboot = async (node: NodeRecord): Promise<void> => {
+    const before = await bootOf(await pool.connect(node, signal), node, signal);
+    await begin(await pool.connect(node, signal), node, signal);
+    const look = async (): Promise<void> => {
+      const now = await bootOf(await pool.connect(node, signal), node, signal);
+      if (now === before) throw notYet(node, "it has not restarted yet");
+    };
+    const lookAgain = async (): Promise<void> =>
+      look().catch((error: unknown) => {
+        const isSilent = hasErrorId(error, "connection-failed") || hasErrorId(error, "deadline-passed");
+        throw isSilent ? notYet(node, messageOf(error), error) : error;
+      });
+    await retry(lookAgain, ruleOf(waits.continuedLogin, runtime.clock), signal);
+  };
+  await mapConcurrently(nodes, nodesAtOnce, reboot, signal);
+  step.done();
+}
+
+/** Differs from boot to boot. A container has the boot id of its computer. */
+async function bootOf(connection: Connection, node: NodeRecord, signal: AbortSignal): Promise<string> {
+  const script = "cat /proc/sys/kernel/random/boot_id && cut -d ' ' -f 22 /proc/1/stat";
+  const { status, stdout } = await connection.run({ argv: ["sh", "-c", script], limitMs: answerLimitMs }, signal);
+  if (status === 0) return stdout;
+  throw new ClusterError("remote-command-failed", `${nodeReference(node)} does not say when it has booted.`);
+}
+
+async function begin(connection: Connection, node: NodeRecord, signal: AbortSignal): Promise<void> {
+  const command = { argv: ["systemctl", "--no-block", "reboot"], sudo: true, limitMs: answerLimitMs };
+  try {
+    const { status } = await connection.run(command, signal);
+    if (status !== 0)
+      throw new ClusterError("remote-command-failed", `${nodeReference(node)} does not restart: status ${status}.`);
+  } catch (error) {
+    // The restart may be faster than its answer.
+    if (!hasErrorId(error, "connection-failed")) throw error;
+  }
+}
+
+const notYet = (node: NodeRecord, why: string, cause?: unknown): ClusterError =>
+  new ClusterError("connection-failed", `${nodeReference(node)} is not back: ${why}`, {
+    transient: true,
+    facts: { node: nodeReference(node) },
+    cause,
+  });
