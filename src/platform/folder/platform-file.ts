@@ -78,30 +78,19 @@ export function parsePlatformHead(line: string): Checked<PlatformFacts> {
 /** The fourth line of an artifact whose folder has a program `upgrade`. */
 export const upgradeLine = "# upgrade: yes";
 
-/** The facts as the one line of JSON that `parsePlatformHead` reads, in ASCII and always in the same order. */
-export function platformHead(facts: PlatformFacts): string {
-  const { name, version, description, nodes, packages, ports, web, conditions, kernelModules, logs, secrets } = facts;
+/** The facts as the one line of JSON that `parsePlatformHead` reads, in ASCII and always in the order in which `readFacts` makes them. */
+export function platformHead({ nodes, kernelModules, logs, secrets, ...facts }: PlatformFacts): string {
+  const limited = roles.filter((role) => Object.keys(nodes[role]).length > 0);
+  const { name, version, description, ...others } = facts;
+  const limits = Object.fromEntries(limited.map((role) => [nodeKeys[role], nodes[role]]));
   return asciiJson({
     name,
     version,
     description,
-    nodes: Object.fromEntries(
-      roles.flatMap((role) => {
-        const { default: usual, min, max } = nodes[role];
-        return [usual, min, max].every((each) => each === undefined)
-          ? []
-          : [[nodeKeys[role], { default: usual, min, max }]];
-      }),
-    ),
-    packages: { apt: packages.apt, dnf: packages.dnf },
-    ports,
-    web:
-      web === undefined
-        ? undefined
-        : { port: web.port, path: web.path, scheme: web.scheme, certificate: web.certificate },
-    conditions,
+    nodes: limits,
+    ...others,
     kernel_modules: kernelModules,
-    logs: { units: logs.units, files: logs.files },
+    logs,
     secrets,
   });
 }
@@ -193,7 +182,10 @@ function readNodes(reader: FactReader, found: unknown): Readonly<Record<Role, No
     else if (usual !== undefined && usual < (min ?? 0)) refuse(`default (${usual}) is smaller than min (${min})`);
     else if (usual !== undefined && usual > (max ?? mostNodes))
       refuse(`default (${usual}) is larger than max (${max})`);
-    else if (role === "master" && !masterCounts.some((count) => isAllowed(count, { usual, min, max })))
+    else if (
+      role === "master" &&
+      !masterCounts.some((count) => count >= (usual ?? min ?? 1) && count <= (usual ?? max ?? mostNodes))
+    )
       refuse(`must allow ${usual === undefined ? "one of" : "a default of"} 1, 3, 5, 7 or 9 masters`);
     return {
       ...(usual === undefined ? {} : { default: usual }),
@@ -202,15 +194,6 @@ function readNodes(reader: FactReader, found: unknown): Readonly<Record<Role, No
     };
   };
   return { master: limitsOf("master"), agent: limitsOf("agent"), public_agent: limitsOf("public_agent") };
-}
-
-const isAllowed = (count: number, { usual, min = 0, max = mostNodes }: MasterLimits): boolean =>
-  usual === undefined ? count >= min && count <= max : count === usual;
-
-interface MasterLimits {
-  readonly usual: number | undefined;
-  readonly min: number | undefined;
-  readonly max: number | undefined;
 }
 
 function readPackages(reader: FactReader, found: unknown): PlatformFacts["packages"] {
