@@ -7,6 +7,7 @@ import { clusterFaults } from "./table/cluster-faults.ts";
 import { commandFaults } from "./table/command-faults.ts";
 import { fileFaults } from "./table/file-faults.ts";
 import { folderFaults } from "./table/folder-faults.ts";
+import { containerFileFaults } from "./table/container-file-faults.ts";
 import { copyFaults } from "./table/copy-faults.ts";
 import { templateFaults } from "./table/template-faults.ts";
 import { testerFaults } from "./table/tester-faults.ts";
@@ -62,6 +63,7 @@ export const campaign: readonly CampaignFault[] = [
   ...inWorld("container", ContainerWorld.open, [
     ...engineFaults,
     ...copyFaults,
+    ...containerFileFaults,
     ...onceFaults.container,
     ...shardFaults,
     ...lifetimeFaults.container,

@@ -105,7 +105,7 @@ export class ContainerWorld extends ProgramWorld {
   }
 
   async endCluster(): Promise<void> {
-    const destroyed = await this.run(["destroy", "--engine", this.engineName, "-c", "faulty"]);
+    const destroyed = await this.run(["destroy", "--yes", "--engine", this.engineName, "-c", "faulty"]);
     if (destroyed.status !== 0) throw new Error(`the cluster could not be destroyed:\n${destroyed.stderr}`);
   }
 
