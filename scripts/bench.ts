@@ -2,10 +2,11 @@
  * Measures how much time the programs add to what the machines need, and how much faster a restored cluster is ready than
  * a new one. Prints a table of ratios to references from the same run, and writes it with all figures to dist/bench.json.
  * Needs what `scripts/test e2e` needs, rsync, clustershell and built executables. CONTRIBUTING.md describes the rows.
- * Usage: bun run bench [start-up] [size] [questions] [create] [sync] [run] [run-many] [wait] [containers] [example] [dcos] [container-snapshots] [vm-snapshots] [vms] [vm-templates] [tests] [all-tests]
+ * Usage: bun run bench [start-up] [size] [questions] [create] [sync] [run] [run-many] [wait] [containers] [example] [dcos] [container-snapshots] [container-files] [vm-snapshots] [vms] [vm-templates] [tests] [all-tests]
  */
 import { join } from "node:path";
 import { programs } from "./build.ts";
+import { measureContainerFiles } from "./bench/container-files.ts";
 import { measureContainers } from "./bench/containers.ts";
 import { createRows, measureCreate } from "./bench/create.ts";
 import { measureDcos } from "./bench/dcos.ts";
@@ -46,6 +47,7 @@ const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
   example: async () => ({ rows: await measureExample(join(dist, "cluster-container")) }),
   dcos: async () => ({ rows: [await measureDcos(join(dist, "cluster-container"))] }),
   "container-snapshots": async () => ({ rows: [await measureContainerSnapshots(join(dist, "cluster-container"))] }),
+  "container-files": async () => ({ rows: await measureContainerFiles(join(dist, "cluster-container")) }),
   "vm-snapshots": async () => ({ rows: await measureVmSnapshots(join(dist, "cluster-vm")) }),
   vms: async () => ({ rows: await measureVms(join(dist, "cluster-vm")) }),
   "vm-templates": async () => ({ rows: await measureVmTemplates(join(dist, "cluster-vm")) }),

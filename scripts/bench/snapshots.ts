@@ -11,6 +11,9 @@ const nodes = ["--agents", "1", "--public-agents", "0"];
 const job = ["srun", "-N1", "hostname"];
 const tryLimitMs = 300_000;
 
+/** Of virtual machines that continue from memory, on a computer that has nothing of them. */
+const fileLimit = 0.1;
+
 /** A restore maps memory rather than reading it, so it takes as long with more of it. */
 const sameTime = 1.2;
 
@@ -23,7 +26,7 @@ export async function measureVmSnapshots(executable: string): Promise<readonly R
   const image = (await time([join(root, "test/vm-image/build")])).stdout.trim();
   const withMemory = async (megabytes: number): Promise<Restored> => {
     const options = ["--memory", String(megabytes), "--cpus", "1", "--disk-size", "4g", "--image", image];
-    return measure({ executable, options });
+    return measure({ executable, options, hasFile: megabytes === 512 });
   };
   const [small, large] = [await withMemory(512), await withMemory(2048)];
   const compared = rowOf({
@@ -34,12 +37,22 @@ export async function measureVmSnapshots(executable: string): Promise<readonly R
     by: "512 MB",
     limit: sameTime,
   });
-  return [restoreRow("vms", small, 0.05), compared];
+  const fromFile = rowOf({
+    what: "vms: from a file until a job has run on a 1+1 cluster",
+    values: [small.fromFile ?? Number.NaN],
+    unit: inSeconds,
+    references: [small.created],
+    by: "create --wait",
+    limit: fileLimit,
+  });
+  return [restoreRow("vms", small, 0.05), compared, fromFile];
 }
 
 interface Restored {
   readonly created: number;
   readonly restored: number;
+  /** Absent unless it was wanted. */
+  readonly fromFile?: number;
 }
 
 const restoreRow = (what: string, { created, restored }: Restored, limit: number): Row =>
@@ -55,9 +68,10 @@ const restoreRow = (what: string, { created, restored }: Restored, limit: number
 interface Bench {
   readonly executable: string;
   readonly options: readonly string[];
+  readonly hasFile?: boolean;
 }
 
-async function measure({ executable, options }: Bench): Promise<Restored> {
+async function measure({ executable, options, hasFile = false }: Bench): Promise<Restored> {
   const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-bench-"));
   const environment = { XDG_STATE_HOME: join(folder, "state") };
   const run = (...words: readonly string[]) => time([executable, ...words, "-c", id], environment);
@@ -72,10 +86,30 @@ async function measure({ executable, options }: Bench): Promise<Restored> {
     await run("snapshot", "restore", "installed");
     await untilJobRuns([executable, "run", "-c", id, ...job], environment);
     const restored = (performance.now() - began) / 1000;
-    return { created, restored };
+    if (!hasFile) return { created, restored };
+    const file = join(folder, "cluster.zst");
+    await run("snapshot", "save", "installed", file);
+    await run("destroy", "--yes");
+    return { created, restored, fromFile: await createFromFile(executable, { folder, file }) };
   } finally {
     await run("destroy", "--yes").catch(() => {});
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** With folders of its own for state and cache, as on another computer. */
+async function createFromFile(
+  executable: string,
+  { folder, file }: { readonly folder: string; readonly file: string },
+): Promise<number> {
+  const second = { XDG_STATE_HOME: join(folder, "second"), XDG_CACHE_HOME: join(folder, "second-cache") };
+  const began = performance.now();
+  await time([executable, "create", "--from", file, "-c", id], second);
+  try {
+    await untilJobRuns([executable, "run", "-c", id, ...job], second);
+    return (performance.now() - began) / 1000;
+  } finally {
+    await time([executable, "destroy", "--yes", "-c", id], second);
   }
 }
 

@@ -78,7 +78,7 @@ export class ScriptedImages {
     const list = JSON.parse(entries.get("manifest.json")?.toString() ?? "[]") as readonly ListedImage[];
     for (const { Config, RepoTags, Layers } of list) {
       const text = entries.get(Config)!.toString();
-      const layers = Layers.map((name) => this.#keep(entries.get(name)!));
+      const layers = Layers.map((name) => this.#keep(entries.get(name) ?? this.#layers.get(name.replace(".tar", ""))!));
       const { config } = JSON.parse(text) as { readonly config: { readonly Labels: Labels } };
       for (const name of RepoTags) this.#images.set(name, { id: sumOf(text), labels: config.Labels, layers });
     }

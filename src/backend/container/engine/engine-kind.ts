@@ -36,6 +36,8 @@ export interface EngineKind {
   untagWords(name: string): readonly string[];
   /** A command that writes images as one archive to its output, before their names. */
   readonly saveWords: readonly string[];
+  /** Whether an archive of images may lack layers that the engine has. */
+  knowsLayers(facts: Pick<EngineFacts, "storageDriver">): boolean;
   /**
    * Whether a container can ask for an address in a network whose addresses the engine chose. If not, each gets the
    * lowest free one when it starts.

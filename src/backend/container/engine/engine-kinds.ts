@@ -47,6 +47,8 @@ const docker: EngineKind = {
   removeWords: ["rm", "--force", "--volumes"],
   untagWords: (name) => ["image", "rm", "--force", "--no-prune", name],
   saveWords: ["save"],
+  // Not so with containerd's image store, whose drivers have other names.
+  knowsLayers: ({ storageDriver }) => storageDriver === "overlay2",
   grantsAddresses: false,
   advice: {
     install:
@@ -99,6 +101,7 @@ const podman: EngineKind = {
   removeWords: ["rm", "--force", "--volumes", "--time=0"],
   // With --force, `image rm` would remove the containers too. Without the second word, `untag` takes all names.
   untagWords: (name) => ["untag", name, name],
+  knowsLayers: () => false,
   saveWords: ["save", "--quiet", "--format=docker-archive", "--multi-image-archive"],
   grantsAddresses: true,
   advice: {

@@ -25,7 +25,6 @@ import { readEngineFacts } from "../engine/choose-engine.ts";
 import type { EngineFacts } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type CreationName, draftImage, labelArguments, snapshotVolume } from "../records/labels.ts";
-import { describeEach } from "../records/read-containers.ts";
 import { deleteSnapshots } from "../snapshots/remove-snapshots.ts";
 import { readSnapshots } from "../snapshots/read-snapshots.ts";
 import { nodeRights, writeVolumeWords } from "../snapshots/saved-nodes.ts";
@@ -37,7 +36,7 @@ import {
   readContainerFacts,
   volumePart,
 } from "./file-facts.ts";
-import { ImageLoader, readFoundImage } from "./image-archive.ts";
+import { ImageLoader, commonLayers, describeImages } from "./image-archive.ts";
 
 const fillLimitMs = 60 * 60_000;
 
@@ -50,6 +49,8 @@ interface Loading {
   readonly facts: ContainerFileFacts;
   /** The ids of images of the engine that have the layers that the file lacks. */
   readonly bases: readonly string[];
+  /** See `EngineKind`. */
+  readonly knowsLayers: boolean;
 }
 
 const fileFolder = (environment: Environment): string => join(cacheFolder(environment), "files");
@@ -81,7 +82,8 @@ export async function fileOrigin(
     settings: settingsOf(nodes[0]),
     title: `${outside(file.shown)}: ${snapshotTitle(summary)}`,
     summary: { file: file.shown, ...summary },
-    open: async (creation, inner) => open({ engine, root, runtime, file, facts, bases }, creation, inner),
+    open: async (creation, inner) =>
+      open({ engine, root, runtime, file, facts, bases, knowsLayers: engine.kind.knowsLayers(here) }, creation, inner),
   };
 }
 
@@ -137,13 +139,8 @@ async function findBases(
   const names = new Set(file.manifest.parts.map(({ name }) => name));
   const missing = facts.nodes.map(({ layers }) => missingLayers(names, layers)).filter(({ length }) => length > 0);
   if (missing.length === 0) return [];
-  const words = ["images", "--quiet", "--no-trunc"];
-  const images = (await describeEach(engine, { words, kind: "image" }, signal)).flatMap(
-    (found) => readFoundImage(found) ?? [],
-  );
-  const bases = missing.map(
-    (layers) => images.find((image) => layers.every((layer, place) => image.layers[place] === layer))?.id,
-  );
+  const images = await describeImages(engine, signal);
+  const bases = missing.map((layers) => images.find((image) => commonLayers(image, layers) === layers.length)?.id);
   const found = bases.filter((id) => id !== undefined);
   if (found.length === bases.length) return [...new Set(found)];
   const base = facts.base === undefined ? "" : ` ${outside(facts.base)}`;
@@ -218,12 +215,13 @@ async function load(
   onProgress: (text: string) => void,
   signal: AbortSignal,
 ): Promise<CopiedNodes> {
-  const { engine, root, facts, bases } = loading;
+  const { engine, root, facts, bases, knowsLayers } = loading;
   const nodes = facts.nodes.map((node) => savedNode(loading, creation, node));
   const [first, ...others] = nodes;
   if (first === undefined) throw new RangeError("A file without nodes");
+  const present = await presentLayers(loading, signal);
   await using loader = new ImageLoader(engine);
-  for (const base of bases) await loader.addLayersOf(base, signal);
+  if (!knowsLayers) for (const base of bases) await loader.addLayersOf(base, signal);
   const finish = async (): Promise<void> => {
     const images = nodes.map(({ image: name, labels }, place) => {
       const { volumes = [], layers = [] } = facts.nodes[place] ?? {};
@@ -235,6 +233,7 @@ async function load(
   await readChecked(
     loading,
     async (part, chunks) => {
+      if (isLayer(part) && present.has(part.sha256)) return await readOn(part, chunks);
       if (isLayer(part)) return await loader.addLayer(part.sha256, { sizeBytes: part.bytes, contents: () => chunks });
       if (volumes.length === 0) await finish();
       volumes.push(part);
@@ -247,6 +246,17 @@ async function load(
   );
   if (volumes.length === 0) await finish();
   return [first, ...others];
+}
+
+/** The layers that the engine has at their places in all nodes, and need not get again. */
+async function presentLayers(
+  { engine, facts: { nodes }, knowsLayers }: Loading,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  const images = knowsLayers ? await describeImages(engine, signal) : [];
+  const counts = nodes.map(({ layers }) => Math.max(0, ...images.map((image) => commonLayers(image, layers))));
+  const needed = new Set(nodes.flatMap(({ layers }, place) => layers.slice(counts[place])));
+  return new Set(nodes.flatMap(({ layers }) => layers.filter((layer) => !needed.has(layer))));
 }
 
 function savedNode({ file, facts }: Loading, creation: CreationName, node: SavedNodeFacts): CopiedNode {

@@ -15,6 +15,7 @@ import { parseJson } from "../../../system/files/read-text.ts";
 import { createDecompressor } from "../../shared/cluster-file.ts";
 import { type Engine, askJson } from "../engine/engine.ts";
 import { type LabelValues, labelNames } from "../records/labels.ts";
+import { describeEach } from "../records/read-containers.ts";
 
 /** The engine's own archives are as large as its images. */
 const limits = { entries: 1_000_000, totalBytes: Number.MAX_SAFE_INTEGER };
@@ -141,7 +142,7 @@ export class ImageLoader implements AsyncDisposable {
   }
 
   async addLayer(sha256: string, layer: Pick<TarFile, "sizeBytes" | "contents">): Promise<void> {
-    const name = `${sha256}.tar`;
+    const name = entryOf(sha256);
     await this.#add({ name, ...layer });
     this.#entries.set(sha256, name);
   }
@@ -179,7 +180,11 @@ export class ImageLoader implements AsyncDisposable {
       const text = JSON.stringify(configuration);
       const Config = `${createHash("sha256").update(text).digest("hex")}.json`;
       await this.#addText(Config, text);
-      list.push({ Config, RepoTags: [name], Layers: layers.map((layer) => this.#entries.get(layer)) });
+      list.push({
+        Config,
+        RepoTags: [name],
+        Layers: layers.map((layer) => this.#entries.get(layer) ?? entryOf(layer)),
+      });
     }
     await this.#addText("manifest.json", JSON.stringify(list));
     await this.#write(archiveEnd);
@@ -220,6 +225,8 @@ export class ImageLoader implements AsyncDisposable {
   }
 }
 
+const entryOf = (sha256: string): string => `${sha256}.tar`;
+
 export interface FoundImage {
   readonly id: string;
   readonly names: readonly string[];
@@ -229,7 +236,7 @@ export interface FoundImage {
 }
 
 /** Undefined for something else, such as an image for another system. */
-export const readFoundImage: read.Reader<FoundImage> = read.refined(
+const readFoundImage: read.Reader<FoundImage> = read.refined(
   read.object({
     Id: read.matching(/^(?:sha256:)?[0-9a-f]{64}$/),
     RepoTags: read.lenient(read.list(read.string)),
@@ -245,6 +252,19 @@ export const readFoundImage: read.Reader<FoundImage> = read.refined(
     volumes: Object.keys(Config.Volumes ?? {}),
   }),
 );
+
+/** All images of the engine. */
+export async function describeImages(engine: Engine, signal: AbortSignal): Promise<readonly FoundImage[]> {
+  const words = ["images", "--quiet", "--no-trunc"];
+  const described = await describeEach(engine, { words, kind: "image" }, signal);
+  return described.flatMap((found) => readFoundImage(found) ?? []);
+}
+
+/** How many of these layers the image begins with. */
+export function commonLayers({ layers: own }: Pick<FoundImage, "layers">, layers: readonly string[]): number {
+  const differs = layers.findIndex((layer, place) => own[place] !== layer);
+  return differs === -1 ? layers.length : differs;
+}
 
 export async function inspectImages(
   engine: Engine,

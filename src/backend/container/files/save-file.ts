@@ -10,11 +10,10 @@ import type { CopiedNodes } from "../copies/copy-origin.ts";
 import { readEngineFacts } from "../engine/choose-engine.ts";
 import type { Engine } from "../engine/engine.ts";
 import { snapshotImages } from "../records/labels.ts";
-import { describeEach } from "../records/read-containers.ts";
 import { createdAt } from "../snapshots/read-snapshots.ts";
 import { readVolumeWords } from "../snapshots/saved-nodes.ts";
 import { type ContainerFileFacts, layerPart, volumePart } from "./file-facts.ts";
-import { type FoundImage, inspectImages, layersIn, readFoundImage, readIndex } from "./image-archive.ts";
+import { type FoundImage, commonLayers, describeImages, inspectImages, layersIn, readIndex } from "./image-archive.ts";
 
 interface FileSource {
   readonly cluster: ClusterName;
@@ -71,11 +70,9 @@ interface BaseImage {
 
 /** Finds the image of which all nodes were made: the one of this engine with most of their layers. Throws `image-not-found`. */
 async function findBase(engine: Engine, images: readonly FoundImage[], signal: AbortSignal): Promise<BaseImage> {
-  const described = await describeEach(engine, { words: ["images", "--quiet", "--no-trunc"], kind: "image" }, signal);
-  const bases = described.flatMap((found): readonly BaseImage[] => {
-    const { names = [], layers = [] } = readFoundImage(found) ?? {};
+  const bases = (await describeImages(engine, signal)).flatMap(({ names, layers }): readonly BaseImage[] => {
     const name = names.find((each) => !each.startsWith(snapshotImages));
-    return name !== undefined && images.every((image) => isBelow(layers, image.layers)) ? [{ name, layers }] : [];
+    return name !== undefined && images.every((image) => isBelow(layers, image)) ? [{ name, layers }] : [];
   });
   const [base] = bases.toSorted((one, other) => other.layers.length - one.layers.length);
   if (base !== undefined) return base;
@@ -85,8 +82,8 @@ async function findBase(engine: Engine, images: readonly FoundImage[], signal: A
   });
 }
 
-const isBelow = (lower: readonly string[], layers: readonly string[]): boolean =>
-  lower.length > 0 && lower.length < layers.length && lower.every((layer, place) => layers[place] === layer);
+const isBelow = (lower: readonly string[], image: FoundImage): boolean =>
+  lower.length > 0 && lower.length < image.layers.length && commonLayers(image, lower) === lower.length;
 
 async function factsOf(
   engine: Engine,
