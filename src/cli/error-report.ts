@@ -3,7 +3,7 @@ import { outside } from "../outside-text.ts";
 import { messageBlock } from "../system/printable.ts";
 import { version } from "../version.ts";
 import { type Program, Interrupted } from "./command.ts";
-import { flagNames } from "./options/problems.ts";
+import { type NameFlags, flagNames } from "./options/problems.ts";
 
 /** A report of one failure in every output form. */
 export interface ErrorReport {
@@ -18,6 +18,8 @@ export interface ErrorReport {
 
 interface Circumstances {
   readonly program: Program;
+  /** Those of the command that failed; absent if there was none. */
+  readonly nameFlags?: NameFlags;
   readonly logPath: string | undefined;
   /** Why the work was to end early; absent if nobody asked for that. */
   readonly interruption?: Interrupted | undefined;
@@ -53,8 +55,7 @@ interface ErrorSummary extends MarkedError {
   readonly exitCode: number;
 }
 
-function summarize(error: unknown, { program }: Circumstances): ErrorSummary {
-  const nameFlags = flagNames(program);
+function summarize(error: unknown, { program, nameFlags = flagNames(program) }: Circumstances): ErrorSummary {
   const known = error instanceof ClusterError ? error : localTrouble(error);
   if (known !== undefined) {
     const { id, exitCode } = known;

@@ -82,7 +82,7 @@ async function runSelected(command: Command, argv: readonly string[], run: Run):
   const { output, verbose } = values;
   const format = typeof output === "string" ? output : "text";
   const verbosity = typeof verbose === "number" ? verbose : 0;
-  const session = await openSession({ ...run, format, verbosity });
+  const session = await openSession({ ...run, format, verbosity, nameFlags: flagNames(program, values) });
   // The words of the command line are left out: values of --env and similar options may be secrets.
   session.log.write(`${program.name} ${command.name} (version ${version})`);
   if (!run.areDumpsDisabled) session.progress.detail(1, "Cannot disable core dumps: a crash may write secrets to one");
@@ -122,9 +122,9 @@ async function settle(work: () => Promise<number>): Promise<Settled> {
 }
 
 async function finish(settled: Settled, session: Session, run: Run): Promise<void> {
-  const { interrupts, progress, output, log, failureExitCode } = session;
+  const { context, interrupts, progress, output, log, failureExitCode } = session;
   const { interruption } = interrupts;
-  const circumstances = { program: run.program, logPath: log.path, interruption };
+  const circumstances = { program: run.program, nameFlags: context.nameFlags, logPath: log.path, interruption };
   progress.finish();
   const failure = interrupts.crash.length > 0 ? { error: interrupts.crash[0] } : settled;
   const report = "error" in failure ? reportError(failure.error, circumstances) : undefined;

@@ -4,7 +4,7 @@ import type { Context, ProcessLike, Program } from "./command.ts";
 import { Interrupts } from "./interrupts.ts";
 import { LogFile } from "./log-file.ts";
 import type { Invocation } from "./options/option.ts";
-import { flagNames } from "./options/problems.ts";
+import type { NameFlags } from "./options/problems.ts";
 import { type Terminal, answers } from "./terminal.ts";
 import { OutputWriter } from "./terminal/output-writer.ts";
 import { type Colours, isColoured, isLive, loadColours, noColours } from "./terminal/colours.ts";
@@ -39,6 +39,7 @@ interface SessionParts extends Run {
   readonly format: string;
   /** The number of times `-v` was given. */
   readonly verbosity: number;
+  readonly nameFlags: NameFlags;
 }
 
 export async function openSession(parts: SessionParts): Promise<Session> {
@@ -62,7 +63,7 @@ export async function openSession(parts: SessionParts): Promise<Session> {
   const context: Context = {
     ...parts.invocation,
     programName: parts.program.name,
-    nameFlags: flagNames(parts.program),
+    nameFlags: parts.nameFlags,
     clock: systemClock,
     runtimeVariables: parts.runtimeVariables,
     signal: interrupts.signal,
@@ -89,7 +90,7 @@ export async function openSession(parts: SessionParts): Promise<Session> {
 }
 
 function openProgress(
-  { program, terminal, masker, verbosity, invocation }: SessionParts,
+  { terminal, masker, verbosity, invocation, nameFlags }: SessionParts,
   { log, interrupts, colours }: Pick<Session, "log" | "interrupts" | "colours">,
 ): TerminalProgress {
   return new TerminalProgress({
@@ -99,7 +100,7 @@ function openProgress(
     clock: systemClock,
     colours,
     masker,
-    nameFlags: flagNames(program),
+    nameFlags,
     log,
     isInterrupted: () => interrupts.interruption !== undefined,
   });

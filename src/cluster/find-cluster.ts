@@ -108,7 +108,7 @@ export function assertRuns(cluster: ClusterRecord, node: NodeRecord): void {
   const why = node.stateReason === undefined ? "" : ` (${outside(node.stateReason)})`;
   const action = node.state === "stopped" ? "start" : "resume";
   throw new ClusterError("node-stopped", `${name} of cluster "${cluster.id}" is ${node.state}${why}.`, {
-    hint: `Let it run again: run the node command with "${action} ${name}".`,
+    hint: `Run the command "node ${action} ${name}", so that it runs again.`,
     facts: { cluster: cluster.id, node: name, state: node.state },
   });
 }

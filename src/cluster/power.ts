@@ -116,7 +116,7 @@ export async function awaitLogins(
   signal: AbortSignal,
 ): Promise<void> {
   if (!(await clusterKey(cluster)).isHere) {
-    runtime.progress.note("This machine doesn't have the cluster's key, so nobody waits for its nodes.");
+    runtime.progress.note("This machine doesn't have the cluster's key, so it does not wait for logins to the nodes.");
     return;
   }
   using step = runtime.progress.start("Log in to the nodes");

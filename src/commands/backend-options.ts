@@ -37,10 +37,13 @@ function optionsWhere({ options }: BackendKind, isWanted: (each: BackendOption) 
 
 function commandLineOption(name: string, declared: BackendOption): Option {
   if (declared.isFlag === true) return flag({ flag: flagOf(name, declared), summary: declared.summary });
-  const { read, choices, completes, isPlace: _, isLocal: __, ...traits } = declared;
+  const { read, choices, completes, isPlace = false, isLocal: _, ...traits } = declared;
   const readPath = async (given: string, { cwd }: Invocation): Promise<unknown> => read(await absolute(given, cwd));
   const type = completes === undefined ? { parse: read } : { parse: readPath, completes };
-  return option({ ...type, ...(choices !== undefined && { choices }) }, { ...traits, flag: flagOf(name, declared) });
+  return option(
+    { ...type, ...(choices !== undefined && { choices }) },
+    { ...traits, flag: flagOf(name, declared), isRepeatedInHints: isPlace },
+  );
 }
 
 /** Backends don't know the working directory. */

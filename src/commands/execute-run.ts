@@ -36,7 +36,7 @@ export async function executeRun(kind: BackendKind, input: RunInput, context: Co
     variables: variablesOf([...input.environmentFile.flat(), ...input.environment]),
     hasTestEnvironment: !input.noTestEnv,
     missingFolderHint: context.nameFlags(
-      "The platform brings it: wait for the installation with the wait command, or pass `noTestEnv` to run without it.",
+      "The platform brings it: run the wait command first, or pass `noTestEnv` to run without it.",
     ),
     checkout: input.syncDir,
     fetches: input.fetch,

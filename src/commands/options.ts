@@ -9,6 +9,7 @@ const clusterIdTraits = {
   short: "-c",
   summary: "The cluster's unique id",
   completeWith: ["list", "--quiet"],
+  isRepeatedInHints: true,
 } as const;
 const defaultClusterId = "default";
 

@@ -67,7 +67,7 @@ export const startCommand = (kind: BackendKind) =>
     name: "start",
     summary: "Start the stopped nodes of a cluster",
     description:
-      "Start all stopped nodes and let paused ones continue, also after a restart of this computer. Returns when they accept logins; run `wait` to find out when the platform is ready again.",
+      "Start all stopped nodes and let paused ones continue, also after a restart of this computer. The command returns when they accept logins; run `wait` to find out when the platform is ready again.",
     positionals: {},
     options: { clusterId, ...placeOptions(kind), output, verbose },
     examples: [{ words: "start -c nightly", summary: "Start the cluster `nightly`" }],
@@ -83,7 +83,7 @@ async function change(kind: BackendKind, input: PowerRequest & Readonly<Record<s
   const backend = await kind.open(input, context, context.signal);
   const cluster = await changePower(backend, input, context, context.signal);
   if (input.action === "start" || input.action === "restart")
-    context.progress.note(`The nodes boot. Next: ${context.programName} wait --cluster-id ${input.clusterId}`);
+    context.progress.note("The nodes boot. Run the wait command to find out when the platform is ready.");
   const nodes = cluster.nodes.map((node) => ({ reference: nodeReference(node), state: node.state }));
   context.output.result({ text: "", data: { cluster: { id: cluster.id, state: cluster.state }, nodes } });
 }

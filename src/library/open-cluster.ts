@@ -157,13 +157,9 @@ async function readPlatform(
   const location = accepted(await locateArtifact(given, resolve(), signal));
   const { platform } = await readArtifactHead(location, { clock, limitMs: headLimitMs }, signal);
   if (platform !== undefined && variant === undefined) return platform;
-  throw new ClusterError(
-    "bad-usage",
-    "`platform`: only a platform of your own, which has no variants, is passed here.",
-    {
-      hint: "Leave it out, and pass the release to `installFromPath`.",
-    },
-  );
+  throw new ClusterError("bad-usage", "`platform`: takes only a platform without variants, such as a folder.", {
+    hint: "Leave it out, and pass the release to `installFromPath`.",
+  });
 }
 
 const newMachines = <Options>(

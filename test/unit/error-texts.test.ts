@@ -306,7 +306,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   "not-installed": [
     [
       async () => sync(0, "# layout cluster\n# version\n", ""),
-      "The platform is not installed on master_0 yet: the installation has not begun. → Wait until the installation has finished (run the wait command), then sync again.",
+      "The platform is not installed on master_0 yet: the installation has not begun. → Run the wait command, then sync again.",
     ],
   ],
   "connection-failed": [
@@ -358,7 +358,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
     ],
   ],
   "snapshot-not-found": [
-    [() => snapshotNotFound(cluster, "fresh", []), 'Cluster "example" has no snapshot "fresh". → It has none at all.'],
+    [() => snapshotNotFound(cluster, "fresh", []), 'Cluster "example" has no snapshot "fresh". → It has no snapshots.'],
     [
       () => snapshotNotFound(cluster, "fresh", ["old", "older"]),
       'Cluster "example" has no snapshot "fresh". → It has: old, older.',

@@ -381,7 +381,7 @@ function diskFull(error: unknown, what: string): ClusterError | undefined {
   const code = errorCode(error);
   return code === "ENOSPC" || code === "EDQUOT"
     ? new ClusterError("capacity-lacking", `The disk is full: ${what} cannot be written.`, {
-        hint: "Make room.",
+        hint: "Free some space.",
         cause: error,
       })
     : undefined;

@@ -1,5 +1,5 @@
 import { type ClusterRecord, type Counts, nodeCount } from "../../model/cluster-record.ts";
-import { nodesText } from "../../system/amounts.ts";
+import { momentText, nodesText } from "../../system/amounts.ts";
 import type { Clock } from "../../system/runtime.ts";
 import type { CopyRequest, CreationSummary } from "../contract.ts";
 import { endFacts, endLine } from "./lifetimes.ts";
@@ -22,7 +22,11 @@ export const snapshotTitle = ({
   readonly cluster: string;
   readonly snapshot: string;
   readonly createdAt: string | undefined;
-}): string => `snapshot "${snapshot}" of cluster "${cluster}", made at ${createdAt ?? "an unknown time"}`;
+}): string => {
+  // Always with the date: snapshots grow old.
+  const made = createdAt === undefined ? "at an unknown time" : momentText(createdAt, 0);
+  return `snapshot "${snapshot}" of cluster "${cluster}", made ${made}`;
+};
 
 /** Describes what a copy would create, for people and as data. `lines` and `facts` are those of one backend. */
 export function describeOrigin(

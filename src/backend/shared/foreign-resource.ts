@@ -87,8 +87,8 @@ export async function leftovers(looked: Looked): Promise<Outcome> {
       : [`cluster "${id}", which ended ${endText(expiresAt, clock.now())}`],
   );
   if (expired.length === 0) return outcome;
-  const message = `Something is left of ${expired.join(", and of ")}.`;
-  return withFinding(outcome, message, "The next create or list removes it");
+  const message = `Not removed yet: ${expired.join("; ")}.`;
+  return withFinding(outcome, message, "Run the list command, which removes what is left");
 }
 
 async function whatIsLeft(cluster: ClusterRecord, { root, troubleOf }: Looked): Promise<string | undefined> {

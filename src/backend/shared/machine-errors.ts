@@ -56,7 +56,7 @@ export function assertIncomplete({ id }: ClusterName, name: string, isComplete: 
 
 export const snapshotNotFound = ({ id }: ClusterName, name: string, others: readonly string[]): ClusterError =>
   new ClusterError("snapshot-not-found", `Cluster "${id}" has no snapshot "${name}".`, {
-    hint: others.length === 0 ? "It has none at all." : `It has: ${others.join(", ")}.`,
+    hint: others.length === 0 ? "It has no snapshots." : `It has: ${others.join(", ")}.`,
     facts: { cluster: id, snapshot: name, others },
   });
 

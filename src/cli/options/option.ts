@@ -13,7 +13,7 @@ export interface Invocation {
  */
 export const whileOptionsAreRead = (): AbortSignal => new AbortController().signal;
 
-/** Thrown by a value type if the text is not usable. Each problem continues after "--flag: ", such as `"x" is no whole number`. */
+/** Thrown by a value type if the text is not usable. Each problem continues after "--flag: ", such as `"x" is not a whole number`. */
 export class BadValue extends OwnError {
   override readonly name = "BadValue";
   readonly problems: readonly string[];
@@ -60,6 +60,8 @@ interface OptionTraits<Single> extends Traits<Single> {
   readonly repeatable?: boolean;
   /** The options and arguments, by their declared names, that this option makes unnecessary: they may not be given together, and have no value. */
   readonly replaces?: readonly string[];
+  /** Hints that tell the user to run another command with this option repeat its value. */
+  readonly isRepeatedInHints?: boolean;
 }
 
 interface ArgumentTraits<Single> extends Traits<Single> {

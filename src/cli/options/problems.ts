@@ -85,17 +85,34 @@ interface NamedProgram {
   readonly commands: readonly { readonly name: string; readonly options: Options }[];
 }
 
-/** The names are the keys under which commands declare their options. "the list command" becomes what to type: "cluster-cloud list". */
-export function flagNames({ name: program, commands }: NamedProgram): NameFlags {
+/**
+ * The names are the keys under which commands declare their options. "the list command" becomes what to type: "cluster-cloud list"; 'the command "node
+ * start agent_0"' likewise. After "run", it gets those of the `given` values, by the names of their options, that hints repeat.
+ */
+export function flagNames(
+  { name: program, commands }: NamedProgram,
+  given: Readonly<Record<string, unknown>> = {},
+): NameFlags {
   const nameOptions = namingFlags(() =>
     commands.flatMap(({ options }) => Object.entries(options).map(([name, { flag }]) => [name, flag])),
   );
   const nameCommands = (text: string): string =>
-    text.replaceAll(/\bthe ([a-z]+) command\b/g, (found, word: string) =>
-      commands.some(({ name }) => name === word) ? `${program} ${word}` : found,
-    );
+    text.replaceAll(commandPattern, (found, run = "", word: string | undefined, line: string | undefined) => {
+      const words = word ?? line ?? "";
+      const command = commands.find(({ name }) => name === words.split(" ", 1)[0]);
+      if (command === undefined) return found;
+      return `${run}${program} ${words}${run === "" ? "" : repeatedWords(command.options, given)}`;
+    });
   return (text) => mapOutside(nameOptions(text), outside, nameCommands);
 }
+
+const commandPattern = /\b([Rr]un )?the (?:([a-z]+) command\b|command "([a-z]+ [^"\n]+)")/g;
+
+const repeatedWords = (options: Options, given: Readonly<Record<string, unknown>>): string =>
+  Object.entries(options)
+    .filter(([name, option]) => option.isRepeatedInHints && ![undefined, option.default].includes(given[name]))
+    .map(([name, { flag }]) => ` ${flag} ${String(given[name])}`)
+    .join("");
 
 /** Backquoted words that are not option names stay unchanged. */
 export function namingFlags(flagsByName: () => readonly (readonly [string, string])[]): NameFlags {

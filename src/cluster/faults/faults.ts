@@ -201,7 +201,7 @@ async function awaitEnd(
   runtime.progress.waiting("");
   if (staying === undefined) {
     throw new ClusterError("deadline-passed", `The fault should have ended by itself: ${fault.description}.`, {
-      hint: "Run the heal action of the fault command.",
+      hint: 'Run the command "fault heal".',
       facts: { fault: fault.id },
     });
   }

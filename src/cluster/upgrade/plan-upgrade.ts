@@ -75,7 +75,7 @@ export function assertFits(
   for (const { node, found } of surveyed) {
     if (found.layout !== "" && found.version !== "") continue;
     throw new ClusterError("not-installed", `The platform is not installed on ${nodeReference(node)} yet.`, {
-      hint: "Wait until the cluster is ready, with the wait command.",
+      hint: "Run the wait command, then upgrade again.",
       facts: { node: nodeReference(node) },
     });
   }

@@ -57,7 +57,7 @@ async function areSnapshotsMeant(backend: Backend<unknown>, id: string, context:
   if (names.length === 0) return true;
   if (canAsk(context)) return stdin.confirm(`Remove cluster ${id} and its snapshots: ${names.join(", ")}?`, signal);
   throw new ClusterError("bad-usage", `Cluster "${id}" has snapshots, which would be lost: ${names.join(", ")}.`, {
-    hint: "Nobody can be asked here, so it needs --yes.",
+    hint: "There is no terminal on which to confirm: pass --yes.",
     facts: { cluster: id, snapshots: names },
   });
 }

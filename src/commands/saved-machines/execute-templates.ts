@@ -17,7 +17,7 @@ export async function executeTemplates(
   if (templates === undefined) throw new TypeError("Only backends with templates have this command");
   if (action === "remove") {
     const removed = await templates.remove(name, signal);
-    if (removed.length === 0) progress.note("No template is unused.");
+    if (removed.length === 0) progress.note("There are no unused templates.");
     output.result({ text: removed.join("\n"), data: { removed } });
     return;
   }

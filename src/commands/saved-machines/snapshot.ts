@@ -148,7 +148,7 @@ async function act(backend: Backend<unknown>, { action, ...given }: Act, context
     case "restore":
       await restoreSnapshot(backend, given, context, context.signal);
       if (backend.snapshots?.holdsMemory === true) return;
-      context.progress.note(`The nodes boot. Next: ${context.programName} wait --cluster-id ${given.clusterId}`);
+      context.progress.note("The nodes boot. Run the wait command to find out when the platform is ready.");
   }
 }
 

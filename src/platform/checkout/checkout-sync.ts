@@ -127,7 +127,7 @@ function syncFailed(reference: string, result: RemoteResult): ClusterError {
 
 const notInstalled = (reference: string, reason: string): ClusterError =>
   new ClusterError("not-installed", `The platform is not installed on ${reference} yet: ${reason}.`, {
-    hint: "Wait until the installation has finished (run the wait command), then sync again.",
+    hint: "Run the wait command, then sync again.",
     facts: { node: reference },
   });
 

@@ -65,7 +65,7 @@ export async function parsePlatformFile(text: string, path: string): Promise<Che
   const facts = readFacts(parsed.value);
   if (facts.problems !== undefined) return { problems: facts.problems.map((each) => `${path}: ${each}`) };
   if (platformHead(facts.value).length <= mostHeadBytes) return facts;
-  return problem(`${path}: it says more than ${mostHeadBytes / 1024} KiB; leave out what is not needed.`);
+  return problem(`${path}: it has more than ${mostHeadBytes / 1024} KiB of settings; leave out what is not needed.`);
 }
 
 /** Parses the JSON in the third line of an artifact, without `# platform: `, by the same rules: it is text from outside. */

@@ -135,10 +135,10 @@ async function programProblem(file: PlatformFolderFile): Promise<string | undefi
   const start = await readStart(file, searchedBytes);
   if (start.subarray(0, elf.length).equals(elf)) return undefined;
   if (start.toString("latin1", 0, 2) !== "#!")
-    return "is no program: it begins neither with #! nor like an executable of Linux";
+    return "is not a program: it begins neither with #! nor as Linux executables do";
   // Behind its first lines, a script may carry an archive.
   const [line = ""] = start.toString("latin1").split("\n", 1);
-  if (line.endsWith("\r")) return "has line ends of Windows (CRLF); save it with those of Unix (LF)";
+  if (line.endsWith("\r")) return "has Windows line endings (CRLF); save it with Unix line endings (LF)";
   return /^#![ \t]*\//.test(line)
     ? undefined
     : "begins with #!, but without the path of a program that runs it, such as #!/bin/sh";

@@ -192,7 +192,7 @@ function machinesFailed(gone: readonly NodeRecord[]): ClusterError {
       `${nodeReference(node)} (${node.id}${canContinue(node) ? `, ${node.state}` : ""})${node.stateReason ? `: ${outside(node.stateReason)}` : ""}`,
   );
   return new ClusterError("machine-failed", `Machines have stopped: ${texts.join(", ")}.`, {
-    hint: gone.every(canContinue) ? "Let them run again with the start command, then wait again." : hint,
+    hint: gone.every(canContinue) ? "Run the start command, then wait again." : hint,
     facts: {
       nodes: gone.map((node) => ({
         node: nodeReference(node),

@@ -26,7 +26,7 @@ test("without the cluster's key, a restore ends when the nodes run, and says so"
   const runtime = { environment: {}, clock: systemClock, progress };
   expect(await restoreSnapshot(backend, snapshot, runtime, signal)).toBe(cluster);
   expect([restored, steps]).toEqual([["installed"], []]);
-  expect(told).toEqual(["This machine doesn't have the cluster's key, so nobody waits for its nodes."]);
+  expect(told).toEqual(["This machine doesn't have the cluster's key, so it does not wait for logins to the nodes."]);
 });
 
 test("a restored node that accepts no login is tried again for five minutes", async () => {

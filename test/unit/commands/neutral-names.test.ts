@@ -94,10 +94,28 @@ test.each([
   ["`agents 0` `publicAgents 0`", "--agents 0 --public-agents 0"],
   ["`constructor` and `sh -c` and `open", "`constructor` and `sh -c` and `open"],
   ["--timeout", "--timeout"],
-  ["Run the list command, or the same command.", "Run cluster-cloud list, or the same command."],
+  [
+    "Run the list command, or the same command.",
+    "Run cluster-cloud list --cloud-region eu-west-1, or the same command.",
+  ],
+  [
+    "Run the inspect command to see its nodes.",
+    "Run cluster-cloud inspect --cluster-id demo --cloud-region eu-west-1 to see its nodes.",
+  ],
+  ["The doctor command knows.", "The doctor command knows."],
+  [
+    "Check it with the doctor command, or run the doctor command.",
+    "Check it with cluster-cloud doctor, or run cluster-cloud doctor --cloud-region eu-west-1.",
+  ],
+  [
+    'Run the command "inspect --versions", or the command "inspect".',
+    'Run cluster-cloud inspect --versions --cluster-id demo --cloud-region eu-west-1, or the command "inspect".',
+  ],
+  ['Run the command "sing loudly".', 'Run the command "sing loudly".'],
   [`It says "${outside("the list command failed")}".`, `It says "${outside("the list command failed")}".`],
 ])("%j becomes %j", (text, expected) => {
-  expect(flagNames(programs[0]!)(text)).toBe(expected);
+  const given = { clusterId: "demo", region: "eu-west-1", output: "json", timeout: 1 };
+  expect(flagNames(programs[0]!, given)(text)).toBe(expected);
 });
 
 test("the library's texts name its calls in place of commands, where it has them", () => {

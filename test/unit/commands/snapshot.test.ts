@@ -34,11 +34,11 @@ test.each(["create", "restore", "delete"])("%s prints the snapshot's name", asyn
 });
 
 test.each([
-  [false, ["The nodes boot. Next: cluster-container wait --cluster-id example"]],
+  [false, ["The nodes boot. Run the wait command to find out when the platform is ready."]],
   [true, []],
 ])("after a restore, `wait` is suggested unless the snapshot holds memory (%p)", async (holdsMemory, notes) => {
   const { told } = await run("restore installed", { holdsMemory });
-  expect(told.filter((text) => text.includes("Next:"))).toEqual(notes);
+  expect(told.filter((text) => text.includes("boot"))).toEqual(notes);
 });
 
 test("list shows time, size and state of each snapshot", async () => {

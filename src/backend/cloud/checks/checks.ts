@@ -131,6 +131,7 @@ export function adminAddressCheck(facts: CloudFacts, place: Place): Check {
 }
 
 async function compare(facts: CloudFacts, place: Place): Promise<Outcome> {
+  const { region } = place;
   const address = await facts.address();
   const seen = `This machine's public address is ${address}`;
   const failures = await Promise.all([facts.instances(), facts.groups()].map(failureOf));
@@ -145,7 +146,7 @@ async function compare(facts: CloudFacts, place: Place): Promise<Outcome> {
   );
   return warn(
     `${seen}, which is not allowed to reach ${closed.length === 1 ? "cluster" : "clusters"} ${named.join("; ")}.`,
-    `Allow it: run the admit command for ${closed.map(({ id }) => id).join(" and ")}.`,
+    `Allow it: ${closed.map(({ id }) => `cluster-cloud admit --cloud-region ${region} -c ${id}`).join("; ")}`,
   );
 }
 
@@ -203,11 +204,13 @@ export function leftoversCheck(facts: CloudFacts, region: string): Check {
 async function find(facts: CloudFacts, region: string): Promise<Outcome> {
   const [api, instances, groups] = await Promise.all([facts.api(), facts.instances(), facts.groups()]);
   const advice = `Find out who created or changed it in region ${region}, and remove its tags that begin with cluster-e2e:`;
-  const outcome = judge(findLeftovers({ ...instances, ...groups }, api.now()), region);
+  const outcome = judge(findLeftovers({ ...instances, ...groups }, api.now()), region, api.now());
   return withForeignResources(outcome, [...instances.foreignResources, ...groups.foreignResources], advice);
 }
 
-function judge(left: ReturnType<typeof findLeftovers>, region: string): Outcome {
+function judge(left: ReturnType<typeof findLeftovers>, region: string, nowMs: number): Outcome {
+  const origin = ({ clusterId, expiresAt }: Machine | Group): string =>
+    `(cluster ${clusterId}${expiresAt === undefined ? "" : `, which ended ${endText(expiresAt, nowMs)}`})`;
   const things = [
     ...left.machines.map((machine) => `machine ${machine.id} ${origin(machine)}`),
     ...left.groups.map((group) => `security group ${group.id} ${origin(group)}`),
@@ -218,6 +221,3 @@ function judge(left: ReturnType<typeof findLeftovers>, region: string): Outcome 
     `The next create in this region removes ${things.length === 1 ? "it" : "them"}: cluster-cloud create --cloud-region ${region} …`,
   );
 }
-
-const origin = ({ clusterId, expiresAt }: Machine | Group): string =>
-  `(cluster ${clusterId}, expired ${expiresAt?.toISOString()})`;

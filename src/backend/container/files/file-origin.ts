@@ -126,7 +126,7 @@ async function assertSpace({ manifest: { parts } }: ClusterFile, { rootFolder }:
     "capacity-lacking",
     `${rootFolder} has ${has} GB of free space, but ${needs} GB are required.`,
     {
-      hint: "Make room.",
+      hint: "Free some space.",
     },
   );
 }

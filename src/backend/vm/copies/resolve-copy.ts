@@ -151,7 +151,7 @@ export async function assertSpace(root: string, { files }: Pick<SnapshotFacts, "
     disks.reduce((sum, [, { bytes }]) => sum + bytes, 0),
   );
   if (problem === undefined) return;
-  throw new ClusterError("capacity-lacking", problem, { hint: "Make room, or delete a snapshot." });
+  throw new ClusterError("capacity-lacking", problem, { hint: "Free some space, or delete a snapshot." });
 }
 
 export async function readKeys(

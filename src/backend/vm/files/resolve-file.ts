@@ -271,7 +271,7 @@ async function assertSpace({ file, runtime }: Loading, directory: string): Promi
   await closeStore(runtime.environment);
   const problem =
     (await freeSpaceProblem(images, sum(layers))) ?? (await freeSpaceProblem(directory, sum(parts) - sum(layers)));
-  if (problem !== undefined) throw new ClusterError("capacity-lacking", problem, { hint: "Make room." });
+  if (problem !== undefined) throw new ClusterError("capacity-lacking", problem, { hint: "Free some space." });
 }
 
 async function readKeysPart({ bytes }: FilePart, chunks: AsyncIterable<Uint8Array>, shown: string): Promise<Buffer> {

@@ -74,7 +74,7 @@ async function saveFailure(path: string, result: unknown): Promise<ClusterError>
   const room = await roomBeside(path);
   return room === 0
     ? new ClusterError("capacity-lacking", `The disk is full: the memory cannot be written to ${path}.`, {
-        hint: "Make room, or delete a snapshot.",
+        hint: "Free some space, or delete a snapshot.",
       })
     : new ClusterError("engine-failed", `QEMU could not write the memory to ${path}${said}.`);
 }
@@ -101,7 +101,7 @@ const tooSlow = (path: string): ClusterError =>
     "deadline-passed",
     `Writing the memory to ${path} took longer than ${waits.memorySave.limitMs / 60_000} min.`,
     {
-      hint: "See whether this machine's disk is slow, or full.",
+      hint: "Check whether this machine's disk is slow or full.",
     },
   );
 

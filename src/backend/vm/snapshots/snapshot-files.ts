@@ -85,7 +85,7 @@ export async function describeContents(path: string, signal: AbortSignal): Promi
 export const copyFailure = (error: unknown, node: NodeFacts, aim: "saved" | "restored" | "copied"): unknown =>
   errorCode(error) === "ENOSPC"
     ? new ClusterError("capacity-lacking", `The disk is full: ${nodeReference(node)} cannot be ${aim}.`, {
-        hint: `Make room, or delete a snapshot.${aim === "restored" ? " Nothing was stopped." : ""}`,
+        hint: `Free some space, or delete a snapshot.${aim === "restored" ? " Nothing was stopped." : ""}`,
         cause: error,
       })
     : error;

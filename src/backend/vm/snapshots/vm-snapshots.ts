@@ -202,5 +202,5 @@ async function assertRoom({ directory, facts }: StoredCluster, memoryMegabytes: 
   const bytes = disks.reduce((sum, size) => sum + size, 0) + facts.nodes.length * memoryMegabytes * 1024 ** 2;
   const problem = await freeSpaceProblem(directory, bytes);
   if (problem === undefined) return;
-  throw new ClusterError("capacity-lacking", problem, { hint: "Make room, or delete a snapshot." });
+  throw new ClusterError("capacity-lacking", problem, { hint: "Free some space, or delete a snapshot." });
 }

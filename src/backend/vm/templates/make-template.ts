@@ -73,7 +73,7 @@ export async function makeTemplate(qemu: Qemu, making: Making, signal: AbortSign
 async function assertSpace({ store, options }: Making): Promise<void> {
   const problem = await freeSpaceProblem(store, options.memoryMegabytes * 1024 ** 2 + diskBytes);
   if (problem === undefined) return;
-  throw new ClusterError("capacity-lacking", problem, { hint: "Make room." });
+  throw new ClusterError("capacity-lacking", problem, { hint: "Free some space." });
 }
 
 interface Booting {

@@ -36,7 +36,7 @@ export class VmTemplates implements Templates {
     for (const each of chosen) if (await removeTemplate(this.#store, each.name, signal)) removed.push(each.name);
     if (name !== undefined && removed.length === 0)
       throw new ClusterError("bad-usage", `The template ${name} is in use.`, {
-        hint: "Destroy the clusters that templates list shows, or wait until create has made it.",
+        hint: "Destroy the clusters that use it (see cluster-vm templates list), or wait until create has made it.",
       });
     // What is left of interrupted programs goes too.
     if (await isAccessible(this.#store.folder)) await limitTemplates(this.#store, Infinity, signal);

@@ -90,7 +90,7 @@ test("a cluster whose time is over is named, with its end, and not as one that n
     troubleOf: async () => Promise.resolve(undefined),
   });
   expect(outcomeText(outcome)).toBe(
-    'warn: Left over: cluster "b" (none of its nodes is running). Something is left of ' +
-      'cluster "a", which ended 11:50 UTC (10 min ago). → Remove those that you no longer need: destroy b; The next create or list removes it',
+    'warn: Left over: cluster "b" (none of its nodes is running). Not removed yet: ' +
+      'cluster "a", which ended 11:50 UTC (10 min ago). → Remove those that you no longer need: destroy b; Run the list command, which removes what is left',
   );
 });

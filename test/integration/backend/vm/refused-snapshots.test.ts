@@ -84,7 +84,7 @@ test.each<[string, Given, object]>([
     {
       id: "capacity-lacking",
       message: expect.stringMatching(/but 2097152\.[0-9] GB are required\.$/),
-      hint: "Make room, or delete a snapshot.",
+      hint: "Free some space, or delete a snapshot.",
     },
   ],
 ])("a cluster with %s is not saved, and no part of a snapshot is left", async (_, given, expected) => {

@@ -65,7 +65,7 @@ describe("a platform's folder", () => {
     expect(broken.problems).toEqual(["example:small/platform.yaml: is missing"]);
   });
 
-  const notProgram = "is no program: it begins neither with #! nor like an executable of Linux";
+  const notProgram = "is not a program: it begins neither with #! nor as Linux executables do";
   const outsideLink = "small/key is a symbolic link to /etc/hostname, outside small.";
 
   type Change = (folder: string) => Promise<unknown>;
@@ -120,7 +120,7 @@ describe("a platform's folder", () => {
     [
       "a check from Windows",
       { check: "#!/bin/sh\r\nexit 0\r\n" },
-      "small/check: has line ends of Windows (CRLF); save it with those of Unix (LF)",
+      "small/check: has Windows line endings (CRLF); save it with Unix line endings (LF)",
     ],
     ["an upgrade without run bit", { upgrade: "exit 0" }, "small/upgrade: is not executable; run chmod +x on it"],
     [

@@ -192,7 +192,7 @@ describe("mistakes", () => {
     [`description: "${"x".repeat(70_000)}"`, /^etcd\/platform\.yaml: it is larger than 64 KiB\.$/],
     [
       `${smallest}packages: { apt: [${Array.from({ length: 200 }, (_, index) => `p${index}${"x".repeat(90)}`).join(",")}] }`,
-      /says more than 12 KiB/,
+      /has more than 12 KiB/,
     ],
   ])("a file that cannot be read: %#", async (text, problem) => {
     const { problems } = await parse(text);

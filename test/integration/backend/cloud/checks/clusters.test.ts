@@ -95,8 +95,8 @@ test("remains of ended clusters are listed, with the command that removes them",
   // The tag alone does not make a machine expired.
   fixture().cloud.clock.skew(2 * 3_600_000 + 60_000);
   const text = (await fixture().diagnose({})).told("leftovers");
-  expect(text).toStartWith(`warn: Expired clusters have left machine ${lateMachine} (cluster late, expired 20`);
-  expect(text).toContain(`security group ${old} (cluster old, expired 20`);
+  expect(text).toStartWith(`warn: Expired clusters have left machine ${lateMachine} (cluster late, which ended `);
+  expect(text).toContain(`security group ${old} (cluster old, which ended `);
   expect(text).toEndWith(
     "The next create in this region removes them: cluster-cloud create --cloud-region us-west-2 …",
   );
@@ -120,7 +120,7 @@ test("clusters created here that no longer admit this machine are listed", async
   await saveKey("well");
   expect((await fixture().diagnose({})).told("admin address")).toBe(
     `warn: This machine's public address is 127.0.0.1, which is not allowed to reach cluster moved (security group ${groups["moved"]}: 203.0.113.0/24).` +
-      " → Allow it: run the admit command for moved.",
+      " → Allow it: cluster-cloud admit --cloud-region us-west-2 -c moved",
   );
 });
 

@@ -78,10 +78,10 @@ test("clusters that do not let this machine in are named, with the command that 
   const facts = factsOf([{ id: "one", ...away }, { id: "two" }, { id: "open", rules: [ssh("192.0.2.0/24")] }]);
   const closedTo = "which is not allowed to reach";
   expect(await admitted(facts, ["one", "open"])).toBe(
-    `warn: ${seen}, ${closedTo} cluster one (security group sg-00000000: 198.51.100.0/24). → Allow it: run the admit command for one.`,
+    `warn: ${seen}, ${closedTo} cluster one (security group sg-00000000: 198.51.100.0/24). → Allow it: cluster-cloud admit --cloud-region us-west-2 -c one`,
   );
   expect(await admitted(facts, ["one", "two", "open"])).toBe(
-    `warn: ${seen}, ${closedTo} clusters one (security group sg-00000000: 198.51.100.0/24); two (security group sg-00000001: none). → Allow it: run the admit command for one and two.`,
+    `warn: ${seen}, ${closedTo} clusters one (security group sg-00000000: 198.51.100.0/24); two (security group sg-00000001: none). → Allow it: cluster-cloud admit --cloud-region us-west-2 -c one; cluster-cloud admit --cloud-region us-west-2 -c two`,
   );
 });
 
@@ -118,7 +118,7 @@ test.each([
   [
     "one thing",
     ["a"],
-    "warn: Expired clusters have left machine i-00000000 (cluster a, expired 2025-12-31T23:00:00.000Z).",
+    "warn: Expired clusters have left machine i-00000000 (cluster a, which ended 2025-12-31 23:00 UTC (1 h ago)).",
   ],
   ["two things", ["a", "b"], "warn: Expired clusters have left machine i-00000000"],
 ])("if ended clusters have left %s", async (_, ids, text) => {

@@ -92,7 +92,7 @@ test.skipIf(process.platform !== "linux")("a full disk is an error that names th
   expect(await failureOf(opened.copy())).toMatchObject({
     id: "capacity-lacking",
     message: "The disk is full: public_agent_2 cannot be copied.",
-    hint: "Make room, or delete a snapshot.",
+    hint: "Free some space, or delete a snapshot.",
   });
 });
 
