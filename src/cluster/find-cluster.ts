@@ -108,7 +108,7 @@ export function assertRuns(cluster: ClusterRecord, node: NodeRecord): void {
   const why = node.stateReason === undefined ? "" : ` (${outside(node.stateReason)})`;
   const action = node.state === "stopped" ? "start" : "resume";
   throw new ClusterError("node-stopped", `${name} of cluster "${cluster.id}" is ${node.state}${why}.`, {
-    hint: `Run the command "node ${action} ${name}", so that it runs again.`,
+    hint: `Let it continue: run the command "node ${action} ${name}"`,
     facts: { cluster: cluster.id, node: name, state: node.state },
   });
 }

@@ -111,7 +111,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   "machine-not-set-up": [
     [
       () => engineMissing(engineKinds.docker, undefined),
-      "There is no executable program docker on the PATH. → Install Docker, version 20.10 or later: https://docs.docker.com/engine/install/ (Debian and Ubuntu: sudo apt-get install docker.io)",
+      "There is no executable program docker on the PATH. → Install Docker, version 20.10 or later: https://docs.docker.com/engine/install/\nOn Debian and Ubuntu:\n    sudo apt-get install docker.io",
     ],
     [
       () => dockerSays("Cannot connect to the Docker daemon", "ps"),
@@ -174,7 +174,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   "cluster-exists": [
     [
       () => clusterExists("base", { removal: "cluster-vm destroy -c base" }),
-      'A cluster "base" already exists or is being created on this machine. → Choose another `clusterId`, or remove that cluster: cluster-vm destroy -c base',
+      'A cluster "base" already exists or is being created on this machine. → Choose another `clusterId`, or remove that cluster:\n    cluster-vm destroy -c base',
     ],
     [
       () => cloudClusterExists({ clusterId: "base", region: "us-west-2", expiresAt: new Date(7_200_000), nowMs: 0 }),
@@ -296,7 +296,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   "install-failed": [
     [
       () => assertNotFailed([failed("the install script exited with status 7", ["no such package"])]),
-      "The installation failed on master_0: the install script exited with status 7.\nThe last lines of its log:\n  no such package → The whole log is /var/lib/cluster-e2e/install.log on that node.",
+      "The installation failed on master_0: the install script exited with status 7.\nThe last lines of its log:\n    no such package → The whole log is /var/lib/cluster-e2e/install.log on that node.",
     ],
     [
       () => assertNotFailed([failed("the installer was interrupted", []), failed("it hangs", [])]),

@@ -148,7 +148,7 @@ export function describePlan(
       ["Distribution", distribution],
       ["Image", `${image.name} (${image.isPresent ? "present" : source})`],
       ["Containers", `${nodeCount(counts)}: ${nodesText(counts)}`],
-      ["Limits", `memory ${options.memory ?? "none"}, CPUs ${options.cpus ?? "none"}, each`],
+      ["Per container", `memory: ${options.memory ?? "no limit"}, CPUs: ${options.cpus ?? "no limit"}`],
       ["Network", "its own bridge"],
       [
         "Reached at",

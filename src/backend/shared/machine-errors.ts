@@ -38,7 +38,7 @@ export function clusterExists(
     "cluster-exists",
     `A cluster "${clusterId}" already exists or is being created on this machine.`,
     {
-      hint: `Choose another \`clusterId\`, or remove that cluster: ${removal}`,
+      hint: `Choose another \`clusterId\`, or remove that cluster:\n    ${removal}`,
       facts: { cluster: clusterId },
       cause,
     },

@@ -36,11 +36,11 @@ export const createCommand = (kind: BackendKind) => {
     options,
     examples: [
       {
-        words: "create --variant oss https://example.com/generate_config.sh",
+        words: "create --variant oss https://example.com/installer.sh",
         summary: "Create one master, one agent and one public agent",
       },
       {
-        words: "create --variant oss --masters 3 --agents 5 -c nightly ./generate_config.sh",
+        words: "create --variant oss --masters 3 -c nightly ./installer.sh",
         summary: "Create a larger cluster from a local artifact",
       },
       {
@@ -48,7 +48,7 @@ export const createCommand = (kind: BackendKind) => {
         summary: "Create a cluster with a platform of your own, from its folder",
       },
       {
-        words: "create --variant enterprise --license-key license.txt --dry-run ./generate_config.ee.sh",
+        words: "create --variant enterprise --dry-run ./installer.ee.sh",
         summary: "Show what would be created",
       },
     ],

@@ -107,12 +107,11 @@ interface Kept {
 
 /** Says that a cluster is kept although the command failed or was interrupted, where its logs are, and how it ends. */
 export function keptNote(kind: BackendKind, { id, expiresAt, place }: Kept, { clock }: Pick<Context, "clock">): string {
-  const command = (name: string): string =>
-    `    ${programName(kind)} ${name} --cluster-id ${id}${placeWords(kind, place)}`;
+  const command = (name: string): string => `${programName(kind)} ${name} --cluster-id ${id}${placeWords(kind, place)}`;
   const end = expiresAt === undefined ? "by itself, two hours after its creation" : endText(expiresAt, clock.now());
   const ends = endsByItself(kind) || expiresAt !== undefined ? [`It ends ${end}.`] : [];
-  const removal = endsByItself(kind) ? [] : ["Remove it:", command("destroy")];
-  return [`Cluster "${id}" is kept. Save its logs:`, command("logs"), ...ends, ...removal].join("\n");
+  const removal = endsByItself(kind) ? [] : [`    Remove it: ${command("destroy")}`];
+  return [`Cluster "${id}" is kept.`, `    Save its logs: ${command("logs")}`, ...removal, ...ends].join("\n");
 }
 
 /** The options that name the place, unless it is the default one. */

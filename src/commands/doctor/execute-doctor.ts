@@ -101,7 +101,7 @@ function summary(results: readonly CheckResult[]): string {
   const count = (status: CheckResult["status"]): number => results.filter((result) => result.status === status).length;
   const counts = [
     [count("fail"), "failed"],
-    [count("warn"), "with a warning"],
+    [count("warn"), count("warn") === 1 ? "warning" : "warnings"],
     [count("skip"), "skipped"],
   ] as const;
   const shown = counts.filter(([number]) => number > 0).map(([number, what]) => `${number} ${what}`);

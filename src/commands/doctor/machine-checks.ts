@@ -118,7 +118,7 @@ function runtimeVariablesCheck(inherited: readonly string[]): Check {
         "BUN_OPTIONS is set, which can make this program run other code.",
         "Find out who set it, and unset it: unset BUN_OPTIONS",
       )
-    : pass("no variable changes how this program runs");
+    : pass("No variable changes how this program runs");
   return { name: "runtime", limitMs: localLimitMs, run: () => Promise.resolve(outcome) };
 }
 

@@ -106,7 +106,7 @@ export const faultCommand = (kind: BackendKind) =>
     examples: [
       { words: "fault partition --between agent_0 --and masters", summary: "Cut an agent off from all masters" },
       {
-        words: "fault network agent_1 --delay 200ms --loss 5% --rate 1mbit --for 5m",
+        words: "fault network agent_1 --delay 200ms --loss 5% --for 5m",
         summary: "Give an agent a slow network for five minutes",
       },
       { words: "fault clock master_0 --offset +1h --wait", summary: "Set a clock ahead, and wait for the end" },

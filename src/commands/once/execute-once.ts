@@ -142,7 +142,7 @@ async function untilReady(
   const { from, skipHttpChecks } = input;
   const origin =
     from !== undefined && "location" in from && "path" in from.location ? `, from ${from.location.shown}` : "";
-  describeCreated(cluster, `Cluster "${cluster.id}" exists${origin}`, context);
+  describeCreated(cluster, `Cluster "${cluster.id}" has been created${origin}`, context);
   const { deadlineMs } = request;
   const wait = { clusterId: cluster.id, login, skipHttpChecks, deadlineMs, onAnswers: report.onAnswers };
   await waitForCluster(backend, wait, context, context.signal);

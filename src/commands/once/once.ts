@@ -16,11 +16,11 @@ export const onceCommand = (kind: BackendKind) =>
     examples: [
       { words: "once ./etcd -- ./test.sh", summary: "Test a platform of your own" },
       {
-        words: "once --variant oss --fetch report.xml:results/ ./generate_config.sh -- pytest --junitxml=report.xml",
+        words: "once --fetch report.xml:results/ ./etcd -- ./test.sh",
         summary: "Run tests and fetch their report",
       },
       {
-        words: "once --logs-dir logs --junit once.xml --summary example:slurm -- srun hostname",
+        words: "once --logs-dir logs --junit once.xml ./etcd -- ./test.sh",
         summary: "In CI: keep logs after a failure, and show the result",
       },
     ],

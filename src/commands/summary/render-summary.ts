@@ -10,7 +10,9 @@ export function renderCluster(title: string, cluster: ClusterView, more: readonl
   const { masters, agents, publicAgents } = cluster.counts;
   const rows: readonly Row[] = [
     ["Place", cluster.region === undefined ? cluster.backend : `${cluster.backend}, ${cluster.region}`],
-    ["Variant", `${cluster.variant}, ${cluster.distribution}`],
+    cluster.variant === "none"
+      ? ["Distribution", cluster.distribution]
+      : ["Variant", `${cluster.variant}, ${cluster.distribution}`],
     ["Nodes", nodesText({ master: masters, agent: agents, public_agent: publicAgents })],
     ...endRows(cluster),
     ...more,

@@ -42,7 +42,7 @@ export const upgradeCommand = (kind: BackendKind) =>
     examples: [
       { words: "upgrade ./etcd", summary: "Upgrade the cluster `default` to the version in a folder" },
       {
-        words: "upgrade -c nightly --parallel 5 https://example.com/generate_config.sh",
+        words: "upgrade -c nightly --parallel 5 ./installer.sh",
         summary: "Upgrade five agents at a time",
       },
     ],

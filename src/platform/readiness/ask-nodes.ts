@@ -187,11 +187,12 @@ const isUp = ({ state }: NodeRecord): boolean => state === "starting" || state =
 const canContinue = ({ state }: NodeRecord): boolean => state === "stopped" || state === "paused";
 
 function machinesFailed(gone: readonly NodeRecord[]): ClusterError {
-  const texts = gone.map(
-    (node) =>
-      `${nodeReference(node)} (${node.id}${canContinue(node) ? `, ${node.state}` : ""})${node.stateReason ? `: ${outside(node.stateReason)}` : ""}`,
-  );
-  return new ClusterError("machine-failed", `Machines have stopped: ${texts.join(", ")}.`, {
+  const texts = gone.map((node) => {
+    const state = canContinue(node) ? node.state : "gone";
+    const why = node.stateReason ? `: ${outside(node.stateReason)}` : "";
+    return `${nodeReference(node)} (${node.id}) is ${state}${why}`;
+  });
+  return new ClusterError("machine-failed", `Not all machines run: ${texts.join("; ")}.`, {
     hint: gone.every(canContinue) ? "Run the start command, then wait again." : hint,
     facts: {
       nodes: gone.map((node) => ({

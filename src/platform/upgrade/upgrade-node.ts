@@ -126,7 +126,7 @@ function upgradeFailed(
 ): ClusterError {
   const reference = nodeReference(node);
   const log = lines.map((line) => outsideLine(line));
-  const tail = log.length === 0 ? [] : ["The last lines of its log:", ...log.map((line) => `  ${line}`)];
+  const tail = log.length === 0 ? [] : ["The last lines of its log:", ...log.map((line) => `    ${line}`)];
   return new ClusterError("upgrade-failed", [`The upgrade failed on ${reference}: ${reason}.`, ...tail].join("\n"), {
     hint: `The whole log is ${installPaths.upgradeLog} on that node.`,
     facts: { node: reference, reason, log },

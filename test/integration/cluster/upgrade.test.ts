@@ -64,7 +64,7 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
     const failure = await failureOf(all.upgrade({ script }));
     expect(failure.id).toBe("upgrade-failed");
     expect(failure.message).toBe(
-      "The upgrade failed on agent_0: its upgrade script exited with status 3.\nThe last lines of its log:\n  no space left\n" +
+      "The upgrade failed on agent_0: its upgrade script exited with status 3.\nThe last lines of its log:\n    no space left\n" +
         "Version 2.0: master_0. Version 1.0: agent_0, agent_1.",
     );
     expect(failure.hint).toContain("continues with the nodes that lack 2.0");

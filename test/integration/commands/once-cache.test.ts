@@ -113,7 +113,7 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
     expect(opened.happened).toEqual(saved);
     const again = await opened.once("--timeout 30m");
     expect(opened.happened).toEqual(["copied"]);
-    expect(again.told.join()).toContain(`Cluster "mine" exists, from ${opened.at("cache/file")}`);
+    expect(again.told.join()).toContain(`Cluster "mine" has been created, from ${opened.at("cache/file")}`);
     expect(junitOutcomes(await readFile(opened.at("junit.xml")))).toEqual(passed);
     await opened.once("--agents 1");
     expect(opened.happened).toEqual(saved);

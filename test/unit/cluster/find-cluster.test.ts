@@ -116,7 +116,7 @@ test.each([
     expect.objectContaining({
       id: "node-stopped",
       message: `master_0 of cluster "nightly" is ${state} (it was tired).`,
-      hint: `Run the command "node ${action} master_0", so that it runs again.`,
+      hint: `Let it continue: run the command "node ${action} master_0"`,
     }),
   );
   expect(findNodes(idle, ["masters"])).toHaveLength(1);

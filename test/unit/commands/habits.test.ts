@@ -74,6 +74,8 @@ test.each([
   ["inspect --id x", ["--id: no such option; did you mean --cluster-id?"]],
   ["run -n agent_0 ls", ["-n: no such option; did you mean --node?"]],
   ["run -it bash", ["-it: not needed, since run passes the terminal through by itself"]],
+  ["list -c x", ["-c: list shows all clusters; for one, type cluster-container inspect -c CLUSTER_ID"]],
+  ["list --cluster-id=x", [expect.stringContaining("type cluster-container inspect -c CLUSTER_ID")]],
   ["inspect one two", [expect.stringContaining('"one": unexpected'), expect.stringContaining('"two": unexpected')]],
   ["inspect -c one two", [expect.stringContaining("--cluster-id")]],
   ["snapshot list one two", ["NAME: list takes no name", "FILE: only allowed with save"]],

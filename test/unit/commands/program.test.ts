@@ -29,3 +29,13 @@ test("a program gives a reason for each command that only other programs have", 
     expect([...own, ...(missingCommands?.keys() ?? [])].toSorted()).toEqual([...all].toSorted());
   }
 });
+
+test("every example in the help fits a terminal of 80 columns", () => {
+  const lines = [cloudKind, containerKind, vmKind]
+    .map(programFor)
+    .flatMap(({ name, commands }) =>
+      commands.flatMap(({ examples }) => examples.map(({ words }) => `  ${name} ${words}`)),
+    );
+  expect(lines.length).toBeGreaterThan(60);
+  expect(lines.filter((line) => line.length > 80)).toEqual([]);
+});

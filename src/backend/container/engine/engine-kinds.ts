@@ -52,7 +52,7 @@ const docker: EngineKind = {
   grantsAddresses: false,
   advice: {
     install:
-      "Install Docker, version 20.10 or later: https://docs.docker.com/engine/install/ (Debian and Ubuntu: sudo apt-get install docker.io)",
+      "Install Docker, version 20.10 or later: https://docs.docker.com/engine/install/\nOn Debian and Ubuntu:\n    sudo apt-get install docker.io",
     forbidden: "Join the group docker, then log in again:\n    sudo usermod -aG docker $USER",
     silent:
       "Start it: sudo systemctl start docker; on macOS, start Docker Desktop or its equivalent. If another Docker is meant, set DOCKER_HOST.",
@@ -106,7 +106,7 @@ const podman: EngineKind = {
   grantsAddresses: true,
   advice: {
     install:
-      "Install Podman, version 4.0 or later: https://podman.io/docs/installation (Debian and Ubuntu: sudo apt-get install podman)",
+      "Install Podman, version 4.0 or later: https://podman.io/docs/installation\nOn Debian and Ubuntu:\n    sudo apt-get install podman",
     forbidden: "Use it as root: sudo cluster-container …",
     silent:
       "On macOS, run: podman machine start. Elsewhere, check whether CONTAINER_HOST points to a Podman that is running.",

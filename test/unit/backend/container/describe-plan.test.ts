@@ -31,7 +31,7 @@ test("a plan without options is described with the engine's defaults", () => {
     Distribution: "debian-12",
     Image: "nodes:1 (present)",
     Containers: "4: 1 master, 2 agents, 1 public agent",
-    Limits: "memory none, CPUs none, each",
+    "Per container": "memory: no limit, CPUs: no limit",
     Network: "its own bridge",
     "Reached at": "the containers' own addresses",
     Volumes: "none",
@@ -58,7 +58,7 @@ test("a plan with options shows all of them", () => {
   const volumes = ["/a:/b", "/c:/d:ro"];
   const { lines, facts } = planned({ memory: "2g", cpus: "1.5", volumes }, { reach: "published" });
   expect(lines).toMatchObject({
-    Limits: "memory 2g, CPUs 1.5, each",
+    "Per container": "memory: 2g, CPUs: 1.5",
     "Reached at": "ports of 127.0.0.1, since the engine runs in a virtual machine",
     Volumes: "/a:/b, /c:/d:ro",
   });

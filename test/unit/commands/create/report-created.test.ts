@@ -67,9 +67,12 @@ test.each([cloudKind, containerKind])(
     const failing = finishCreated({ ...created, kind }, async () => Promise.reject(new Error("no")), context);
     expect((await failureOf(failing)).message).toBe("no");
     const name = kind === cloudKind ? "cluster-cloud" : "cluster-container";
-    const end =
-      kind === cloudKind ? ["It ends 13:59 UTC"] : ["Remove it:\n", `    ${name} destroy --cluster-id example`];
-    for (const text of ['Cluster "example" is kept.', `    ${name} logs --cluster-id example\n`, ...end])
+    const end = kind === cloudKind ? ["It ends 13:59 UTC"] : [`\n    Remove it: ${name} destroy --cluster-id example`];
+    for (const text of [
+      'Cluster "example" is kept.',
+      `\n    Save its logs: ${name} logs --cluster-id example\n`,
+      ...end,
+    ])
       expect(told[0]).toContain(text);
     expect(results).toMatchObject([{ data: { ready: false, next: `${name} logs --cluster-id example` } }]);
   },

@@ -122,9 +122,9 @@ test("a failed check makes doctor fail, and its remedy names options by their fl
 
 test.each([
   [pass("Docker 24"), {}, "no problems found"],
-  [warn("It is old.", "Upgrade."), {}, "1 with a warning"],
-  [warn("It is old.", "Upgrade."), { DISPLAY: "" }, "2 with a warning"],
-  [skip("It is somewhere else."), { DISPLAY: "" }, "1 with a warning, 1 skipped"],
+  [warn("It is old.", "Upgrade."), {}, "1 warning"],
+  [warn("It is old.", "Upgrade."), { DISPLAY: "" }, "2 warnings"],
+  [skip("It is somewhere else."), { DISPLAY: "" }, "1 warning, 1 skipped"],
 ])("doctor fails only if a check failed", async (outcome, variables, told) => {
   expect(await runDoctor("", outcome, variables)).toMatchObject({ status: 0, told: [`7 checks: ${told}.`] });
 });

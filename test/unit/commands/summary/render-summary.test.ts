@@ -40,6 +40,12 @@ test("a cluster without a lifetime has no end and no cost", () => {
   expect(text).not.toMatch(/Ends|Cost/);
 });
 
+test("a cluster of a platform without variants has none to show", () => {
+  const text = renderCluster("Cluster ready", { ...view, variant: "none" }, []);
+  expect(text).toContain("| Distribution | `debian-12` |");
+  expect(text).not.toContain("Variant");
+});
+
 test("values from outside stay in their cells", () => {
   const text = renderCluster("Cluster ready", { ...view, distribution: "a`b|c\n| d | <img src=x>" }, []);
   expect(text).toContain("| Variant | `oss, a'b\\|c \\| d \\| <img src=x>` |\n| Nodes |");

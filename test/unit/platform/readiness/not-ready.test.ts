@@ -22,7 +22,7 @@ test("a cluster for which nothing was lacking says something of that, too", () =
 test("the first node that failed is shown with its log, the others are named", () => {
   const failed = { kind: "failed", reason: "it exited with status 3", log: ["disk is full"] };
   const answers = [answer(0, { kind: "ready" }), answer(1, failed), answer(2, { ...failed, log: [] })];
-  expect(() => assertNotFailed(answers)).toThrow(/agent_1 .*agent_2.*status 3\.\n.*\n  disk is full$/);
+  expect(() => assertNotFailed(answers)).toThrow(/agent_1 .*agent_2.*status 3\.\n.*\n    disk is full$/);
   expect(() => assertNotFailed([answers[2]!])).toThrow(/agent_2: .*status 3\.$/);
   expect(() => assertNotFailed([answers[0]!])).not.toThrow();
 });

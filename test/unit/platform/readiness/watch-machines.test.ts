@@ -79,9 +79,9 @@ test("the backend is asked every 15 s, and every 3 s where a node does not answe
 });
 
 test.each([
-  ["is ending", [node(0), node(1, { state: "ending", stateReason: "spot" })], "agent_1 (i-1): spot"],
-  ["has ended", [node(0), node(1, { state: "ended" })], "agent_1 (i-1)."],
-  ["is not there any more", [node(0)], "agent_1 (i-1)."],
+  ["is ending", [node(0), node(1, { state: "ending", stateReason: "spot" })], "agent_1 (i-1) is gone: spot"],
+  ["has ended", [node(0), node(1, { state: "ended" })], "agent_1 (i-1) is gone."],
+  ["is not there any more", [node(0)], "agent_1 (i-1) is gone."],
 ])("a machine that %s fails the wait and is named", async (_, nodes, named) => {
   const error = await failureOf(watchAnswering([{ ...pair, nodes }]).at(15_000));
   expect(error.id).toBe("machine-failed");
