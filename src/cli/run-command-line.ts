@@ -1,7 +1,7 @@
 import { ClusterError, messageOf, quoted } from "../errors.ts";
 import { Masker } from "../system/masker.ts";
 import { shownText } from "../system/printable.ts";
-import { disableCoreDumps } from "../system/processes/run-program.ts";
+import { disableCoreDumps } from "../system/processes/core-dumps.ts";
 import { version } from "../version.ts";
 import type { Command, ProcessLike, Program } from "./command.ts";
 import { type ErrorReport, lossText, reportError } from "./error-report.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { disableCoreDumps } from "../../../../src/system/processes/run-program.ts";
+import { disableCoreDumps } from "../../../../src/system/processes/core-dumps.ts";
 
 const program = join(import.meta.dir, "core-dumps-program.ts");
 
