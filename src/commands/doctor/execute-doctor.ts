@@ -55,7 +55,7 @@ export function reportText(found: readonly CheckResult[], { isVerbose, columns: 
   const rows = merged(found).map((result): readonly [string, string] => {
     const took = isVerbose ? ` (${timeText(result.ms)})` : "";
     const details = isVerbose ? (result.details ?? []) : [];
-    const remedy = "remedy" in result ? [`→ ${result.remedy}`] : [];
+    const remedy = "remedy" in result ? [`→ ${result.remedy.replaceAll("\n", "\n  ")}`] : [];
     return [`${marks[result.status]} ${result.name}`, [result.message + took, ...details, ...remedy].join("\n")];
   });
   return columns(rows, width, { margin: 0, hang: 2 }).join("\n");

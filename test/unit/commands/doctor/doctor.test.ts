@@ -32,6 +32,16 @@ test("a line a check, aligned, with what to do below it", () => {
   `);
 });
 
+test("further lines of a remedy begin where its text begins, and commands to copy stay whole", () => {
+  const remedy = `Install it.\nOn Debian:\n    sudo apt-get install ${"x".repeat(70)}`;
+  const text = reportText([{ name: "engine", status: "fail", message: "None.", remedy, ms: 1 }], {
+    isVerbose: false,
+    columns: 60,
+  });
+  const command = `                sudo apt-get install ${"x".repeat(70)}`;
+  expect(text.split("\n")).toEqual(["✖ engine  None.", "          → Install it.", "            On Debian:", command]);
+});
+
 test("checks that were skipped for one reason share a row, and long lines wrap", () => {
   const message = "Not checked: there are no credentials, so the API cannot be asked.";
   const skipped = ["account", "region", "clock", "network", "image"].map((name): CheckResult => ({
