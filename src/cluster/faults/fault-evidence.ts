@@ -50,8 +50,12 @@ export function stateOf(kind: FaultRequest["kind"], observed: readonly Observed[
     case "network":
       if (links.length === 0) return "no other node to ping";
       return fastest(observed) === undefined ? "no ping is answered" : `a round trip takes ${fastest(observed)} ms`;
-    case "clock":
-      return `the clock is ${range(observed.map(aheadMs), (ms) => (ms / 1000).toFixed(1))} s ahead of this computer's`;
+    case "clock": {
+      const ahead = observed.map(aheadMs);
+      const isBehind = ahead.every((ms) => ms < 0);
+      const shown = range(ahead, (ms) => ((isBehind ? -ms : ms) / 1000).toFixed(1));
+      return `the clock is ${shown} s ${isBehind ? "behind" : "ahead of"} this computer's`;
+    }
     case "disk":
       return `${range(
         observed.map(({ freeBytes = 0 }) => freeBytes),

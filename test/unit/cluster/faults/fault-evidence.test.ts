@@ -25,7 +25,12 @@ test.each<[string, FaultRequest, Partial<Observed>, string | undefined]>([
   ["a lossy network", slow, links(undefined), "no ping is answered, before: a round trip takes 1 ms"],
   ["no other node", slow, { linksMs: new Map() }, "no other node to ping, before: a round trip takes 1 ms"],
   ["a fast network", slow, links(150), undefined],
-  ["a late clock", late, { clockMs: -3_590_000, hereMs: 11_000 }, "the clock is -3601.0 s ahead"],
+  [
+    "a late clock",
+    late,
+    { clockMs: -3_590_000, hereMs: 11_000 },
+    "the clock is 3601.0 s behind this computer's, before: the clock is 0.0 s ahead of",
+  ],
   ["a right clock", late, { clockMs: 11_000, hereMs: 11_000 }, undefined],
   ["a full disk", full, { freeBytes: 4096 }, "0.0 MB are free, before: 5000.0 MB are free"],
   ["an empty disk", full, {}, undefined],
