@@ -93,7 +93,9 @@ export async function leftovers(looked: Looked): Promise<Outcome> {
 
 async function whatIsLeft(cluster: ClusterRecord, { root, troubleOf }: Looked): Promise<string | undefined> {
   const abandoned = await abandonedCreations(root, cluster.id);
-  if (abandoned.some(({ creation }) => creation.creationId === cluster.creationId)) return "its create was interrupted";
+  const found = abandoned.find(({ creation }) => creation.creationId === cluster.creationId);
+  if (found !== undefined)
+    return found.creation.state === "in-use" ? "its once was killed" : "its create was interrupted";
   const hasNodes = cluster.nodes.length > 0;
   if (hasNodes && cluster.nodes.every((node) => node.state === "ended")) return "none of its nodes is running";
   const trouble = await troubleOf(cluster);

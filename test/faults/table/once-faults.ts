@@ -1,4 +1,5 @@
 /** Faults that end `once` early, at each of its stages. Whatever it had come to, nothing is left, or the next creation removes it. */
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { ScriptedAnswer } from "../../local-cloud/machines/scripted-answers.ts";
 import type { Expected, Fault } from "../fault.ts";
@@ -11,11 +12,14 @@ import { endedBy, struck } from "./cloud-injections.ts";
 
 type Answering<Bench> = (world: Bench, answers: readonly ScriptedAnswer[]) => unknown;
 
-export const onceWords = ({ createWords, stateFolder }: ProgramWorld): readonly string[] => [
+export const onceWords = (
+  { createWords, stateFolder }: ProgramWorld,
+  report = join(stateFolder, "junit.xml"),
+): readonly string[] => [
   "once",
   ...createWords.slice(1),
   ..."--skip-http-checks --superuser-password a-password --no-test-env --junit".split(" "),
-  join(stateFolder, "junit.xml"),
+  report,
   "--",
   "work",
 ];
@@ -72,6 +76,7 @@ function faultsWith<Bench extends ProgramWorld>(answer: Answering<Bench>): reado
     expected,
   });
   return [
+    reportFault(answer),
     ...stages.map((stage) => once(`once is killed ${stage.name}`, stage, endedBy("SIGKILL"), ["SIGKILL"])),
     ...stages
       .slice(0, -1)
@@ -92,6 +97,36 @@ function faultsWith<Bench extends ProgramWorld>(answer: Answering<Bench>): reado
     ),
   ];
 }
+
+/** The disk of the report is full before it is written. */
+const reportFault = <Bench extends ProgramWorld>(answer: Answering<Bench>): Fault<Bench> => ({
+  name: "the disk is full, then once writes its report",
+  place: "computer",
+  seconds: 8,
+  lack: process.getuid?.() === 0 ? undefined : "only root mounts file systems",
+  strike: async (world) => {
+    const small = join(world.folder, "small");
+    await answer(world, [isReady, works({ status: 7 }), ...usualAnswers]);
+    await mkdir(small);
+    await Bun.$`mount -t tmpfs -o size=4k tmpfs ${small}`.quiet();
+    return struck(async () => {
+      await answer(world, usualAnswers);
+      await Bun.$`umount ${small}`.quiet();
+    });
+  },
+  act: async (world) => {
+    const report = join(world.folder, "small", "junit.xml");
+    await Bun.write(join(world.folder, "small", "filler"), new Uint8Array(4096));
+    const ended = await world.run(onceWords(world, report));
+    if (await Bun.file(report).exists()) throw new Error(`a part of the report was written:\n${ended.stderr}`);
+    return ended;
+  },
+  expected: {
+    status: 7,
+    says: ["Warning: cannot write the JUnit report", "The command exited with status 7."],
+    keepsCluster: false,
+  },
+});
 
 /** GitHub Actions sends both, with 7.5 s between them, and ends the program 2.5 s later. */
 const cutOff: Fault<CloudWorld> = {

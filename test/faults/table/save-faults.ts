@@ -1,4 +1,7 @@
-/** Faults while `once` saves the cluster in which its command has failed. The cluster is removed, and the exit code stays the command's. */
+/**
+ * Faults while `once` saves its cluster as a file: after a failure, or for later runs, which start from the file. The cluster is removed, and the exit
+ * code stays the command's, whatever is wrong with the file.
+ */
 import { mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Ended } from "../../e2e/support/executable.ts";
@@ -14,15 +17,24 @@ const target = ({ folder }: VmWorld): string => join(folder, "out", "cluster.zst
 const savedBytes = 150_000_000;
 
 interface Saving {
+  /** Default: `--save-on-failure`. */
+  readonly option?: "--cache";
+  /** The exit code of the command; default: 7. */
+  readonly status?: number;
   readonly prepare?: (world: VmWorld) => Promise<unknown>;
   readonly during?: (world: VmWorld, running: ReturnType<VmWorld["start"]>) => Promise<void>;
   readonly cleanUp?: (world: VmWorld) => Promise<unknown>;
   readonly isSaved?: true;
 }
 
+function wordsWith(option: Saving["option"], world: VmWorld): readonly string[] {
+  const [once = "", ...words] = onceWords(world);
+  return [once, option ?? "--save-on-failure", target(world), ...words];
+}
+
 const row = (
   name: string,
-  { prepare, during, cleanUp, isSaved }: Saving,
+  { option, status = 7, prepare, during, cleanUp, isSaved }: Saving,
   expected: Expected,
   lack?: string,
 ): Fault<VmWorld> => ({
@@ -31,7 +43,7 @@ const row = (
   seconds: 15,
   lack,
   strike: async (world) => {
-    await world.answer(isReady, works({ status: 7 }));
+    await world.answer(isReady, works({ status }));
     await world.makeTemplates({ savedBytes });
     await prepare?.(world);
     return struck(async () => {
@@ -41,8 +53,7 @@ const row = (
     });
   },
   act: async (world): Promise<Ended> => {
-    const [once = "", ...words] = onceWords(world);
-    const running = world.start([once, "--save-on-failure", target(world), ...words]);
+    const running = world.start(wordsWith(option, world));
     await during?.(world, running);
     const ended = await running.ended;
     if ((await Bun.file(target(world)).exists()) !== (isSaved === true))
@@ -58,10 +69,11 @@ const failedCommand = (...says: Expected["says"]): Expected => ({
   keepsCluster: false,
 });
 
-const signalled = (signal: "SIGINT" | "SIGKILL"): Fault<VmWorld> =>
+const signalled = (name: string, signal: "SIGINT" | "SIGKILL", option?: Saving["option"]): Fault<VmWorld> =>
   row(
-    `${signal} while once saves the cluster`,
+    `${signal} while once saves the cluster${name}`,
     {
+      ...(option && { option }),
       during: async (world, running) => {
         await until("the file is begun", async () => Bun.file(`${target(world)}.part`).exists());
         running.interrupt(signal);
@@ -72,30 +84,74 @@ const signalled = (signal: "SIGINT" | "SIGKILL"): Fault<VmWorld> =>
     endedBy(signal),
   );
 
+const cannotSave = async (world: VmWorld): Promise<void> => world.makeTemplates({ canSave: false });
+
+const fullDisk: Pick<Saving, "prepare" | "cleanUp"> = {
+  prepare: async (world) => {
+    const folder = dirname(target(world));
+    await mkdir(folder);
+    await Bun.$`mount -t tmpfs -o size=20m tmpfs ${folder}`.quiet();
+  },
+  cleanUp: async (world) => Bun.$`umount ${dirname(target(world))}`.quiet(),
+};
+const mountLack = process.getuid?.() === 0 ? undefined : "only root mounts file systems";
+
+const cached = (name: string, saving: Saving, says: Expected["says"], lack?: string): Fault<VmWorld> =>
+  row(
+    name,
+    { option: "--cache", status: 0, ...saving },
+    { status: 0, says: [...says, "Remove what was created: done"], keepsCluster: false },
+    lack,
+  );
+
+/** An earlier run writes the file. */
+const writeCache = async (world: VmWorld): Promise<void> => {
+  const { status, stderr } = await world.run(wordsWith("--cache", world));
+  if (status !== 0) throw new Error(`the file could not be written:\n${stderr}`);
+};
+
+const cacheFaults: readonly Fault<VmWorld>[] = [
+  cached("once writes the file for later runs", { isSaved: true }, ["Save the cluster as a file"]),
+  signalled(" for later runs", "SIGINT", "--cache"),
+  signalled(" for later runs", "SIGKILL", "--cache"),
+  cached("QEMU cannot save the cluster for later runs", { prepare: cannotSave }, ["The cluster could not be saved"]),
+  cached("the disk is full, then once saves the cluster for later runs", fullDisk, ["The disk is full"], mountLack),
+  cached(
+    "the file of an earlier run is something else",
+    {
+      prepare: async (world) => {
+        await mkdir(dirname(target(world)));
+        await Bun.write(target(world), "nothing of ours");
+      },
+      isSaved: true,
+    },
+    ["The platform is installed instead."],
+  ),
+  // The disks of the stand-in for QEMU are none, which unpacking them finds out.
+  cached("the file of an earlier run is damaged", { prepare: writeCache, isSaved: true }, [
+    "is damaged",
+    "The platform is installed instead.",
+  ]),
+];
+
 export const saveFaults: readonly Fault<VmWorld>[] = [
   row(
     "the command of once fails, and the cluster is saved",
     { isSaved: true },
     failedCommand("holds the secrets of the cluster", "create --from"),
   ),
-  signalled("SIGINT"),
-  signalled("SIGKILL"),
+  signalled("", "SIGINT"),
+  signalled("", "SIGKILL"),
   row(
     "the command of once fails, and QEMU cannot save the cluster",
-    { prepare: async (world) => world.makeTemplates({ canSave: false }) },
+    { prepare: cannotSave },
     failedCommand("The cluster could not be saved: QEMU could not write the memory", "something odd"),
   ),
   row(
     "the command of once fails, and the disk is full",
-    {
-      prepare: async (world) => {
-        const folder = dirname(target(world));
-        await mkdir(folder);
-        await Bun.$`mount -t tmpfs -o size=20m tmpfs ${folder}`.quiet();
-      },
-      cleanUp: async (world) => Bun.$`umount ${dirname(target(world))}`.quiet(),
-    },
+    fullDisk,
     failedCommand("The cluster could not be saved: The disk is full"),
-    process.getuid?.() === 0 ? undefined : "only root mounts file systems",
+    mountLack,
   ),
+  ...cacheFaults,
 ];

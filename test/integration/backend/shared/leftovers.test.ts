@@ -1,10 +1,11 @@
 /** What doctor reports as remains of a cluster, depending on its resources and its folder on this machine. */
 
 import { expect, test } from "bun:test";
+import { readFile, writeFile } from "node:fs/promises";
 import { toClusters } from "../../../../src/backend/container/records/records.ts";
 import { leftovers } from "../../../../src/backend/shared/foreign-resource.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
-import { beginCreation, creationDirectory, endCreation } from "../../../../src/store/creation-folder.ts";
+import { beginCreation, creationDirectory, creationFiles, endCreation } from "../../../../src/store/creation-folder.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { scriptedClock } from "../../../support/scripted-clock.ts";
@@ -66,16 +67,22 @@ test.each([
   expect(outcomeText(outcome)).toBe(what === undefined ? "pass: None" : warning);
 });
 
-test("a cluster whose create was cut off is a remainder, whatever its nodes do", async () => {
+test.each([
+  ["abandoned", "its create was interrupted"],
+  ["in-use", "its once was killed"],
+] as const)("a cluster that was left %s is a remainder, whatever its nodes do", async (state, what) => {
   await using folder = await scratchFolder();
   const directory = creationDirectory(folder.path, "a", creationId);
   await beginCreation(directory, "a", creationId);
-  await endCreation(directory, "abandoned");
+  await endCreation(directory, state);
+  const record = creationFiles(directory).creation;
+  // Its program has ended.
+  await writeFile(record, (await readFile(record, "utf8")).replace(/"startedAt": "[^"]*"/, '"startedAt": "boot:1"'));
   const cluster = { id: "a", creationId, directory, nodes: [running] } as unknown as ClusterRecord;
   const troubleOf = async () => Promise.resolve(undefined);
   const looked = { clusters: [cluster], root: folder.path, clock, removal: () => "destroy a", troubleOf };
   const outcome = await leftovers(looked);
-  expect(outcome.message).toBe('Left over: cluster "a" (its create was interrupted).');
+  expect(outcome.message).toBe(`Left over: cluster "a" (${what}).`);
 });
 
 // Shows R41.
