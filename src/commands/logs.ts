@@ -1,9 +1,8 @@
 import { defineCommand } from "../cli/command.ts";
 import { option } from "../cli/options/option.ts";
-import { directoryPath, outputFormat, verbose } from "../cli/options/value-types.ts";
+import { directoryPath } from "../cli/options/value-types.ts";
 import type { BackendKind } from "../backend/contract.ts";
-import { placeOptions } from "./backend-options.ts";
-import { clusterId } from "./options.ts";
+import { clusterOptions } from "./options.ts";
 
 export const logsCommand = (kind: BackendKind) =>
   defineCommand({
@@ -12,17 +11,13 @@ export const logsCommand = (kind: BackendKind) =>
     description:
       "Save the installer, platform and first-boot logs of every node that answers, and the console output of every machine. Each log is a separate file. Print the folder that contains the files. The command works at any time, even while the installation runs or after it has failed.",
     positionals: {},
-    options: {
-      clusterId,
-      ...placeOptions(kind),
+    options: clusterOptions(kind, {
       outputDir: option(directoryPath, {
         flag: "--output-dir",
         summary: "Folder for the logs; created if it does not exist",
         defaultText: "a new folder in the cluster's state folder",
       }),
-      output: outputFormat(["text", "json"]),
-      verbose,
-    },
+    }),
     examples: [{ words: "logs --output-dir ./logs", summary: "Collect the logs for a bug report" }],
     run: async (input, context) => {
       const { findCluster } = await import("../cluster/find-cluster.ts");

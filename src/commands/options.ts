@@ -1,8 +1,10 @@
+import type { BackendKind } from "../backend/contract.ts";
 import type { Context } from "../cli/command.ts";
-import { BadValue, type Invocation, flag, option, whileOptionsAreRead } from "../cli/options/option.ts";
-import { duration, value } from "../cli/options/value-types.ts";
+import { BadValue, type Invocation, type ValueType, flag, option, whileOptionsAreRead } from "../cli/options/option.ts";
+import { duration, outputFormat, value, verbose } from "../cli/options/value-types.ts";
 import { clusterIdProblem } from "../model/parse-values.ts";
-import type { Checkout } from "../platform/checkout/checkout.ts";
+import type { Checked } from "../model/checked.ts";
+import { placeOptions } from "./backend-options.ts";
 
 const clusterIdTraits = {
   flag: "--cluster-id",
@@ -70,16 +72,31 @@ export async function laterFile(given: string, { cwd }: Pick<Invocation, "cwd">)
   return path;
 }
 
-/** A folder with a checkout of the platform's repository. It is read completely before anything else happens. */
-export const checkout = value(readCheckout, "directory");
+/** A value that is read with a function that finds every problem with it. */
+export const checkedValue = <Single>(
+  read: (given: string, invocation: Invocation) => Promise<Checked<Single>>,
+  completes?: "file" | "directory",
+): ValueType<Single> =>
+  value(async (given, invocation) => {
+    const outcome = await read(given, invocation);
+    if (outcome.problems === undefined) return outcome.value;
+    throw new BadValue(outcome.problems.join("; "));
+  }, completes);
 
-/** Throws `BadValue` with every problem of the folder. */
-async function readCheckout(given: string, { cwd }: Pick<Invocation, "cwd">): Promise<Checkout> {
-  const [path, platform] = await Promise.all([import("node:path"), import("../platform/checkout/checkout.ts")]);
-  const outcome = await platform.readCheckout(path.resolve(cwd, given), whileOptionsAreRead());
-  if (outcome.problems === undefined) return outcome.value;
-  throw new BadValue(outcome.problems.join("; "));
-}
+/** A folder with a checkout of the platform's repository. It is read completely before anything else happens. */
+export const checkout = checkedValue(async (given, { cwd }) => {
+  const [path, { readCheckout }] = await Promise.all([import("node:path"), import("../platform/checkout/checkout.ts")]);
+  return readCheckout(path.resolve(cwd, given), whileOptionsAreRead());
+}, "directory");
+
+/** The options of a command for one cluster: its own, and those that all such commands have. */
+export const clusterOptions = <Own>(kind: BackendKind, own: Own) => ({
+  clusterId,
+  ...placeOptions(kind),
+  ...own,
+  output: outputFormat(["text", "json"]),
+  verbose,
+});
 
 function parseClusterId(given: string): string {
   const problem = clusterIdProblem(given);

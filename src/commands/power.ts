@@ -1,10 +1,9 @@
 import type { BackendKind } from "../backend/contract.ts";
 import { type Context, defineCommand } from "../cli/command.ts";
 import { argument, flag, listArgument } from "../cli/options/option.ts";
-import { choice, outputFormat, verbose } from "../cli/options/value-types.ts";
+import { choice } from "../cli/options/value-types.ts";
 import type { PowerAction, PowerRequest } from "../cluster/power.ts";
-import { placeOptions } from "./backend-options.ts";
-import { clusterId, nodeNames, nodeSelector } from "./options.ts";
+import { clusterOptions, nodeNames, nodeSelector } from "./options.ts";
 
 const actions: readonly PowerAction[] = ["stop", "start", "restart", "pause", "resume"];
 const restartOnly =
@@ -13,7 +12,6 @@ const restartOnly =
 const actionsOf = ({ parts }: BackendKind): readonly PowerAction[] =>
   parts.power === undefined ? ["restart"] : actions;
 const force = flag({ flag: "--force", summary: "Cut the power instead of shutting down; for stop and restart" });
-const output = outputFormat(["text", "json"]);
 
 export const nodeCommand = (kind: BackendKind) =>
   defineCommand({
@@ -32,7 +30,7 @@ export const nodeCommand = (kind: BackendKind) =>
         completeWith: nodeNames,
       }),
     },
-    options: { clusterId, ...placeOptions(kind), force, output, verbose },
+    options: clusterOptions(kind, { force }),
     examples: [
       ...(kind.parts.power === undefined
         ? []
@@ -56,7 +54,7 @@ export const stopCommand = (kind: BackendKind) =>
     description:
       "Shut down all nodes, which keep their disks, names, addresses and keys. `start` boots them again; `destroy` removes them.",
     positionals: {},
-    options: { clusterId, ...placeOptions(kind), force, output, verbose },
+    options: clusterOptions(kind, { force }),
     examples: [{ words: "stop -c nightly", summary: "Stop the cluster `nightly`" }],
     run: async ({ force: isForced, ...input }, context) =>
       change(kind, { action: "stop", nodes: ["all"], isForced, ...input }, context),
@@ -69,7 +67,7 @@ export const startCommand = (kind: BackendKind) =>
     description:
       "Start all stopped nodes and let paused ones continue, also after a restart of this computer. The command returns when they accept logins; run `wait` to find out when the platform is ready again.",
     positionals: {},
-    options: { clusterId, ...placeOptions(kind), output, verbose },
+    options: clusterOptions(kind, {}),
     examples: [{ words: "start -c nightly", summary: "Start the cluster `nightly`" }],
     run: async (input, context) =>
       change(kind, { action: "start", nodes: ["all"], isForced: false, ...input }, context),

@@ -1,11 +1,11 @@
 import { defineCommand } from "../cli/command.ts";
-import { BadValue, flag, type Invocation, option, restArgument } from "../cli/options/option.ts";
+import { flag, type Invocation, option, restArgument } from "../cli/options/option.ts";
 import type { Problems } from "../cli/options/problems.ts";
 import { anyText, outputFormat, text, value, verbose } from "../cli/options/value-types.ts";
 import type { FetchRequest } from "../cluster/fetch.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { placeOptions } from "./backend-options.ts";
-import { checkout, clusterId, nodeNames, nodeSelector } from "./options.ts";
+import { checkedValue, checkout, clusterId, nodeNames, nodeSelector } from "./options.ts";
 import { isSecretName, readVariable, readVariableFile, secretsIn, type Variable } from "./read-variable.ts";
 
 const loginOptions = {
@@ -41,7 +41,7 @@ const variableOptions = {
 };
 
 const fetchOptions = {
-  fetch: option(value(readFetchRequest), {
+  fetch: option(checkedValue(readFetchRequest), {
     flag: "--fetch",
     placeholder: "<remote>:<local>",
     summary:
@@ -116,9 +116,7 @@ export function checkFetches(fetches: readonly FetchRequest[], problems: Problem
   if (repeated !== undefined) problems.add(`--fetch: two of them have the same local path, ${repeated}`);
 }
 
-async function readFetchRequest(given: string, { cwd }: Invocation): Promise<FetchRequest> {
+async function readFetchRequest(given: string, { cwd }: Invocation) {
   const { parseFetchRequest } = await import("../cluster/fetch.ts");
-  const outcome = await parseFetchRequest(given, cwd);
-  if (outcome.problems === undefined) return outcome.value;
-  throw new BadValue(outcome.problems.join("; "));
+  return parseFetchRequest(given, cwd);
 }

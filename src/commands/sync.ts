@@ -1,12 +1,10 @@
 import { numbered } from "../system/amounts.ts";
 import { defineCommand } from "../cli/command.ts";
 import { argument, flag } from "../cli/options/option.ts";
-import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import { ClusterError } from "../errors.ts";
 import type { Checkout } from "../platform/checkout/checkout.ts";
 import type { BackendKind } from "../backend/contract.ts";
-import { placeOptions } from "./backend-options.ts";
-import { checkout, clusterId } from "./options.ts";
+import { checkout, clusterOptions } from "./options.ts";
 
 export const syncCommand = (kind: BackendKind) =>
   defineCommand({
@@ -22,16 +20,12 @@ export const syncCommand = (kind: BackendKind) =>
         defaultText: "the current folder",
       }),
     },
-    options: {
-      clusterId,
-      ...placeOptions(kind),
+    options: clusterOptions(kind, {
       checksum: flag({
         flag: "--checksum",
         summary: "Compare the contents of all files, not only of those whose size or time has changed",
       }),
-      output: outputFormat(["text", "json"]),
-      verbose,
-    },
+    }),
     examples: [
       { words: "sync ~/src/platform", summary: "Sync the checkout in ~/src/platform to the cluster `default`" },
     ],

@@ -1,14 +1,11 @@
 import { defineCommand } from "../cli/command.ts";
 import { option } from "../cli/options/option.ts";
-import { outputFormat, text, verbose } from "../cli/options/value-types.ts";
+import { text } from "../cli/options/value-types.ts";
 import type { BackendKind } from "../backend/contract.ts";
-import { placeOptions } from "./backend-options.ts";
 import { checkSummary, summarizingFailure, summary } from "./summary/step-summary.ts";
-import { clusterId, junit, skipHttpChecks, timeout } from "./options.ts";
+import { clusterOptions, junit, skipHttpChecks, timeout } from "./options.ts";
 
-const waitOptions = (kind: BackendKind) => ({
-  clusterId,
-  ...placeOptions(kind),
+const waitOptions = {
   superuserUsername: option(text, {
     flag: "--superuser-username",
     summary: "The superuser's name (enterprise only)",
@@ -25,9 +22,7 @@ const waitOptions = (kind: BackendKind) => ({
   skipHttpChecks,
   summary,
   junit,
-  output: outputFormat(["text", "json"]),
-  verbose,
-});
+};
 
 export const waitCommand = (kind: BackendKind) =>
   defineCommand({
@@ -36,7 +31,7 @@ export const waitCommand = (kind: BackendKind) =>
     description:
       "The platform is ready when the installation has succeeded on every node, every node's own check passes, every master answers over HTTP, the superuser can log in (enterprise only) and all agents are registered. A platform of your own is ready when every node's check passes and its web UI answers, if it has one. Until then, print for each node what is still missing. If an installation fails, stop at once. The cluster is kept in any case.",
     positionals: {},
-    options: waitOptions(kind),
+    options: clusterOptions(kind, waitOptions),
     examples: [
       { words: "wait", summary: "Wait for the cluster `default`" },
       { words: "wait --summary", summary: "In GitHub Actions: show the result on the page of the run" },

@@ -1,5 +1,6 @@
 import {
   BadValue,
+  type Invocation,
   type ValueType,
   type ValuesOf,
   flag,
@@ -24,10 +25,9 @@ import type { ArtifactLocation } from "../../platform/artifact/artifact-request.
 import { securityModes } from "../../platform/configuration/configuration.ts";
 import type { Problems } from "../../cli/options/problems.ts";
 import { urlSecrets } from "../../system/mask-url.ts";
-import type { Checked } from "../../model/checked.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import { creationOptions, endsByItself, placeOptions } from "../backend-options.ts";
-import { clusterId, timeout } from "../options.ts";
+import { checkedValue, clusterId, timeout } from "../options.ts";
 import { summary } from "../summary/step-summary.ts";
 
 const masterChoices = masterCounts.map(String);
@@ -54,7 +54,7 @@ export const artifactSha256 = option(value(parseSha256), {
 
 /** Options for the software on the machines and its configuration. */
 const platformOptions = {
-  extraConfig: option(fromFile(extraConfiguration), {
+  extraConfig: option(checkedValue(extraConfiguration, "file"), {
     flag: "--extra-config",
     summary: "YAML file with settings to add to the minimal default cluster configuration",
   }),
@@ -63,7 +63,7 @@ const platformOptions = {
     flag: "--license-key",
     summary: "File with the license key; enterprise only (default: the file that CLUSTER_LICENSE_KEY_PATH names)",
   }),
-  genconfDir: option(fromFile(genconfFolder), {
+  genconfDir: option(checkedValue(genconfFolder, "file"), {
     flag: "--genconf-dir",
     summary: "Folder with files to copy into the installer's genconf folder before the installer runs",
   }),
@@ -71,7 +71,7 @@ const platformOptions = {
     flag: "--security-mode",
     summary: "Security mode (enterprise only); overrides the one in --extra-config",
   }),
-  copyToMaster: option(fromFile(copyToMaster), {
+  copyToMaster: option(checkedValue(copyToMaster, "file"), {
     flag: "--copy-to-master",
     placeholder: "</absolute/local/path:/remote/path>",
     summary: "File or folder to copy to the masters before the installation",
@@ -193,17 +193,8 @@ export const askedCounts = ({ masters, agents, publicAgents }: Partial<CreateInp
   public_agent: publicAgents,
 });
 
-/** A value type that reads files with a function that reports every problem in them. */
-function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<Single>>) {
-  return value(async (given, { cwd }) => {
-    const outcome = await read(given, cwd);
-    if (outcome.problems === undefined) return outcome.value;
-    throw new BadValue(outcome.problems.join("; "));
-  }, "file");
-}
-
 /** The free space is checked later: a lack of space is not a mistake on the command line. */
-async function workspaceFolder(given: string, { cwd }: { readonly cwd: string }): Promise<string> {
+async function workspaceFolder(given: string, { cwd }: Invocation): Promise<string> {
   const path = await import("node:path");
   const { freeSpaceProblem } = await import("../../system/files/private-file.ts");
   const folder = path.resolve(cwd, given);
@@ -212,7 +203,7 @@ async function workspaceFolder(given: string, { cwd }: { readonly cwd: string })
   return folder;
 }
 
-async function ownKey(given: string, { cwd }: { readonly cwd: string }): Promise<string> {
+async function ownKey(given: string, { cwd }: Invocation): Promise<string> {
   const path = await import("node:path");
   const { assertOwnKey } = await import("../../cluster/connections.ts");
   const file = path.resolve(cwd, given);
@@ -220,13 +211,13 @@ async function ownKey(given: string, { cwd }: { readonly cwd: string }): Promise
   return file;
 }
 
-async function extraConfiguration(given: string, cwd: string) {
+async function extraConfiguration(given: string, { cwd }: Invocation) {
   const path = await import("node:path");
   const { readExtraConfiguration } = await import("../../platform/configuration/configuration-file.ts");
   return readExtraConfiguration(path.resolve(cwd, given), whileOptionsAreRead());
 }
 
-async function genconfFolder(given: string, cwd: string) {
+async function genconfFolder(given: string, { cwd }: Invocation) {
   const path = await import("node:path");
   const { readGenconfFolder } = await import("../../platform/configuration/configuration-file.ts");
   return readGenconfFolder(path.resolve(cwd, given), whileOptionsAreRead());

@@ -1,9 +1,8 @@
 import type { BackendKind } from "../../backend/contract.ts";
 import { defineCommand } from "../../cli/command.ts";
 import { argument, flag, option } from "../../cli/options/option.ts";
-import { outputFormat, text, verbose } from "../../cli/options/value-types.ts";
-import { placeOptions } from "../backend-options.ts";
-import { clusterId } from "../options.ts";
+import { text } from "../../cli/options/value-types.ts";
+import { clusterOptions } from "../options.ts";
 
 export const admitCommand = (kind: BackendKind) =>
   defineCommand({
@@ -17,14 +16,10 @@ export const admitCommand = (kind: BackendKind) =>
         defaultText: "this computer's public address",
       }),
     },
-    options: {
-      clusterId,
-      ...placeOptions(kind),
+    options: clusterOptions(kind, {
       list: flag({ flag: "--list", summary: "Show who is admitted, and change nothing" }),
       remove: option(text, { flag: "--remove", placeholder: "<cidr>", summary: "Address range to stop admitting" }),
-      output: outputFormat(["text", "json"]),
-      verbose,
-    },
+    }),
     examples: [
       { words: "admit -c nightly", summary: "Let this computer reach the cluster `nightly`" },
       { words: "admit -c nightly 192.0.2.0/24", summary: "Let a whole network reach it" },

@@ -1,16 +1,13 @@
 import { defineCommand } from "../../cli/command.ts";
 import { argument, option } from "../../cli/options/option.ts";
-import { count, outputFormat, value, verbose } from "../../cli/options/value-types.ts";
+import { count, value } from "../../cli/options/value-types.ts";
 import { mostNodes } from "../../cluster/create/choose-counts.ts";
 import type { BackendKind } from "../../backend/contract.ts";
-import { placeOptions } from "../backend-options.ts";
 import { artifactSha256, workspaceDir } from "../create/create-options.ts";
 import { artifactLocation } from "../create/create.ts";
-import { clusterId, timeout } from "../options.ts";
+import { clusterOptions, timeout } from "../options.ts";
 
-const upgradeOptions = (kind: BackendKind) => ({
-  clusterId,
-  ...placeOptions(kind),
+const upgradeOptions = {
   parallel: option(count({ minimum: 1, maximum: mostNodes }), {
     flag: "--parallel",
     summary: "Number of agents to upgrade at once; masters are always upgraded one by one",
@@ -20,9 +17,7 @@ const upgradeOptions = (kind: BackendKind) => ({
   artifactSha256,
   workspaceDir,
   timeout: timeout("Time limit for the upgrade", "60m", 60 * 60 * 1000),
-  output: outputFormat(["text", "json"]),
-  verbose,
-});
+};
 
 export const upgradeCommand = (kind: BackendKind) =>
   defineCommand({
@@ -38,7 +33,7 @@ export const upgradeCommand = (kind: BackendKind) =>
         required: true,
       }),
     },
-    options: upgradeOptions(kind),
+    options: clusterOptions(kind, upgradeOptions),
     examples: [
       { words: "upgrade ./etcd", summary: "Upgrade the cluster `default` to the version in a folder" },
       {
