@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { ClusterError, messageOf } from "../errors.ts";
-import type { ClusterName, ClusterRecord } from "../model/cluster-record.ts";
+import { type ClusterName, type ClusterRecord, isReachable } from "../model/cluster-record.ts";
 import { TooManySecrets, readClusterSecrets } from "../platform/cluster-secrets.ts";
 import { renderSshConfig, createKnownHosts } from "../ssh/openssh-files.ts";
 import { type ConnectionPool, createConnectionPool } from "../ssh/connection/connection-pool.ts";
@@ -197,7 +197,7 @@ export function keyMissing(cluster: ClusterRecord): ClusterError {
 export async function sshConfig(cluster: ClusterRecord): Promise<string> {
   if (!(await clusterKey(cluster)).isHere) throw keyMissing(cluster);
   const files = creationFiles(cluster.directory);
-  const reachable = cluster.nodes.filter((node) => node.state === "running" && node.ssh.host !== "");
+  const reachable = cluster.nodes.filter(isReachable);
   return renderSshConfig(reachable, { identityFile: files.privateKey, knownHostsFile: files.knownHosts });
 }
 

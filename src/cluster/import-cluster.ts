@@ -1,6 +1,6 @@
 import type { Backend } from "../backend/contract.ts";
 import { ClusterError, hasErrorId, messageOf } from "../errors.ts";
-import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
+import { type ClusterRecord, type NodeRecord, isReachable, nodeReference } from "../model/cluster-record.ts";
 import { targetOf } from "../ssh/connection/connection.ts";
 import { openConnection } from "../ssh/connection/open-connection.ts";
 import { hostName, knownHostsText, parseKnownHosts } from "../ssh/openssh-files.ts";
@@ -100,7 +100,7 @@ async function logIn(
   signal: AbortSignal,
 ): Promise<void> {
   using step = runtime.progress.start("Log in to the nodes");
-  const running = nodes.filter(({ state, ssh }) => state === "running" && ssh.host !== "");
+  const running = nodes.filter(isReachable);
   const failures = await mapConcurrently(
     running,
     loginsAtOnce,

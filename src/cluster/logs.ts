@@ -85,7 +85,6 @@ function silentNodes(texts: readonly NamedText[]): readonly string[] {
 interface CollectionRequest {
   readonly cluster: ClusterRecord;
   readonly connections: ConnectionPool;
-  /** Time limit in milliseconds for the nodes. */
   readonly limitMs: number;
 }
 

@@ -74,6 +74,9 @@ export interface NodeRecord {
  */
 export type ClusterState = "starting" | "running" | "incomplete" | "stopped" | "ending";
 
+/** Whether the node runs and has an address at which it can be reached. */
+export const isReachable = ({ state, ssh }: NodeRecord): boolean => state === "running" && ssh.host !== "";
+
 export interface ClusterRecord {
   readonly id: string;
   /** A random id from the create that created the cluster. It distinguishes two clusters with the same id. */

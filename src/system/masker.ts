@@ -107,7 +107,6 @@ function wrappedBase64Shapes(secret: string): readonly string[] {
   return [64, 76].flatMap((width) => encoded.match(new RegExp(`.{16,${width}}`, "g")) ?? []);
 }
 
-/** The root of the trie. */
 const root = 0;
 const unitCount = 0x10000;
 

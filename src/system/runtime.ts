@@ -10,7 +10,6 @@ export interface Runtime {
 /** Environment variables by name, passed in from the edge. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Time as a parameter. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;

@@ -1,5 +1,5 @@
 import { ClusterError } from "../../errors.ts";
-import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import { type ClusterRecord, type NodeRecord, isReachable, nodeReference } from "../../model/cluster-record.ts";
 import type { FaultKind, FaultPart, FaultRecord } from "../../platform/faults/node-faults.ts";
 import { assertRuns, findNodes } from "../find-cluster.ts";
 
@@ -120,7 +120,7 @@ export function planFault(cluster: ClusterRecord, request: FaultRequest): readon
       record: {
         kind,
         description: `${effect} on ${listed(chosen)}`,
-        links: kind === "network" ? linksFrom(node, cluster.nodes.filter(isRunning)) : [],
+        links: kind === "network" ? linksFrom(node, cluster.nodes.filter(isReachable)) : [],
         folder: kind === "disk" ? folder : "",
       },
     }));
@@ -158,7 +158,7 @@ export function planFault(cluster: ClusterRecord, request: FaultRequest): readon
 
 function planPartition(cluster: ClusterRecord, { between = [], and = [], oneWay = false }: FaultRequest) {
   const first = running(cluster, between);
-  const named = and.length === 0 ? cluster.nodes.filter(isRunning) : running(cluster, and);
+  const named = and.length === 0 ? cluster.nodes.filter(isReachable) : running(cluster, and);
   const second = named.filter((node) => !first.includes(node));
   if (second.length === 0)
     throw new ClusterError("bad-usage", `There is no other node to separate from ${listed(first)}.`);
@@ -186,12 +186,10 @@ function linksFrom(node: NodeRecord, to: readonly NodeRecord[]): readonly string
   return [...others.slice(begin), ...others.slice(0, begin)].slice(0, mostLinks);
 }
 
-const isRunning = (node: NodeRecord): boolean => node.state === "running" && node.ssh.host !== "";
-
 function running(cluster: ClusterRecord, selectors: readonly string[]): readonly NodeRecord[] {
   const nodes = findNodes(cluster, selectors);
   for (const node of nodes) assertRuns(cluster, node);
-  const absent = nodes.filter((node) => !isRunning(node));
+  const absent = nodes.filter((node) => !isReachable(node));
   if (absent.length === 0) return nodes;
   throw new ClusterError("machine-failed", `These nodes do not run: ${listed(absent)}.`, {
     hint: "Run the inspect command to see the nodes.",

@@ -4,7 +4,7 @@
 import { randomBytes } from "node:crypto";
 import type { Backend } from "../../backend/contract.ts";
 import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
-import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import { type ClusterRecord, type NodeRecord, isReachable, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import {
   type FaultRecord,
@@ -236,7 +236,7 @@ async function showHealed(
 
 /** The faults of all nodes. */
 async function survey(work: Work, signal: AbortSignal): Promise<readonly FaultPart[]> {
-  const running = work.cluster.nodes.filter((node) => node.state === "running" && node.ssh.host !== "");
+  const running = work.cluster.nodes.filter(isReachable);
   const ask = async (node: NodeRecord): Promise<readonly FaultPart[]> => {
     try {
       const { faults } = await work.observe(node, noLinks, signal);

@@ -1,5 +1,5 @@
 import { messageOf } from "../../errors.ts";
-import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
+import { type ClusterRecord, isReachable, nodeReference } from "../../model/cluster-record.ts";
 import { readNodeVersion } from "../../platform/upgrade/node-version.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import type { Runtime } from "../../system/runtime.ts";
@@ -18,7 +18,7 @@ export async function readVersions(
   await assertKeyIsHere(cluster);
   await using connections = openMaskedConnections(cluster, runtime);
   using limit = watchdog(limitMs, signal);
-  const nodes = cluster.nodes.filter((node) => node.state === "running" && node.ssh.host !== "");
+  const nodes = cluster.nodes.filter(isReachable);
   const found = await mapConcurrently(
     nodes,
     nodesAtOnce,

@@ -128,7 +128,6 @@ function copyOptions(kind: BackendKind) {
   return (help === undefined ? {} : own) as typeof declared;
 }
 
-/** Checks the options of a file. */
 export function checkFile({ from: given, sha256: sum }: Partial<CreateInput>, problems: Problems): void {
   const isFile = given !== undefined && "location" in given;
   if (sum !== undefined && !isFile) problems.add("--sha256: only allowed with a file in --from");

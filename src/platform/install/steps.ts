@@ -31,7 +31,7 @@ import { generate } from "./genconf.ts";
 import type { InstallPlan, PlanForNodes } from "./install-plan.ts";
 import { type Phase, type PhaseRuntime, runPhase } from "./phase.ts";
 import { copyFiles, enforceSelinux, prepareNode } from "./prepare/prepare-node.ts";
-import { startInstall } from "./start-install.ts";
+import { type InstallSource, startInstall } from "./start-install.ts";
 
 /** An installation on the nodes of one cluster. */
 export interface Installation {
@@ -189,12 +189,8 @@ export async function serveTo(installation: Installation, served: Served, signal
   return bootstrapUrlOf(installation, node);
 }
 
-/** The source that the nodes install from. */
-export interface InstallerSource {
+export interface InstallerSource extends InstallSource {
   readonly layout: Layout;
-  readonly url: string;
-  /** As reported by the artifact's `--version`. */
-  readonly release: string;
 }
 
 /** Starts the installation on a node, which is prepared. From there it continues by itself. */

@@ -41,7 +41,6 @@ export interface Layout {
   readonly needs: readonly string[];
   /** Packages that nodes need besides, for each package manager; dnf's are yum's too. */
   readonly packages: PlatformPackages;
-  /** Modules of the kernel that nodes need. */
   readonly kernelModules: readonly string[];
   /** Further programs that only the enterprise variant needs. */
   readonly enterpriseNeeds: readonly string[];
@@ -81,7 +80,6 @@ export interface LayoutUpgrade {
   readonly preparesNodes: boolean;
 }
 
-/** Names of packages. */
 interface PlatformPackages {
   readonly apt: readonly string[];
   readonly dnf: readonly string[];

@@ -14,7 +14,6 @@ import prepareFile from "./prepare.sh" with { type: "text" };
 
 const limitMs = 30 * 60_000;
 
-/** Prepares the node for the layout's installer. */
 export const prepareNode = (layout: Layout, plan: PlanForNodes): Phase =>
   scriptPhase("Prepare", ({ reference, step }) => ({
     name: "e2e-prepare",
@@ -27,7 +26,6 @@ export const prepareNode = (layout: Layout, plan: PlanForNodes): Phase =>
     onNow: (text) => step.update(text),
   }));
 
-/** Returns the body of the script. */
 export function prepareScript(layout: Pick<Layout, "containerSetup" | "packages" | "kernelModules">): string {
   const own = shellText(prepareFile, {
     FOLDER: installPaths.folder,
@@ -42,7 +40,6 @@ export function prepareScript(layout: Pick<Layout, "containerSetup" | "packages"
 export const packageScript = ({ packages }: Pick<Layout, "packages">): string =>
   shellText(packageFunctions, { APT_PACKAGES: packages.apt.join(" "), RPM_PACKAGES: packages.dnf.join(" ") });
 
-/** The arguments of prepareScript. */
 function prepareArguments(layout: Layout, plan: PlanForNodes): readonly string[] {
   const { nodesKeepTime, configuration } = plan;
   const conditions = layout.conditions({ nodesKeepTime, configuration: configuration.values });
