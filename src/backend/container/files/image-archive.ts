@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { type Duplex, PassThrough, Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import { ClusterError } from "../../../errors.ts";
@@ -94,7 +95,7 @@ export async function readIndex(
   for await (const { kind, name, sizeBytes, contents } of readTar(archive, limits)) {
     if (kind !== "file") continue;
     const isShort = sizeBytes <= mostDescriptionBytes;
-    const bytes = isShort ? Buffer.concat(await Array.fromAsync(contents)) : undefined;
+    const bytes = isShort ? await buffer(contents) : undefined;
     if (bytes !== undefined && /^[{[]/.test(bytes.toString("latin1", 0, 1))) texts.set(name, bytes.toString("utf8"));
     else if (/\.tar$|^blobs\//.test(name))
       await take({ name, sizeBytes, contents: () => (bytes === undefined ? contents : Readable.from([bytes])) });
