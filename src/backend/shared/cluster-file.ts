@@ -12,7 +12,7 @@ import { ClusterError, messageOf } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import * as read from "../../model/reader.ts";
 import { outside } from "../../outside-text.ts";
-import { byteSource } from "../../system/files/byte-source.ts";
+import { byteSource, gather } from "../../system/files/byte-source.ts";
 import { errorCode, isFileOrAbsent, writeAll } from "../../system/files/private-file.ts";
 import { unreadableReason, parseJson } from "../../system/files/read-text.ts";
 import { IncompleteArchive } from "../../system/files/tar.ts";
@@ -26,6 +26,8 @@ const frameMagic = 0x18_4d_2a_5e;
 const frameHeadBytes = 8;
 /** A thousand nodes need a fifth of it. */
 const mostManifestBytes = 4 * 1024 * 1024;
+/** The usual 16 KiB take twice as long. */
+const chunkBytes = 256 * 1024;
 const encryptedMark = "age-encryption.org/";
 
 /** One part of the file: a disk, for example. */
@@ -58,9 +60,13 @@ export interface ClusterFile {
 
 export const inMegabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);
 
+interface ZstdOptions {
+  readonly chunkSize: number;
+}
+
 interface Zstd {
-  readonly createZstdCompress?: () => Duplex;
-  readonly createZstdDecompress?: () => Duplex;
+  readonly createZstdCompress?: (options: ZstdOptions) => Duplex;
+  readonly createZstdDecompress?: (options: ZstdOptions) => Duplex;
 }
 
 /** Throws `machine-not-set-up` if the library runs on a Node that is too old. */
@@ -80,7 +86,7 @@ export interface PartToWrite {
 }
 
 /** Throws `machine-not-set-up` like `zstd`. */
-export const createDecompressor = (): Duplex => zstd().createZstdDecompress();
+export const createDecompressor = (): Duplex => zstd().createZstdDecompress({ chunkSize: chunkBytes });
 
 export interface FileToWrite extends Omit<SnapshotFile, "withoutBase"> {
   readonly backend: Manifest["backend"];
@@ -181,7 +187,8 @@ async function writeContents(file: FileToWrite, output: FileHandle, signal: Abor
   const save = async (chunks: AsyncIterable<Uint8Array>): Promise<void> => {
     for await (const chunk of chunks) await writeAll(output, chunk);
   };
-  await pipeline(partContents(file, parts), zstd().createZstdCompress(), save, { signal });
+  const contents = gather(partContents(file, parts), chunkBytes);
+  await pipeline(contents, zstd().createZstdCompress({ chunkSize: chunkBytes }), save, { signal });
   await writeAll(output, manifestFrame(file, parts, space), 0);
 }
 
@@ -358,7 +365,7 @@ export async function readParts(
       }
       if (!(await source.endsWithin(0))) throw unusableFile(shown, "is damaged: it is longer than its manifest says");
     };
-    const bytes = file.createReadStream({ autoClose: false });
+    const bytes = file.createReadStream({ autoClose: false, highWaterMark: chunkBytes });
     await pipeline(bytes, contents, createDecompressor(), takeAll, { signal });
     // Who may write to the file may have replaced it since its checksum was compared.
     if (sha256 !== undefined && whole.digest("hex") !== sha256) throw replaced;

@@ -6,6 +6,7 @@ import type { Variant } from "../../model/cluster-record.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
 import { errorCode, isAccessible, isFolder } from "../../system/files/private-file.ts";
+import { gather } from "../../system/files/byte-source.ts";
 import { type TarFile, tarStream } from "../../system/files/tar.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import type { Layout } from "../layouts/layout.ts";
@@ -202,21 +203,4 @@ function textMember(name: string, text: string): TarFile {
       if (bytes.length > 0) yield bytes;
     },
   };
-}
-
-/** The same bytes in chunks of at least `leastBytes`, except the last one. Sending thousands of small chunks is slow. */
-async function* gather(
-  source: AsyncIterable<Uint8Array>,
-  leastBytes: number,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  const pending: Uint8Array[] = [];
-  const size = { bytes: 0 };
-  for await (const chunk of source) {
-    pending.push(chunk);
-    size.bytes += chunk.length;
-    if (size.bytes < leastBytes) continue;
-    yield Buffer.concat(pending.splice(0));
-    size.bytes = 0;
-  }
-  if (pending.length > 0) yield Buffer.concat(pending);
 }

@@ -58,6 +58,23 @@ export function byteSource(chunks: AsyncIterable<Uint8Array>): ByteSource {
   };
 }
 
+/** The same bytes in chunks of at least `leastBytes`, except the last one. Thousands of small chunks are slow. */
+export async function* gather(
+  source: AsyncIterable<Uint8Array>,
+  leastBytes: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const pending: Uint8Array[] = [];
+  const size = { bytes: 0 };
+  for await (const chunk of source) {
+    pending.push(chunk);
+    size.bytes += chunk.length;
+    if (size.bytes < leastBytes) continue;
+    yield Buffer.concat(pending.splice(0));
+    size.bytes = 0;
+  }
+  if (pending.length > 0) yield Buffer.concat(pending);
+}
+
 /** Files up to this size are read in one piece: a stream for each of thousands of small files takes longer than reading their contents. */
 const streamedFromBytes = 1_000_000;
 
