@@ -32,16 +32,14 @@ spare() { echo $(($(free_bytes) - LEAVE)); }
 # /run, may take half of all memory.
 fits() { [ "$(($(spare) * SHARED / 512))" -le "$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)" ]; }
 
-# A file system needs some blocks for its own lists of blocks, so the last ones are taken in smaller steps.
+# A file system needs some blocks for its own lists of blocks, so the last ones are taken in smaller steps. ext4 keeps what
+# a failed call has allocated, and counts blocks as free that nobody gets.
 fill() {
-  size=0
   step=$(spare)
   while [ "$step" -ge 4096 ]; do
-    if fallocate -o "$size" -l "$step" "$file" 2>/dev/null; then
-      size=$((size + step))
-      step=$(spare)
-    else
-      step=$((step / 2))
-    fi
+    fallocate -o "$(allocated)" -l "$step" "$file" 2>/dev/null || step=$((step / 2))
+    left=$(spare)
+    [ "$step" -le "$left" ] || step=$left
   done
 }
+allocated() { echo $(($(stat -c '%b * %B' "$file"))); }
