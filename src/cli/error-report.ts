@@ -66,6 +66,10 @@ function summarize(error: unknown, { program, nameFlags = flagNames(program) }: 
     const { message, signalName } = error;
     return { id: "interrupted", exitCode: 1, message, hint: undefined, facts: { signal: signalName } };
   }
+  return bugIn(program, error);
+}
+
+function bugIn(program: Program, error: unknown): ErrorSummary {
   const what = error instanceof Error ? `${error.name}: ${messageOf(error)}` : messageOf(error);
   return {
     id: "bug",

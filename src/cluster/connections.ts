@@ -40,7 +40,7 @@ export function openMaskedConnections(
   runtime: Omit<Runtime, "environment">,
   pool: ConnectionPool = openConnections(cluster.directory, runtime),
 ): MaskedConnections {
-  const firstMaster = cluster.nodes.find((node) => node.role === "master" && node.index === 0);
+  const firstMaster = firstMasterOf(cluster);
   const state: { first?: Promise<void>; isKnown: boolean; problem?: string; refusal?: TooManySecrets } = {
     isKnown: false,
   };
@@ -51,12 +51,8 @@ export function openMaskedConnections(
     delete state.problem;
   };
   const readFirst = async (limitMs: number): Promise<void> => {
-    if (firstMaster === undefined || firstMaster.state === "ended" || firstMaster.ssh.host === "") {
-      state.problem = "the cluster has no first master";
-      return;
-    }
-    if (firstMaster.state === "stopped" || firstMaster.state === "paused") {
-      state.problem = `the cluster's first master is ${firstMaster.state}`;
+    if ("problem" in firstMaster) {
+      state.problem = firstMaster.problem;
       return;
     }
     try {
@@ -75,7 +71,7 @@ export function openMaskedConnections(
     await orAborted(state.first, signal);
     if (state.refusal !== undefined) throw state.refusal;
     const hasJustBeenRead = isFirst && state.problem === undefined;
-    if (!state.isKnown && !hasJustBeenRead && node.id === firstMaster?.id) await read(node, signal);
+    if (!state.isKnown && !hasJustBeenRead && node.id === firstMaster.id) await read(node, signal);
   };
 
   return {
@@ -98,6 +94,17 @@ export function openMaskedConnections(
     refusal: () => state.refusal,
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };
+}
+
+/** Returns the first master, or why it can't be asked. Its id is known even so: it may be reached later. */
+function firstMasterOf({
+  nodes,
+}: ClusterRecord): Destination | { readonly id: string | undefined; readonly problem: string } {
+  const master = nodes.find((node) => node.role === "master" && node.index === 0);
+  if (master === undefined || master.state === "ended" || master.ssh.host === "")
+    return { id: master?.id, problem: "the cluster has no first master" };
+  const isOff = master.state === "stopped" || master.state === "paused";
+  return isOff ? { id: master.id, problem: `the cluster's first master is ${master.state}` } : master;
 }
 
 /** Hides what the first master says is secret. Returns whether that is complete. Throws `TooManySecrets`, and as the connection does. */

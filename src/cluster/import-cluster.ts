@@ -132,10 +132,7 @@ async function loginFailure(
   signal: AbortSignal,
 ): Promise<ClusterError | undefined> {
   const key = hostKeys.get(hostName(node.ssh.host, node.ssh.port));
-  if (key === undefined) {
-    const message = `The file has no host key for ${nodeReference(node)} at ${node.ssh.host}.`;
-    return new ClusterError("connection-failed", message, { facts: { node: nodeReference(node) } });
-  }
+  if (key === undefined) return noHostKey(node);
   const options = { ...targetOf(node), privateKey, hostKeys: [key], ...limits, clock, progress };
   try {
     await using _connection = await openConnection(options, signal);
@@ -145,6 +142,12 @@ async function loginFailure(
     if (hasErrorId(error, "connection-failed")) return error;
     throw error;
   }
+}
+
+function noHostKey(node: NodeRecord): ClusterError {
+  const name = nodeReference(node);
+  const message = `The file has no host key for ${name} at ${node.ssh.host}.`;
+  return new ClusterError("connection-failed", message, { facts: { node: name } });
 }
 
 const limits = {

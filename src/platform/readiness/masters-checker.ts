@@ -195,19 +195,20 @@ function loginWait(
 ): string | undefined {
   if (login.problem !== undefined) return `login: ${login.problem}`;
   const isRefused = login.status === 401;
-  if (refusals.isFinal(isRefused)) {
-    throw new ClusterError(
-      "login-refused",
-      `The cluster refused the login of the superuser "${outside(username)}" with this password.`,
-      {
-        hint: "Pass the `superuserUsername` and the `superuserPassword` of the cluster's configuration.",
-        facts: { node: nodeReference(master), username: outside(username) },
-      },
-    );
-  }
+  if (refusals.isFinal(isRefused)) throw loginRefused(master, outside(username));
   if (isRefused) return "login: the superuser was refused";
   return agents === undefined ? `login: status ${login.status}` : undefined;
 }
+
+const loginRefused = (master: NodeRecord, username: string): ClusterError =>
+  new ClusterError(
+    "login-refused",
+    `The cluster refused the login of the superuser "${username}" with this password.`,
+    {
+      hint: "Pass the `superuserUsername` and the `superuserPassword` of the cluster's configuration.",
+      facts: { node: nodeReference(master), username },
+    },
+  );
 
 async function askOverTls(
   master: NodeRecord,
