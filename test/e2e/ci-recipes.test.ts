@@ -1,6 +1,6 @@
 /** The action of scripts/ci on containers, as a runner of GitHub runs it: its steps, files, cache and signals. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { cp, readFile, readdir } from "node:fs/promises";
+import { cp, readFile, readdir, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
 import type { JobRequest, StepProcess } from "../support/action-runner.ts";
@@ -114,6 +114,33 @@ test("a step that is killed: the next job on this runner removes its cluster", a
   expect(conclusion, steps[step]?.output).toBe("success");
   expect(await containers().things(left.id!)).toEqual([]);
 }, 120_000);
+
+test("with a cache: the first job installs, the next one starts from the file, and a damaged file costs only time", async () => {
+  const id = containers().id("cached");
+  const job = async (runId: string): Promise<string> => {
+    // Hosted runners are new for each job.
+    await rm(at("temp"), { recursive: true, force: true });
+    const inputs = { cache: "true", command: "systemctl is-active meter" };
+    const { conclusion, steps } = await play([`--cluster-id=${id}`], inputs, { runId });
+    const output = steps[step]?.output ?? "";
+    expect(conclusion, output).toBe("success");
+    expect(output).toContain("\nactive\n");
+    expect(await containers().things(id)).toEqual([]);
+    return output;
+  };
+  const cached = async (): Promise<readonly string[]> => readdir(at("caches"));
+  expect(await job("1")).toContain("Save the cluster as a file: ");
+  expect(await cached()).toHaveLength(1);
+  const second = await job("2");
+  expect(second).toContain(`, from ${at("temp")}`);
+  expect(second).not.toContain("Start installation");
+  expect(await cached()).toHaveLength(1);
+  const file = at("caches", (await cached())[0]!, "cluster.zst");
+  await truncate(file, Math.floor(Bun.file(file).size / 2));
+  expect(await job("3")).toContain("The platform is installed instead.");
+  expect(await cached()).toHaveLength(2);
+  expect(await job("4")).not.toContain("Start installation");
+}, 300_000);
 
 const noMirror = await mirrorLack();
 

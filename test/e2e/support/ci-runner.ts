@@ -55,7 +55,7 @@ export async function startRunner(folder: string): Promise<CiRunner> {
 
 const startIn = (id: string, folder: string): StartStep => {
   return (file, variables) => {
-    const given = Object.entries({ ...variables, HOME: join(folder, "home"), CI: "true" });
+    const given = Object.entries({ ...variables, HOME: join(folder, "home"), CI: "true", COLUMNS: "10000" });
     const flags = given.flatMap(([name, value]) => ["--env", `${name}=${value}`]);
     const processId = join(folder, "step.pid");
     // The runner puts what a step has added to the PATH in front of it.
