@@ -6,6 +6,8 @@ import { parse } from "yaml";
 import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { parseCommandLine } from "../../../src/cli/options/parse.ts";
 import { Problems } from "../../../src/cli/options/problems.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
+import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
 const page = readFileSync(join(import.meta.dir, "../../../src/backend/cloud/README.md"), "utf8");
@@ -45,5 +47,37 @@ test("each command in the recipes is one that the program accepts", async () => 
       await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
       expect([name, ...problems.all]).toEqual([name]);
     }
+  }
+});
+
+interface OneJob {
+  readonly jobs?: { readonly test: { readonly steps: readonly { readonly uses?: string; readonly with?: Inputs }[] } };
+  readonly test?: { readonly variables: Inputs };
+}
+
+type Inputs = Readonly<Record<string, string>>;
+
+test("the recipes of one job give the action its inputs, and once options that the program accepts", async () => {
+  const folder = join(import.meta.dir, "../../../scripts/ci");
+  const blocks = [...readFileSync(join(folder, "README.md"), "utf8").matchAll(/^```yaml\n(.*?)^```$/gms)];
+  const jobs = blocks.map(([, text = ""]) => parse(text) as OneJob);
+  const { inputs } = parse(readFileSync(join(folder, "action.yml"), "utf8")) as { readonly inputs: object };
+  const steps = jobs.flatMap((job) => job.jobs?.test.steps.filter(({ uses }) => uses?.includes("/scripts/ci@")) ?? []);
+  expect(steps.map((step) => step.with?.["backend"] ?? "container")).toEqual(["container", "vm", "cloud"]);
+  for (const step of steps) expect(Object.keys(inputs)).toEqual(expect.arrayContaining(Object.keys(step.with ?? {})));
+  const ofGithub = steps.map((step): readonly [string, string] => [
+    step.with?.["backend"] ?? "container",
+    step.with?.["options"] ?? "",
+  ]);
+  const ofGitlab = jobs.flatMap(({ test: job }) => (job === undefined ? [] : [job.variables["OPTIONS"] ?? ""]));
+  expect(ofGitlab).toHaveLength(1);
+  for (const [backend, options] of [...ofGithub, ["container", ofGitlab[0]!] as const]) {
+    const kind = [cloudKind, containerKind, vmKind].find(({ name }) => name === backend)!;
+    const command = programFor(kind).commands.find(({ name }) => name === "once")!;
+    const problems = new Problems("");
+    const argv = [...options.split(/\s+/).filter((word) => word !== ""), "example:etcd", "--", "true"];
+    const invocation = { cwd: "/", environment: { TMPDIR: "/tmp" } };
+    await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
+    expect([backend, ...problems.all]).toEqual([backend]);
   }
 });
