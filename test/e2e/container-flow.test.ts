@@ -155,7 +155,7 @@ test("a container that was killed is told of at once by wait, run and list, and 
   await docker(["kill", agent.id]);
   const waited = await containers().run(["wait", "-c", id()]);
   expect(waited.status).toBe(1);
-  expect(waited.stderr).toMatch(new RegExp(`agent_0 \\(${agent.id}, stopped\\): .* status 137`));
+  expect(waited.stderr).toMatch(new RegExp(`agent_0 \\(${agent.id}\\) is stopped: .* status 137`));
   expect(waited.stderr).toContain("[machine-failed]");
   const ran = await containers().run(["run", "-c", id(), "--node", "agent_0", "true"]);
   expect(ran.status).toBe(255);

@@ -51,7 +51,7 @@ test("a cluster comes back as it was saved: addresses, options, files, volumes; 
     status: 0,
     stdout: "installed\n",
   });
-  expect(restored.stderr).toContain(`Next: cluster-container wait --cluster-id ${id()}`);
+  expect(restored.stderr).toContain(`Run cluster-container wait --cluster-id ${id()} to find out`);
 
   const after = await containers().inspect(id());
   const places = ({ nodes }: typeof before) =>

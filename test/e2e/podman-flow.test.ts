@@ -219,7 +219,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     await containers().engine.run(["kill", agent.id]);
     const waited = await containers().run(["wait", "-c", id()]);
     expect(waited.status).toBe(1);
-    expect(waited.stderr).toMatch(new RegExp(`agent_0 \\(${agent.id}, stopped\\): .* status 137`));
+    expect(waited.stderr).toMatch(new RegExp(`agent_0 \\(${agent.id}\\) is stopped: .* status 137`));
     const ran = await containers().run(["run", "-c", id(), "--node", "agent_0", "true"]);
     expect(ran.status).toBe(255);
     expect(ran.stderr).toContain("[node-stopped]");

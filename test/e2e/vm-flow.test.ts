@@ -356,7 +356,7 @@ test("a machine that was killed is told of at once by wait, run and list, and it
   expect(waited.status).toBe(1);
   expect(waited.stderr).toContain("its QEMU was killed");
   expect(waited.stderr).toContain("[machine-failed]");
-  expect((await onNode("--node", "agent_0", "true")).status).toBe(1);
+  expect((await onNode("--node", "agent_0", "true")).status).toBe(255);
   expect((await vms().run(["list"])).stdout).toMatch(new RegExp(`^${id()} +incomplete +oss +1 `, "m"));
   const logs = join(vms().folder, "logs");
   expect((await vms().run(["logs", "-c", id(), "--output-dir", logs])).status).toBe(0);
