@@ -98,6 +98,20 @@ async function nextEtcd(release: string): Promise<string> {
   return folder;
 }
 
+/** Shell that writes values and looks for a leader until a file appears, and prints what was missing, and how often it looked. */
+const watchEtcd = `
+export ETCDCTL_API=3
+all=$(echo $CLUSTER_MASTERS | sed "s,[^ ]*,http://&:2379,g; s/ /,/g")
+rounds=0
+until [ -e /run/watch-ends ]; do
+  rounds=$((rounds + 1))
+  etcdctl --endpoints $all --command-timeout 8s put watched $rounds >/dev/null || echo "no write in round $rounds"
+  etcdctl --endpoints $all --command-timeout 2s endpoint status 2>/dev/null | grep -q ", true," || echo "no leader in round $rounds"
+  sleep 0.1
+done
+echo "rounds $rounds"
+`;
+
 test.each(releasesFor("12"))(
   "slurm on Debian %s: a job runs on both agents at once, the page lists them, and a paused agent is down",
   async (release) => {
@@ -115,7 +129,7 @@ test.each(releasesFor("12"))(
 );
 
 test.each(releasesFor("13"))(
-  "etcd on Debian %s: one of three masters leads, all of them read a value, it goes on without one of them, and is upgraded",
+  "etcd on Debian %s: one of three masters leads, all of them read a value, it goes on without one of them, and is upgraded while writes succeed",
   async (release) => {
     await withExample("etcd", release, [], async ({ id, run }) => {
       expect(await run(["./etcd-test"])).toBe(
@@ -139,6 +153,7 @@ test.each(releasesFor("13"))(
         (words) => `ETCDCTL_API=3 etcdctl ${words}`,
       );
       await run([put!]);
+      const watching = run([watchEtcd]);
       // Each member's upgrade requires that all others are up.
       const upgraded = await containers().run(["upgrade", "--output", "json", "-c", id, next]);
       expect(upgraded.status, upgraded.stderr).toBe(0);
@@ -146,6 +161,8 @@ test.each(releasesFor("13"))(
         version: "2.0",
         upgraded: ["master_0", "master_1", "master_2"],
       });
+      await run(["touch /run/watch-ends"]);
+      expect(await watching).toMatch(/^rounds [1-9][0-9]+$/);
       expect(await run([get!], "master_1")).toBe("value");
       expect(await run(["tr '\\0' '\\n' </proc/$(pidof etcd)/environ | grep SNAPSHOT"])).toBe(
         "ETCD_SNAPSHOT_COUNT=5000",
