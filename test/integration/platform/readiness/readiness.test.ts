@@ -170,7 +170,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     const failures = [{ node: "master_0", reason: expect.stringContaining("status 3") }];
     const first = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
     expect(first).toMatchObject({ id: "install-failed", facts: { failures } });
-    expect(first.message).toEndWith("\n  disk is full");
+    expect(first.message).toEndWith("\n    disk is full");
     await machines.machines[0]!.write("var/lib/cluster-e2e/install.log", "x".repeat(50_000_000));
     const again = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
     expect(again).toMatchObject({ id: "install-failed", facts: { failures } });
