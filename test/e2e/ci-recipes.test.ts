@@ -71,7 +71,7 @@ test("a failure: the job fails with the command, keeps report and logs, and no c
   const { steps, conclusion, summary } = await play([`--cluster-id=${id}`], { command: "exit 42" });
   expect(steps[step]?.status, steps[step]?.output).toBe(42);
   expect(conclusion).toBe("failure");
-  const kept = at("artifacts", "cluster-results-test-1");
+  const kept = at("artifacts", "cluster-results-test-0-1");
   expect(junitOutcomes(await readFile(join(kept, "junit.xml")))).toMatchObject({
     "The platform is ready": "passed",
     "The command succeeds": "CommandFailed",

@@ -70,7 +70,9 @@ export async function playJob(job: JobRequest): Promise<PlayedJob> {
   const outputs: Record<string, { readonly outputs: Variables }> = {};
   const steps: Record<string, { status: number; output: string }> = {};
   const github = { run_id: runId, run_attempt: "1", job: "test", action_ref: inputs["release"] };
-  const evaluated = (text: string) => evaluate(text, { inputs, github, steps: outputs }, state.conclusion);
+  // What GitHub says of a job without a matrix.
+  const strategy = { "job-index": 0 };
+  const evaluated = (text: string) => evaluate(text, { inputs, github, strategy, steps: outputs }, state.conclusion);
   const filled = (texts: Variables = {}): Variables =>
     Object.fromEntries(
       Object.entries(texts).map(([name, text]) => [

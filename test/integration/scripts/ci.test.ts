@@ -1,5 +1,6 @@
 /** The recipes of scripts/ci: a test plays the runner, with a release of shell scripts in place of the programs. */
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
@@ -122,29 +123,39 @@ test("the action's steps use declared inputs only, and what the program is told 
   }
 });
 
-test.each([
-  ["false", ""],
-  ["true", "<--cache><.cluster-e2e/cache/cluster.zst>"],
-])("the job of GitLab installs the release and runs once; with a cache: %s", async (cache, words) => {
-  await using runner = await startRunner(printsWords);
-  const template = parse(await readFile(join(actionFolder, "gitlab.yml"), "utf8")) as Record<
-    string,
-    { script: string[] }
-  >;
-  await Bun.write(runner.at("work", "job"), template[".cluster-e2e"]!.script.join("\n"));
-  const job = runner.spawn(["bash", "-eo", "pipefail", "job"], {
-    PATH: process.env["PATH"] ?? "",
-    CI_PROJECT_DIR: runner.at("work"),
-    CLUSTER_E2E_DOWNLOAD: `${runner.known.download}/${tag}`,
-    CLUSTER_E2E_SHA256: runner.known["install-sha256"],
-    BACKEND: "container",
-    OPTIONS: "--masters=3 --agents=0",
-    PLATFORM: "./a b",
-    COMMAND: "echo 'a b'",
-    CACHE: cache,
-  });
-  expect(await new Response(job.stdout).text()).toEndWith(
-    `<once><--junit><cluster-results/junit.xml><--logs-dir><cluster-results/logs>${words}<--masters=3><--agents=0><./a b><--><echo 'a b'>`,
-  );
-  expect(await job.exited).toBe(7);
-});
+test.each(["false", "true"])(
+  "the job of GitLab installs the release and runs once; with a cache: %s",
+  async (cache) => {
+    await using runner = await startRunner(printsWords);
+    const outside = `${runner.at("work")}.cluster-e2e`;
+    const words = cache === "true" ? `<--cache><${outside}/cache/cluster.zst>` : "";
+    const template = parse(await readFile(join(actionFolder, "gitlab.yml"), "utf8")) as Record<
+      string,
+      { script: string[]; after_script: string[] }
+    >;
+    const { script, after_script: afterwards } = template[".cluster-e2e"]!;
+    await Bun.write(runner.at("job"), script.join("\n"));
+    await Bun.write(runner.at("work", ".cluster-e2e", "cluster.zst"), "kept");
+    const environment = {
+      PATH: process.env["PATH"] ?? "",
+      CI_PROJECT_DIR: runner.at("work"),
+      CLUSTER_E2E_DOWNLOAD: `${runner.known.download}/${tag}`,
+      CLUSTER_E2E_SHA256: runner.known["install-sha256"],
+      BACKEND: "container",
+      OPTIONS: "--masters=3 --agents=0",
+      PLATFORM: "./a b",
+      COMMAND: "echo 'a b'",
+      CACHE: cache,
+    };
+    const job = runner.spawn(["bash", "-eo", "pipefail", runner.at("job")], environment);
+    expect(await new Response(job.stdout).text()).toEndWith(
+      `<once><--junit><cluster-results/junit.xml><--logs-dir><cluster-results/logs>${words}<--masters=3><--agents=0><./a b><--><echo 'a b'>`,
+    );
+    expect(await job.exited).toBe(7);
+    // Nothing is in the project's folder that would go to the nodes, were it the platform.
+    expect(existsSync(runner.at("work", ".cluster-e2e"))).toBe(cache === "false");
+    expect(existsSync(runner.at("work", "install.sh"))).toBe(false);
+    expect(await runner.spawn(["bash", "-ec", afterwards.join("\n")], environment).exited).toBe(0);
+    expect(await Bun.file(runner.at("work", ".cluster-e2e", "cluster.zst")).text()).toBe("kept");
+  },
+);
