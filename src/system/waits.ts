@@ -44,6 +44,8 @@ export const waits = {
   // Containers
   /** An engine under load reports busy devices and removals already in progress. */
   containerRemoval: { pauseMs: every(300), mostTries: 8 },
+  /** An engine may fail to freeze the processes of a busy container. */
+  containerPause: { pauseMs: every(500), mostTries: 5 },
   /** Images stay in use until their containers are gone. */
   imageRemoval: { pauseMs: every(300), limitMs: 15_000 },
 

@@ -53,6 +53,8 @@ const meanings = {
     /volume is in use/,
     /volume is being used/,
   ],
+  // runc gives up after a while on a container that is busy. A later try succeeds.
+  notFrozen: [/unable to freeze/],
 } as const;
 
 export type EngineMeaning = keyof typeof meanings;
@@ -93,10 +95,12 @@ export function engineFailure(
     case "nameTaken":
     case "gone":
     case "inUse":
+    case "notFrozen":
     case undefined:
       return new ClusterError("engine-failed", `${name} ${words.slice(0, 1).join(" ")} failed: ${said}.`, {
         hint: "Pass -vv to see every command that was run.",
         facts,
+        transient: meaning === "notFrozen",
       });
   }
 }

@@ -64,7 +64,8 @@ export class ContainerSnapshots implements Snapshots {
     if (existing !== undefined) await deleteSnapshots(this.#engine, [existing], signal);
     using step = this.#runtime.progress.start("Save file systems");
     try {
-      await saveNodes(this.#engine, { containers, snapshot: name, rights }, signal);
+      const { clock } = this.#runtime;
+      await saveNodes(this.#engine, { containers, snapshot: name, rights, clock }, signal);
       await findSavedNodes(this.#engine, { cluster, name }, neverAborted());
     } catch (error) {
       await this.#undo(cluster, name);

@@ -4,6 +4,9 @@ import { nodeReference } from "../../../model/cluster-record.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { outsideReason } from "../../../system/printable.ts";
+import { retry } from "../../../system/retry.ts";
+import type { Clock } from "../../../system/runtime.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
 import type { Engine } from "../engine/engine.ts";
 import { readEngineFacts } from "../engine/choose-engine.ts";
 import { type LaunchPlan, createNode, hostnameOf } from "../launch/launch.ts";
@@ -32,10 +35,11 @@ const commitLimitMs = 30 * 60_000;
  */
 export async function saveNodes(
   engine: Engine,
-  { containers, snapshot, rights }: SavePlan,
+  { containers, snapshot, rights, clock }: SavePlan,
   signal: AbortSignal,
 ): Promise<void> {
-  await using _ = await pause(engine, containers);
+  const rule = ruleOf(waits.containerPause, clock);
+  await using _ = await retry(async () => pause(engine, containers), rule, signal);
   const sizes = await mapConcurrently(
     containers,
     atOnce,
@@ -60,6 +64,7 @@ export interface SavePlan {
   readonly containers: readonly NodeContainer[];
   readonly snapshot: string;
   readonly rights: readonly string[];
+  readonly clock: Clock;
 }
 
 /** The containers continue when the result is disposed of, or when this process dies. */

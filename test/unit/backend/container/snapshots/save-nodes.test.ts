@@ -1,11 +1,13 @@
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
+import { engineFailure } from "../../../../../src/backend/container/engine/engine-errors.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import type { NodeContainer } from "../../../../../src/backend/container/records/read-containers.ts";
 import { saveNodes } from "../../../../../src/backend/container/snapshots/saved-nodes.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
+import { scriptedClock } from "../../../../support/scripted-clock.ts";
 
 const node = {
   id: "1".repeat(64),
@@ -17,15 +19,16 @@ const node = {
 } as unknown as NodeContainer;
 
 /** Saves the node on an engine that fails at one command. Returns the commands and the error. */
-async function save(failing: string) {
+async function save(failing: string, error = new ClusterError("engine-failed", "It failed.")) {
   const commands: string[] = [];
+  const clock = scriptedClock();
   const engine = {
     kind: engineKinds.docker,
     change: async ({ words, limitMs }: { readonly words: readonly string[]; readonly limitMs?: number }) => {
       commands.push(words[0] ?? "");
       // A large file system on a slow disk takes longer than what engines do otherwise.
       if (words[0] === "commit") expect(limitMs).toBe(1_800_000);
-      if (words[0] === failing) throw new ClusterError("engine-failed", "It failed.");
+      if (words[0] === failing) throw error;
       return "";
     },
     defer: (words: readonly string[]) => ({
@@ -35,9 +38,9 @@ async function save(failing: string) {
       },
     }),
   } as unknown as Engine;
-  const plan = { containers: [node], snapshot: "installed", rights: [] };
+  const plan = { containers: [node], snapshot: "installed", rights: [], clock };
   const failure = await failureOf(saveNodes(engine, plan, neverAborted));
-  return { commands, failure };
+  return { commands, failure, pauses: clock.pauses };
 }
 
 test.each([
@@ -47,6 +50,14 @@ test.each([
   const saved = await save(failing);
   expect(saved.commands).toEqual(commands);
   expect(saved.failure.message).toBe("It failed.");
+});
+
+test("a busy node that can't be frozen is paused again a little later, a few times", async () => {
+  const end = { status: 1, stdout: "", stderr: "Error: OCI runtime pause failed: unable to freeze: unknown\n" };
+  const saved = await save("pause", engineFailure(engineKinds.docker, ["pause"], end));
+  expect(saved.commands).toEqual(Array.from({ length: 5 }, () => ["pause", "unpause"]).flat());
+  expect(saved.pauses).toHaveLength(4);
+  expect(saved.failure.message).toContain("unable to freeze");
 });
 
 test("nodes that stay paused are named, with the command that lets them continue", async () => {
