@@ -42,7 +42,7 @@ test("nodes are reached at ports of 127.0.0.1", async () => {
   expect(await containers().things(id)).toEqual([]);
 }, 200_000);
 
-// Shows R125.
+// Shows R126.
 test("other ports after a restore and a restart lead to the pinned keys, and to no others", async () => {
   const environment = { PATH: await pathWithDesktop() };
   const platform = join(containers().folder, "platform");

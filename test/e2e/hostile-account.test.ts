@@ -73,7 +73,7 @@ async function openWeb({ cloud }: ErrorBench, environment: Readonly<Record<strin
 describeOnBench("somebody else in the account", (bench) => {
   const elsewhere = () => ({ XDG_STATE_HOME: join(bench().cloud.folder, "elsewhere") });
 
-  // Shows R132.
+  // Shows R133.
   test("an older machine with the cluster's id takes over neither inspect nor web", async () => {
     await using foreign = await launchOlder(bench());
     const { base, cloud } = bench();
@@ -85,7 +85,7 @@ describeOnBench("somebody else in the account", (bench) => {
     expect([ran.status, ran.stdout, opened], ran.stderr).toEqual([0, `${url}\n`, `${url}\n`]);
   }, 60_000);
 
-  // Shows R132.
+  // Shows R133.
   test("a machine with the cluster's creation id and another number is not among its nodes", async () => {
     await using foreign = await launch(bench(), { "index-base": "5" });
     const { base, cloud } = bench();
@@ -95,7 +95,7 @@ describeOnBench("somebody else in the account", (bench) => {
     );
   }, 60_000);
 
-  // Shows R132.
+  // Shows R133.
   test("web opens nothing on a computer without the cluster's keys, and says what to do", async () => {
     await using _foreign = await launchOlder(bench());
     const { ran, opened } = await openWeb(bench(), elsewhere());
@@ -103,7 +103,7 @@ describeOnBench("somebody else in the account", (bench) => {
     expect(ran.stderr).toMatch(/cluster-cloud export.*cluster-cloud import.*\[key-missing\]/s);
   }, 60_000);
 
-  // Shows R108, R132.
+  // Shows R108, R133.
   test("a changed deadline in a tag does not let the next create end the cluster", async () => {
     const { base, cloud } = bench();
     const [{ id } = { id: "" }] = base.nodes;

@@ -127,7 +127,7 @@ describe.each(layouts.map((layout) => [layout.name, layout] as const))("the layo
   const state: { attacked?: Attacked } = {};
   const attacked = (): Attacked => state.attacked!;
 
-  // Shows R135.
+  // Shows R136.
   test("create returns while an agent is slow, and nobody can read what is served", async () => {
     const words = `create -c ${name} --variant enterprise --agents 1 --public-agents 0 -vvv`.split(" ");
     const given = ["--license-key", join(cloud().folder, "license.txt"), ...(await layout.machineArguments())];
@@ -164,7 +164,7 @@ describe.each(layouts.map((layout) => [layout.name, layout] as const))("the layo
     expect(await isDone()).toBe(true);
   }, 400_000);
 
-  // Shows R135.
+  // Shows R136.
   test("an agent that reboots during its installation begins again and ends well; then the server is gone", async () => {
     const { master, agent } = attacked();
     expect((await agent.shell(`cat ${folder}/install.status`)).output).toBe("running\n");
@@ -186,7 +186,7 @@ describe.each(layouts.map((layout) => [layout.name, layout] as const))("the layo
     expect(unit.output).not.toContain("\nenabled\n");
   }, 600_000);
 
-  // Shows R135.
+  // Shows R136.
   test("what was served is deleted, and nothing comes back at boot", async () => {
     const { master, secret } = attacked();
     await reboot(master);

@@ -26,7 +26,7 @@ async function spies(folder: string): Promise<{ readonly path: string; readonly 
   return { path: `${join(folder, "bin")}:${process.env["PATH"]}`, environments: () => Bun.file(log).text() };
 }
 
-// Shows R127.
+// Shows R128.
 test.each(programs)(
   "%s doctor warns of BUN_OPTIONS, and nothing that it starts gets it",
   async (program) => {

@@ -72,7 +72,7 @@ async function crash(name: string, words: readonly string[], stdin: string): Pro
   };
 }
 
-// Shows R126.
+// Shows R127.
 test.skipIf(process.platform !== "linux")(
   "a crash leaves no core dump",
   async () => {
@@ -83,7 +83,7 @@ test.skipIf(process.platform !== "linux")(
   40_000,
 );
 
-// Shows R126.
+// Shows R127.
 test("what a crash prints holds no secret from stdin or a file", async () => {
   const words = ["run", "--login-pw", "-", "--env-file", "secrets.env", "true"];
   const { stderr } = await crash("arguments", words, "s3cret-from-stdin\n");

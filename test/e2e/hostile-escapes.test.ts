@@ -100,7 +100,7 @@ test.each(["text", "json", "ssh-config"])(
   },
 );
 
-// Shows R131.
+// Shows R132.
 test("a failure's message, and its stack at -vv", async () => {
   await cloud().control("faults", {
     action: "DescribeInstances",

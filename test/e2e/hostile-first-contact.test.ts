@@ -43,7 +43,7 @@ async function create(image: HostileImage, name: string, agents: number): Promis
 
 const contents = async (path: string): Promise<string> => readFile(path, "utf8").catch(() => "");
 
-// Shows R125.
+// Shows R126.
 test("a host key that an agent booted with doesn't open the login to the master", async () => {
   const attack = `#!/bin/sh
 cd /etc/ssh

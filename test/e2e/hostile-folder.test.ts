@@ -27,7 +27,7 @@ async function hostileFolder() {
 const programs = (await readdir(join(repository, "dist"))).filter((name) => /^cluster-[a-z]+$/.test(name));
 const commands = programs.flatMap((program) => ["--version", "list", "completion bash"].map((line) => [program, line]));
 
-// Shows R130.
+// Shows R131.
 test.each(commands)("%s %s opens nothing that lies in the folder", async (program, line) => {
   const words = line.split(" ");
   await using folder = await hostileFolder();

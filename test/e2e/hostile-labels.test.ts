@@ -65,7 +65,7 @@ function attackWith(name: "docker" | "podman"): void {
     expect(await isThere(id)).toBe(true);
   }
 
-  // Shows R133.
+  // Shows R134.
   test("a container of an image with our labels is neither listed nor removed", async () => {
     const id = await makeContainer();
     await expectLeftAlone(id);

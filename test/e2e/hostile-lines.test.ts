@@ -57,7 +57,7 @@ chmod 755 /opt/cluster/bin/check
 echo '{}' >/opt/cluster/etc/version.json
 `;
 
-// Shows R131.
+// Shows R132.
 test("a node's check forges no line, and its text is short", async () => {
   for (const more of [[], ["--output", "json"], ["-v"]]) {
     const { status, stdout, stderr } = await containers().run(["wait", "-c", id(), "--timeout", "12s", ...more]);

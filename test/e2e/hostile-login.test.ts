@@ -48,7 +48,7 @@ with open(sys.argv[1], "wb", buffering=0) as out:
   };
 }
 
-// Shows R136.
+// Shows R137.
 test.skipIf(lack !== undefined)(
   "without TLS neither the superuser's password nor a token crosses the network",
   async () => {

@@ -29,7 +29,7 @@ while :; do
 done
 `;
 
-// Shows R131.
+// Shows R132.
 test("a process of nobody's cannot have a file written, or another log replaced", async () => {
   await using containers = await startTestContainers();
   const id = containers.id("hostile-logs");

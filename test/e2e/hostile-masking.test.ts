@@ -81,7 +81,7 @@ test("JSON is masked and harmless too, and quotes the same lines", async () => {
   expect(error.message).toContain("\uFFFD[2J\uFFFD]0;title\uFFFD \uFFFD2J \uFFFD the disk smells of smoke");
 }, 180_000);
 
-// Shows R123.
+// Shows R124.
 test("saved logs hold neither, nor does the log of what was done", async () => {
   const folder = join(containers().folder, "logs");
   const logs = await elsewhere(["logs", "-vvv", "-c", id(), "--output-dir", folder]);

@@ -94,7 +94,7 @@ async function expectNoCluster(marker: string): Promise<void> {
   expect(await Bun.file(marker).exists()).toBe(false);
 }
 
-// Shows R132.
+// Shows R133.
 test("a creation id that leads out of the state folder is no cluster's, and nothing there is read or changed", async () => {
   const victim = await makeVictim(".ssh");
   const before = await look(victim);
@@ -103,7 +103,7 @@ test("a creation id that leads out of the state folder is no cluster's, and noth
   expect(await look(victim)).toEqual(before);
 }, 60_000);
 
-// Shows R132.
+// Shows R133.
 test("a user that would add lines to ssh's configuration starts nothing, also where the key is here", async () => {
   const marker = inFolder("started");
   const victim = await makeVictim("cloud", "us-west-2", "default-0123456789abcdef");
@@ -151,7 +151,7 @@ test.each([
   expect((await cloud().machines()).map(({ instanceId, state: now }) => [instanceId, now])).toEqual([[id, "running"]]);
 });
 
-// Shows R134.
+// Shows R135.
 test("a cluster's folder that is a link to another place is not used", async () => {
   const victim = await makeVictim("elsewhere");
   const folder = inFolder("state", "cluster-e2e", "cloud", "us-west-2");

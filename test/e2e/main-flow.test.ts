@@ -141,7 +141,7 @@ test("list shows the cluster, and another region's error names this one", async 
   expect(elsewhere.stderr).toContain("us-west-2");
 });
 
-// Shows R92, R124.
+// Shows R92, R125.
 test("a host key that was never seen is refused with 255", async () => {
   const cluster = await cloud().inspect("default");
   const knownHosts = cluster.sshKey.path.replace(/id_ed25519$/, "known_hosts");

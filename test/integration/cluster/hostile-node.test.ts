@@ -130,7 +130,7 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     return { files, text: texts.join(""), lines };
   }
 
-  // Shows R123.
+  // Shows R124.
   test("whose logs contain secrets: they are masked, also if another process created the cluster", async () => {
     await using machines = await startMachines({ roles: ["master", "agent"] });
     const { files, text, lines } = await saveFromElsewhere(machines, (given) => given);

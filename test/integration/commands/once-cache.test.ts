@@ -124,7 +124,7 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
     expect(opened.happened).toEqual(saved);
   }, 120_000);
 
-  // Shows C1.
+  // Shows R122.
   test.each([
     ["is damaged", async ({ at }) => writeFile(at("cache/file"), "no cluster")],
     [

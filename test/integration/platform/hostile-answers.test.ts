@@ -51,7 +51,7 @@ const hasLeft = async (program: string, { pid }: Bun.Subprocess): Promise<void> 
     return words !== "" && !words.startsWith(`${program}\0`);
   });
 
-// Shows R131.
+// Shows R132.
 test("a process can't choose by its name which processes the end of a session kills", async () => {
   await using scratch = await scratchFolder();
   const victim = Bun.spawn(["setsid", "sleep", "60"]);

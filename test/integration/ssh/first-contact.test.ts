@@ -131,7 +131,7 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
     await expectSwitched();
   });
 
-  // Shows R124.
+  // Shows R125.
   test("a node that presents another key before the first login is rejected at once", async () => {
     const contact = { ...contactWith(server(), newKnownHosts()), firstHostKey: generateKeyPair("other").publicKey };
     expect(await failureOf(makeFirstContact(contact, signal))).toMatchObject({ id: "host-key-changed" });
@@ -152,7 +152,7 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
     expect(await failureOf(makeFirstContact(changed, signal))).toMatchObject({ id: "host-key-changed" });
   });
 
-  // Shows R125.
+  // Shows R126.
   test("a node that announced one key can't announce another one at the next try", async () => {
     // Not sshd's, which therefore keeps the first key.
     const folder = join(hold.scratch!.path, "forgetful");
@@ -165,7 +165,7 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
     expect(await newKnownHosts().expected("127.0.0.1", server().port)).toEqual(announced);
   });
 
-  // Shows R125.
+  // Shows R126.
   test("once a key is pinned, a node with the first key that announces another one is rejected at once", async () => {
     const knownHosts = newKnownHosts();
     const other = wireKey(generateKeyPair("other").publicKey);
@@ -176,7 +176,7 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
     expect(await keyOnDisk(server())).toEqual(wireKey(server().firstHostKey.publicKey));
   });
 
-  // Shows R125.
+  // Shows R126.
   test("once a key is pinned, announcing it isn't enough: the node must present it", async () => {
     const pinned = generateKeyPair("pinned");
     const elsewhere = join(hold.scratch!.path, "not sshd's");

@@ -11,7 +11,7 @@ setDefaultTimeout(30_000);
 describe.skipIf(opensshLack !== undefined)(
   `real servers that this program can't speak with (${opensshLack ?? "here"})`,
   () => {
-    // Shows R128.
+    // Shows R129.
     test.each([
       ["Ciphers chacha20-poly1305@openssh.com", ["cipher", "chacha20-poly1305@openssh.com"], "Ciphers +aes256"],
       [
@@ -44,7 +44,7 @@ describe.skipIf(opensshLack !== undefined)(
       expect(await failureOf(connectTo(server, {}))).toMatchObject({ transient: false });
     });
 
-    // Shows R128.
+    // Shows R129.
     test("a banner of 100 KB is too long, and reported; a usual one is accepted", async () => {
       await using folder = await scratchFolder();
       const banner = join(folder.path, "banner");

@@ -26,7 +26,7 @@ describe.skipIf(opensshLack !== undefined)(`login shells on a real sshd (${opens
     return await startOpensshServer([`ForceCommand . ${home}/start-up; eval "$SSH_ORIGINAL_COMMAND"`]);
   };
 
-  // Shows R129.
+  // Shows R130.
   test.each(Object.entries(startUpFiles))("%s from a start-up file stands in no answer", async (_name, startUp) => {
     await using home = await scratchFolder();
     await using server = await startNoisy(startUp, home.path);
@@ -76,7 +76,7 @@ describe.skipIf(opensshLack !== undefined)(`login shells on a real sshd (${opens
     expect((await connection.run({ argv: ["pgrep", "-fx", "sleep 65"] }, signal)).status).toBe(1);
   });
 
-  // Shows R129.
+  // Shows R130.
   test.each([
     [
       "runs another command",

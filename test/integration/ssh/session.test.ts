@@ -161,7 +161,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(await run(["echo", "ran"], { settings }, signal)).toEqual({ status: 255, stdout: "", stderr });
   });
 
-  // Shows R122.
+  // Shows R123.
   test("values of any kind, up to 100 kB, arrive unchanged, and are in no argument list", async () => {
     const secret = `s3cr3t-${crypto.randomUUID()}`;
     const variables = { SECRET: secret, NASTY: "'\"$x`id`\\\n\n", EMPTY: "", LARGE: `${secret}${"x".repeat(100_000)}` };

@@ -154,7 +154,7 @@ test("off a terminal, a step that failed and a warning have their colours", () =
   );
 });
 
-// Shows R122.
+// Shows R123.
 test("hidden values are masked, and no control characters of others reach the terminal", () => {
   const { progress, written } = bench({ verbosity: 3 });
   progress.hide("hunter22");

@@ -46,14 +46,14 @@ test("the first running master with an address is taken, with its own ports", ()
   expect(expectedWebUrl(exampleCluster(nodes, "oss"))).toBe("http://127.0.0.1:8080/");
 });
 
-// Shows R132.
+// Shows R133.
 test("without the cluster's key, there is no web UI that can be trusted", async () => {
   const failure = await failureOf(find([node({})]));
   expect(failure).toMatchObject({ id: "key-missing", facts: { cluster: "example" } });
   expect(failure.hint).toContain("import");
 });
 
-// Shows R132.
+// Shows R133.
 test("a master whose host key was never pinned has no web UI that can be trusted", async () => {
   await using folder = await scratchFolder();
   const { privateKey, knownHosts } = creationFiles(folder.path);

@@ -13,7 +13,7 @@ async function read(contents: string): Promise<readonly string[]> {
   return variables.map((variable) => `${variable.name}: ${variable.contents}`);
 }
 
-// Shows R126.
+// Shows R127.
 test("each line of a file is a variable; values are taken as they are", async () => {
   const lines = [
     "\uFEFF# for the tests",

@@ -45,7 +45,7 @@ test("creation.json is read back, and belongs to its folder", () => {
   expect(parseCreation({ ...creation, owner: { pid: "4711" } }, directory)?.owner).toBeUndefined();
 });
 
-// Shows R134.
+// Shows R135.
 test.each(["schemaVersion", "clusterId", "creationId", "state"])("creation.json with any other %s is none", (key) => {
   for (const text of [...hostileTexts(19, 1000), undefined, null, 7, {}, []])
     expect(parseCreation({ ...creation, [key]: text }, directory)).toBeUndefined();

@@ -34,7 +34,7 @@ const isHarmful = (character: string): boolean => {
 };
 const harm = (text: string): readonly string[] => Array.from(text).filter(isHarmful);
 
-// Shows R131.
+// Shows R132.
 test("5000 hostile texts: nothing of them acts on a terminal, and no line is added", () => {
   for (const text of outputs) {
     expect(harm(printable(text))).toEqual([]);

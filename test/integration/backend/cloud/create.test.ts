@@ -78,7 +78,7 @@ test("launches machines that terminate themselves, with tags from which the clus
   expect(cluster).toMatchObject({ variant: "enterprise", distribution: "debian-12", maximumCost: 0.62 });
 });
 
-// Shows R125.
+// Shows R126.
 test("machines in the cloud boot with the host key of their role", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);

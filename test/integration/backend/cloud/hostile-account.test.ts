@@ -74,7 +74,7 @@ function copiedTags({ cloud }: CloudFixture, { nodes }: ClusterRecord, changes: 
 const groupOf = (cloud: LocalCloud, id: string) =>
   cloud.groups().find(({ groupName }) => groupName.endsWith(`-${id}`))!;
 
-// Shows R108, R132.
+// Shows R108, R133.
 test("a changed deadline in a tag neither ends a running cluster nor frees its id", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -90,7 +90,7 @@ test("a changed deadline in a tag neither ends a running cluster nor frees its i
   await until("the expired machine ends", () => stateOf(cloud, id) === "terminated");
 }, 120_000);
 
-// Shows R108, R132.
+// Shows R108, R133.
 test("an expired machine with all tags of a running node does not let the next create of the id end the cluster", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -116,7 +116,7 @@ test("expired machines are ended where only their network interfaces name securi
   await until("the expired machine ends", () => stateOf(cloud, cluster.nodes[0]!.id) === "terminated");
 }, 120_000);
 
-// Shows R132.
+// Shows R133.
 test("an older machine with the cluster's id in its tags does not become the cluster", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -154,7 +154,7 @@ test("a foreign machine in the cluster's own group is none of its nodes either, 
   expect((await backend.list(neverAborted)).flatMap(({ nodes }) => nodes)).toHaveLength(1);
 }, 120_000);
 
-// Shows R102, R132.
+// Shows R102, R133.
 test("a machine outside of the cluster's group that has all of its tags is not removed with it", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
@@ -227,7 +227,7 @@ test("a computer that did not create the cluster changes neither of two such gro
   expect(JSON.stringify(cloud.groups())).toBe(before);
 }, 120_000);
 
-// Shows R116, R132.
+// Shows R116, R133.
 test("import finds the exported cluster, although an older machine in a group of its name claims the id", async () => {
   await using fixture = await openFixture({});
   const { cloud, runtime } = fixture;

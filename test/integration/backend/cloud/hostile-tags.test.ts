@@ -46,7 +46,7 @@ async function launch(fixture: CloudFixture, changed: object): Promise<string> {
 const stateOf = ({ cloud }: CloudFixture, id: string): string | undefined =>
   cloud.instances().find(({ instanceId }) => instanceId === id)?.state;
 
-// Shows R132.
+// Shows R133.
 test.each([
   ["with a broken tag, which would be past its deadline", { creationId: "x/../../../.ssh" }],
   ["with all tags, past its deadline, but outside of the cluster's security group", {}],
@@ -80,7 +80,7 @@ test("an instance with broken tags and a copied creation id is not terminated wi
   expect(stateOf(fixture, foreign)).toBe("running");
 }, 120_000);
 
-// Shows R132.
+// Shows R133.
 test("the roll-back terminates this creation's instances, even if their tags have changed", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);

@@ -327,7 +327,7 @@ async function imitate({ world }: Machine, creation: string, index: number): Pro
   await world.engine.run(["create", ...words, `--network=${network}`, `--name=${name}`], new Uint8Array());
 }
 
-// Shows R133.
+// Shows R134.
 test("of two clusters with one id, the one whose key is on this machine is meant", async () => {
   await using machine = await openMachine();
   await imitate(machine, "fedcba9876543210", 5);

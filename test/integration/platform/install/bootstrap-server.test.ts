@@ -162,7 +162,7 @@ describe.each(pythons)("under %s", (python) => {
     expect(statusOf(await server.talk(agent, get(`/${secret}/install.sh`)))).toBe("200");
   }, 30_000);
 
-  // Shows R135.
+  // Shows R136.
   test("it ends once every node has reported that it is done, and remembers these reports after a restart", async () => {
     await using first = await startServer(python);
     for (const request of [get(`/${secret}/installed`), get("/installed", "POST"), get(`/x/installed`, "POST")])

@@ -281,7 +281,7 @@ describe.skipIf(machinesLack !== undefined)("an artifact on the web", () => {
     curl: '#!/bin/sh\nexec /usr/bin/curl --interface "$(cat "$MACHINE/address")" --resolve "artifacts.example:$(cat "$MACHINE/../port"):127.0.0.1" "$@"\n',
   };
 
-  // Shows R122.
+  // Shows R123.
   test("is fetched by the first master itself, with its URL in no argument list", async () => {
     await using machines = await startMachines({ roles: ["master"], programs: throughName });
     using server = serve((request) => !isNode(request));

@@ -66,7 +66,7 @@ const checkOnce = async (
 const token = { status: 200, body: { token: "abc.def-1_2" } };
 
 describe.skipIf(machinesLack !== undefined)("a login without TLS", () => {
-  // Shows R136.
+  // Shows R137.
   test("is sent on the master itself; only the page is requested over the network", async () => {
     const { waits, onNetwork, onMaster, commands } = await check({
       [loginPath]: () => token,

@@ -201,7 +201,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions over a shared login (${open
     await node().warm();
   });
 
-  // Shows R92, R124.
+  // Shows R92, R125.
   test("another pinned key is refused although a connection is open", async () => {
     const { knownHosts } = creationFiles(node().directory);
     const pinned = await Bun.file(knownHosts).text();

@@ -73,7 +73,7 @@ test.each([
   expect(cloud.changes()).not.toContain("TerminateInstances");
 });
 
-// Shows R132.
+// Shows R133.
 test("an expired machine with the tags of a running node does not let its cluster be removed", async () => {
   const { machine, group } = cluster(1, "wanted", lasting, { ageMs: 0 });
   const impostor = { ...machine, id: idOf(2), tags: { ...machine.tags, expiresAt: expired }, ageMs: 3 * 3_600_000 };

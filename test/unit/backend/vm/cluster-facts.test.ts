@@ -47,7 +47,7 @@ const changes: readonly (readonly [string, (text: unknown) => object])[] = [
   ["counts of masters", (text) => ({ ...facts, counts: { ...facts.counts, master: text } })],
 ];
 
-// Shows R134.
+// Shows R135.
 test.each(changes)("whatever its %s is, what is read has the model's shapes", (_, change) => {
   for (const found of [...hostileTexts(29, 1000), null, 7, -1, {}, [], [[]], { length: 1 }]) {
     const read = parseClusterFacts(change(found), directory);

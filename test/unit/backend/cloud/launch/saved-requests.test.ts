@@ -33,7 +33,7 @@ test("a saved launch is read back, with and without an outcome", () => {
   expect(parseLaunch(unknown, where)).toBeDefined();
 });
 
-// Shows R134.
+// Shows R135.
 test("what an interrupted creation saved is read again, and a damaged file is named", async () => {
   await using folder = await scratchFolder();
   const directory = join(folder.path, "default-0123456789abcdef");
@@ -57,7 +57,7 @@ test("a launch with a tag of another shape is none", () => {
   }
 });
 
-// Shows R134.
+// Shows R135.
 test("a saved launch in which anything that is read has another shape is none", () => {
   for (const found of [...hostileTexts(31, 2000), undefined, null, {}, [], [null], [{}], -1.5]) {
     for (const key of ["schemaVersion", "name", "request"])

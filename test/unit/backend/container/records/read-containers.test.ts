@@ -29,7 +29,7 @@ test("a container is a node where labels, name and network agree, whichever way 
   expect(refusalOf([{ ...container, Name: "cluster-e2e-default-master_0" }])).toEqual([1]);
 });
 
-// Shows R133.
+// Shows R134.
 test.each([
   ["its name does not match the node in its labels", { Name: "/innocent" }],
   ["its name does not match the node in its labels", { Name: "/cluster-e2e-default-master_1" }],
