@@ -1,12 +1,44 @@
-/** What must not open a copy of a template. */
+/** What copies of one template must not have in common, and what must not open them. */
 import { expect } from "bun:test";
 import { readFile, readdir } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import type { TestVms } from "./test-vms.ts";
 
+/** Prints a line for each thing that tells machines apart: its name, and what this machine has. */
+const identity = `
+say() { printf "%s %s\\n" "$1" "$(sh -c "$2" 2>/dev/null | tr -s '[:space:]' ' ')"; }
+say machine-id 'cat /etc/machine-id'
+say boot-id 'cat /proc/sys/kernel/random/boot_id'
+say hostname hostname
+say hostname-file 'cat /etc/hostname'
+say host-key 'cut -d " " -f 2 /etc/ssh/ssh_host_ed25519_key.pub'
+say host-keys 'cat /etc/ssh/ssh_host_*_key'
+say outside-mac 'cat /sys/class/net/eth0/address'
+say inside-mac 'cat /sys/class/net/eth1/address'
+say inside-address 'ip -4 -o address show dev eth1 | tr -s " " | cut -d " " -f 4'
+say link-address 'ip -6 -o address show dev eth1 scope link | tr -s " " | cut -d " " -f 4'
+say instance 'readlink /var/lib/cloud/instance'
+say instance-id 'cat /var/lib/cloud/data/instance-id'
+say instances 'ls /var/lib/cloud/instances'
+say random 'head -c 16 /dev/urandom | base64'
+say uuid 'cat /proc/sys/kernel/random/uuid'
+say lease-id 'grep -h duid /var/lib/dhcp/*.leases | head -n 1; grep -h CLIENTID /run/systemd/netif/leases/*'
+say journal-hosts 'journalctl --quiet -F _HOSTNAME'
+say journal-machines 'journalctl --quiet -F _MACHINE_ID'
+say journal-boots 'journalctl --quiet -F _BOOT_ID'
+say clock 'date +%s.%N'
+`;
+
+/** What services have logged. The kernel's log, from which journald reads at its start, still has the template's boot. */
+const userland = "_TRANSPORT=journal + _TRANSPORT=syslog + _TRANSPORT=stdout";
+// Not the unit of that name, which ends on each copy.
+const leftOf = "cluster-e2e-template([^.]|$)|52:54:00:9[34]:fd:ea";
+const places =
+  "/etc /home /root /var/lib/cloud/data /var/lib/cloud/instance /var/lib/dhcp /run/cloud-init /run/systemd/netif";
+
 /** What a command prints on each node, by the node's name. */
-async function onNodes(vms: TestVms, id: string, command: string): Promise<Readonly<Record<string, string>>> {
+export async function onNodes(vms: TestVms, id: string, command: string): Promise<Readonly<Record<string, string>>> {
   const ran = await vms.run(["run", "-c", id, "--no-test-env", "--node", "all", "--output", "json", command]);
   expect(ran.status, ran.stderr).toBe(0);
   const { nodes } = JSON.parse(ran.stdout) as {
@@ -14,6 +46,41 @@ async function onNodes(vms: TestVms, id: string, command: string): Promise<Reado
   };
   return Object.fromEntries(nodes.map(({ reference, stdout }) => [reference, stdout.trim()]));
 }
+
+/** All nodes of the cluster are copies of one template. */
+export async function expectDifferentCopies(vms: TestVms, id: string): Promise<void> {
+  const asked = Date.now() / 1000;
+  const texts = Object.values(await onNodes(vms, id, `sudo sh -c '${identity.replaceAll("'", `'\\''`)}'`));
+  const nodes = texts.map((text) => new Map(text.split("\n").map((line) => splitAtSpace(line))));
+  expect(nodes.length).toBeGreaterThan(1);
+  for (const name of nodes[0]!.keys()) {
+    const values = nodes.map((node) => node.get(name));
+    expect(values, name).not.toContain("");
+    expect(new Set(values).size, `${name}: ${values.join(", ")}`).toBe(nodes.length);
+  }
+  for (const node of nodes) {
+    expect(Number(node.get("clock"))).toBeWithin(asked - 10, Date.now() / 1000 + 10);
+    expect(node.get("journal-boots")).toBe(node.get("boot-id")!.replaceAll("-", ""));
+    expect(node.get("journal-machines")).toBe(node.get("machine-id"));
+    expect(node.get("journal-hosts")).toBe(node.get("hostname"));
+    expect(node.get("hostname-file")).toBe(node.get("hostname"));
+    expect(node.get("instances")).toBe(node.get("instance-id"));
+  }
+  const keys = Object.values(
+    await onNodes(vms, id, "sudo sh -c 'cat /home/*/.ssh/authorized_keys /root/.ssh/authorized_keys'"),
+  );
+  // The cluster's own, and no other.
+  expect(new Set(keys).size).toBe(1);
+  expect(keys[0]!.split("\n").filter((line) => line.includes("ssh-")).length).toBe(1);
+  const search = `grep -rlIE '${leftOf}' ${places}; journalctl ${userland} | grep -E '${leftOf}'; true`;
+  const left = await onNodes(vms, id, search);
+  expect(Object.values(left)).toEqual(nodes.map(() => ""));
+}
+
+const splitAtSpace = (line: string): readonly [string, string] => {
+  const end = line.indexOf(" ");
+  return end === -1 ? [line, ""] : [line.slice(0, end), line.slice(end + 1).trim()];
+};
 
 const keyBegin = "-----BEGIN OPENSSH PRIVATE KEY-----";
 const keyEnd = "-----END OPENSSH PRIVATE KEY-----";
@@ -52,7 +119,7 @@ export async function expectClosedCopies(vms: TestVms, id: string, other: string
       }
   for (const { reference } of own.nodes) await sendToAgent(await vms.machineFolder(id, reference));
   await Bun.sleep(2_000);
-  expect(await onNodes(vms, id, "ls /var/tmp/owned 2>/dev/null; true")).toEqual(
+  expect(await onNodes(vms, id, "ls /var/tmp/owned /run/cluster-e2e 2>/dev/null; true")).toEqual(
     Object.fromEntries(own.nodes.map(({ reference }) => [reference, ""])),
   );
 }

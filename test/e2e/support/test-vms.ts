@@ -32,7 +32,7 @@ export interface TestVms extends AsyncDisposable {
 }
 
 /** Path of the disk image that the tests' machines boot, built if it isn't there yet. */
-export async function buildVmImage(...words: readonly ("--docker" | "--networkd")[]): Promise<string> {
+export async function buildVmImage(...words: readonly ("--docker" | "--networkd" | "--debian-11")[]): Promise<string> {
   const child = Bun.spawn([join(repository, "test/vm-image/build"), ...words], { stdout: "pipe", stderr: "pipe" });
   const outputs = [new Response(child.stdout).text(), new Response(child.stderr).text()] as const;
   const [status, stdout, stderr] = await Promise.all([child.exited, ...outputs]);

@@ -16,7 +16,7 @@ const emptyQemus = ["checks", "machines/private-network", "qemu/monitor"].map(
 
 test("the files that take minutes are found", async () => {
   const { slow, busy } = await groupTests(await filesOf("e2e"));
-  for (const name of ["vm-flow", "vm-enterprise", "container-cgroup2"])
+  for (const name of ["vm-flow", "vm-platforms", "container-cgroup2"])
     expect(busy).toContain(`test/e2e/${name}.test.ts`);
   for (const name of ["release", "node-recipe", "dcos", "dcos-releases"])
     expect(slow.has(`test/e2e/${name}.test.ts`)).toBe(true);

@@ -26,8 +26,8 @@ mv "/var/lib/cloud/instances/$OLD_INSTANCE" "/var/lib/cloud/instances/$INSTANCE"
 rm -f "/var/lib/cloud/instances/$INSTANCE"/*.txt "/var/lib/cloud/instances/$INSTANCE"/*.txt.i
 ln -sfn "/var/lib/cloud/instances/$INSTANCE" /var/lib/cloud/instance
 grep -rlIE "$OLD_TEXTS" /etc/netplan /etc/network /etc/systemd/network /etc/udev/rules.d /etc/hosts /etc/hostname \
-  /run/systemd/network /run/udev/rules.d /run/cloud-init /run/network /var/lib/cloud/data /var/log/cloud-init.log \
-  /var/log/cloud-init-output.log 2>/dev/null | xargs sed -i -E "$RENAMING"
+  /run/systemd/network /run/udev/rules.d /run/cloud-init /run/network /var/lib/cloud/data \
+  "/var/lib/cloud/instances/$INSTANCE" /var/log/cloud-init.log /var/log/cloud-init-output.log 2>/dev/null | xargs sed -i -E "$RENAMING"
 sh -c "$ADD_HOSTS"
 sh -c "$SET_DEADLINE"
 for log in auth.log daemon.log kern.log messages secure syslog; do
