@@ -109,7 +109,7 @@ describeOnBench("words of the specification", (bench) => {
   test("SELinux is enforced on every node before the installation begins there", async () => {
     const { cloud } = bench();
     // The first failure ends the work on the other nodes, which may be a little later.
-    const failure = { pattern: "e2e-start-install", status: 1, readsStdin: true, delayMs: 3_000 };
+    const failure = { pattern: "e2e-start-install", status: 1, readsStdin: true, delayMs: 3_000 } as const;
     await using _failing = await answering(failure)(bench());
     const words =
       "create --variant enterprise -c selinux --linux-distribution rocky-9 --enable-selinux-enforcing artifact.sh";
