@@ -1,12 +1,13 @@
 import { numbered } from "../system/amounts.ts";
 import { constants, mkdir, rename, stat } from "node:fs/promises";
-import { basename, dirname, join, posix, resolve } from "node:path";
+import { basename, dirname, posix, resolve } from "node:path";
 import { ClusterError, messageOf, quoted } from "../errors.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import { type SessionSettings, renderSessionScript } from "../ssh/session/session-line.ts";
 import { shellText } from "../ssh/shell-text.ts";
 import { type Checked, problem } from "../model/checked.ts";
-import { errorCode, isAccessible, temporaryFolder } from "../system/files/private-file.ts";
+import { draftBeside } from "../system/files/draft.ts";
+import { errorCode, isAccessible } from "../system/files/private-file.ts";
 import { type Unpacked, unpackTar } from "../system/files/read-tar.ts";
 import { type ArchiveLimits, ArchiveProblem, IncompleteArchive } from "../system/files/tar.ts";
 import { outsideReason } from "../system/printable.ts";
@@ -31,13 +32,11 @@ const stallLimitMs = 60_000;
  * nothing else, whatever the node sends. Throws `transfer-failed` or `connection-failed`.
  */
 export async function fetchFile(request: FetchRequest, source: FetchSource, signal: AbortSignal): Promise<Unpacked> {
-  const parent = dirname(request.local);
   try {
-    await mkdir(parent, { recursive: true });
-    await using staging = await temporaryFolder(parent);
-    const draft = join(staging.path, "fetched");
-    const unpacked = await receive(request, { ...source, draft }, signal);
-    await rename(draft, request.local);
+    await mkdir(dirname(request.local), { recursive: true });
+    await using draft = await draftBeside(request.local);
+    const unpacked = await receive(request, { ...source, draft: draft.path }, signal);
+    await rename(draft.path, request.local);
     return unpacked;
   } catch (error) {
     throw explained(error, request, source);

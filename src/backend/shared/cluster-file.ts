@@ -13,6 +13,7 @@ import type { ClusterRecord } from "../../model/cluster-record.ts";
 import * as read from "../../model/reader.ts";
 import { outside } from "../../outside-text.ts";
 import { byteSource, gather } from "../../system/files/byte-source.ts";
+import { draftBeside } from "../../system/files/draft.ts";
 import { errorCode, isFileOrAbsent, writeAll } from "../../system/files/private-file.ts";
 import { unreadableReason, parseJson } from "../../system/files/read-text.ts";
 import { IncompleteArchive } from "../../system/files/tar.ts";
@@ -133,25 +134,22 @@ const notWritten = (path: string, reason: string, cause: unknown): ClusterError 
   });
 
 /**
- * Writes the file (0600) under another name, and renames it once it is complete. What a killed program left is replaced. Throws `bad-usage` if it
+ * Writes the file (0600) under another name, and renames it once it is complete. What a killed program left is removed. Throws `bad-usage` if it
  * can't be written, `capacity-lacking` if the disk is full, and `snapshot-unusable` if a part isn't what its sum says.
  */
 export async function writeClusterFile(file: FileToWrite, signal: AbortSignal): Promise<void> {
-  const draft = `${file.path}.part`;
-  await assertWritable(file.path, file.replaces);
   try {
-    await rm(draft, { force: true });
-    await using output = await open(draft, "wx+", 0o600);
+    await using draft = await draftBeside(file.path);
+    await using output = await open(draft.path, "wx+", 0o600);
     if (file.encrypt === undefined) await writeContents(file, output, signal);
-    else await writeEncrypted(file, { encrypt: file.encrypt, draft }, signal);
+    else await writeEncrypted(file, { encrypt: file.encrypt, draft: draft.path }, signal);
     await output.sync();
-    if ((await lstat(draft)).ino !== (await output.stat()).ino)
-      throw notWritten(file.path, "another process writes the same file", undefined);
-    await rename(draft, file.path);
+    // Something may have been put there meanwhile.
+    await assertWritable(file.path, file.replaces);
+    await rename(draft.path, file.path);
     await using folder = await open(dirname(file.path), "r");
     await folder.sync();
   } catch (error) {
-    await rm(draft, { force: true }).catch(() => {});
     signal.throwIfAborted();
     if (error instanceof ClusterError) throw error;
     throw diskFull(error, file.path) ?? notWritten(file.path, messageOf(error), error);

@@ -1,12 +1,13 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { type FileHandle, open, realpath, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, open, realpath, rename, stat } from "node:fs/promises";
 import { dirname, sep } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { shellText, withoutHeader } from "../../ssh/shell-text.ts";
 import { sha256OfFile } from "../../system/files/byte-source.ts";
+import { draftBeside } from "../../system/files/draft.ts";
 import { isFileOrAbsent, writeAll } from "../../system/files/private-file.ts";
 import { type TarFile, tarStream } from "../../system/files/tar.ts";
 import artifactFile from "./artifact.sh" with { type: "text" };
@@ -49,12 +50,11 @@ export async function packFolder(
  * meanwhile, and what the system says if the artifact can't be written.
  */
 export async function writeArtifact(platform: PlatformFolder, file: string, signal: AbortSignal): Promise<void> {
-  const draft = `${file}.${randomUUID()}.draft`;
   try {
-    await writeDraft(platform, draft, signal);
-    await rename(draft, file);
+    await using draft = await draftBeside(file);
+    await writeDraft(platform, draft.path, signal);
+    await rename(draft.path, file);
   } catch (error) {
-    await rm(draft, { force: true });
     signal.throwIfAborted();
     throw error instanceof ClusterError ? lasting(error) : error;
   }

@@ -5,6 +5,7 @@ import type { Ended } from "../../e2e/support/executable.ts";
 import { until } from "../../support/until.ts";
 import type { Expected, Fault, Struck } from "../fault.ts";
 import type { ContainerWorld, EngineFault } from "../worlds/container-world.ts";
+import { isBegun } from "../worlds/program-world.ts";
 import { endedBy, failed, struck } from "./cloud-injections.ts";
 
 type FileFault = Fault<ContainerWorld>;
@@ -58,11 +59,12 @@ const signalledSave = (signal: "SIGINT" | "SIGKILL"): FileFault =>
     {
       act: async (world) => {
         const running = world.start(save(target(world), "faulty"));
-        await until("the file is begun", async () => Bun.file(`${target(world)}.part`).exists());
+        await until("the file is begun", async () => isBegun(target(world)));
         running.interrupt(signal);
         const ended = await running.ended;
-        // What a killed program left is not in the way.
+        // What a killed program left is not in the way, and goes.
         await succeed(world, save(target(world), "faulty"));
+        if (await isBegun(target(world))) throw new Error("a draft of the file is left");
         await rm(target(world));
         return ended;
       },

@@ -8,6 +8,7 @@ import type { Ended } from "../../e2e/support/executable.ts";
 import { until } from "../../support/until.ts";
 import type { Expected, Fault } from "../fault.ts";
 import type { VmWorld } from "../worlds/vm-world.ts";
+import { isBegun } from "../worlds/program-world.ts";
 import { endedBy, struck } from "./cloud-injections.ts";
 import { isReady, onceWords, works } from "./once-faults.ts";
 
@@ -75,11 +76,11 @@ const signalled = (name: string, signal: "SIGINT" | "SIGKILL", option?: Saving["
     {
       ...(option && { option }),
       during: async (world, running) => {
-        await until("the file is begun", async () => Bun.file(`${target(world)}.part`).exists());
+        await until("the file is begun", async () => isBegun(target(world)));
         running.interrupt(signal);
       },
-      // Its next save to this file would replace it.
-      cleanUp: async (world) => signal === "SIGKILL" && rm(`${target(world)}.part`),
+      // Its next save to this file would remove what is left.
+      cleanUp: async (world) => signal === "SIGKILL" && rm(dirname(target(world)), { recursive: true }),
     },
     endedBy(signal),
   );

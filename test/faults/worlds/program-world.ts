@@ -1,14 +1,20 @@
 /** What the worlds of all backends share: the folder in which the built program runs, and the inputs of a creation. */
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type Ended, type Running, start } from "../../e2e/support/executable.ts";
 import type { Exhibit, RunChanges, Thing, World } from "../fault.ts";
 
 const limitMs = 200_000;
 
 export const newFolder = async (): Promise<string> => mkdtemp(join(tmpdir(), "cluster-e2e-fault-"));
+
+/** Whether a file with a cluster is being written, or was when the program was killed. */
+export async function isBegun(path: string): Promise<boolean> {
+  const names = await readdir(dirname(path), { recursive: true }).catch(() => []);
+  return names.some((name) => /^cluster-e2e-\w{6}\/draft$/.test(name));
+}
 
 export abstract class ProgramWorld implements World {
   readonly folder: string;

@@ -92,7 +92,7 @@ export class VmWorld extends ProgramWorld {
     const disks = inState.filter((name) => name.endsWith("disk.qcow2") && !name.includes("/snapshots/installed/"));
     const drafts = [
       ...(await this.templates()).filter((path) => basename(path).startsWith(".")),
-      ...(await readdir(this.folder, { recursive: true })).filter((name) => name.endsWith(".part")),
+      ...(await readdir(this.folder, { recursive: true })).filter((name) => /(\.part|\/draft)$/.test(name)),
     ];
     return [
       ...drafts.map((id): Thing => ({ kind: "file", id })),

@@ -1,0 +1,59 @@
+/** Clusters are written as files, among files of the user. */
+import { expect, test } from "bun:test";
+import { readFile, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type FileToWrite, openClusterFile, writeClusterFile } from "../../../../src/backend/shared/cluster-file.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+async function* bytes(text: string): AsyncGenerator<Uint8Array, void, undefined> {
+  yield Buffer.from(text);
+}
+
+async function* parts(text: string): FileToWrite["parts"] & AsyncGenerator {
+  yield { nameOf: () => "part", contents: bytes(text) };
+}
+
+const fileAt = (folder: string): FileToWrite => ({
+  path: join(folder, "cluster.zst"),
+  replaces: false,
+  encrypt: undefined,
+  backend: "vm",
+  facts: {},
+  parts: parts("contents"),
+  mostParts: 1,
+  privateFolder: folder,
+  onProgress: () => {},
+});
+
+test("only the file itself is written, whatever is beside it", async () => {
+  await using scratch = await scratchFolder();
+  await writeFile(join(scratch.path, "cluster.zst.part"), "the user's");
+  await writeClusterFile(fileAt(scratch.path), neverAborted);
+  expect((await readdir(scratch.path)).toSorted()).toEqual(["cluster.zst", "cluster.zst.part"]);
+  expect(await readFile(join(scratch.path, "cluster.zst.part"), "utf8")).toBe("the user's");
+  const path = join(scratch.path, "cluster.zst");
+  expect(await openClusterFile({ path, shown: path }, "vm")).toMatchObject({ manifest: { parts: [{ name: "part" }] } });
+});
+
+test("a file that appears at the path meanwhile is kept", async () => {
+  await using scratch = await scratchFolder();
+  const file = fileAt(scratch.path);
+  const onProgress = (): void => void Bun.spawnSync(["sh", "-c", 'echo mine >"$0"', file.path]);
+  expect(await failureOf(writeClusterFile({ ...file, onProgress }, neverAborted))).toMatchObject({ id: "bad-usage" });
+  expect(await readdir(scratch.path)).toEqual(["cluster.zst"]);
+  expect(await readFile(file.path, "utf8")).toBe("mine\n");
+});
+
+test.each(["failure", "interrupt"])("nothing is left after a %s", async (end) => {
+  await using scratch = await scratchFolder();
+  const interrupted = new AbortController();
+  const onProgress = (): void => {
+    if (end === "failure") throw new Error("broken");
+    interrupted.abort(new Error("interrupted"));
+  };
+  const writing = writeClusterFile({ ...fileAt(scratch.path), onProgress }, interrupted.signal);
+  expect(await failureOf(writing)).toBeInstanceOf(Error);
+  expect(await readdir(scratch.path)).toEqual([]);
+});

@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { draftBeside } from "../../../../src/system/files/draft.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const code = `
+const { draftBeside } = await import(process.argv[1]);
+await Bun.write((await draftBeside(process.argv[2])).path, "begun");
+console.log("begun");
+setInterval(() => {}, 1000);
+`;
+const source = join(import.meta.dir, "../../../../src/system/files/draft.ts");
+
+/** Another program that begins to write a file, and doesn't end. */
+async function writer(target: string) {
+  const started = Bun.spawn(["bun", "-e", code, source, target], { stdout: "pipe", stderr: "inherit" });
+  await started.stdout.getReader().read();
+  return {
+    kill: async (): Promise<void> => {
+      started.kill("SIGKILL");
+      await started.exited;
+    },
+  };
+}
+
+test("a draft leaves nothing, and what a killed program left of the same file goes with it", async () => {
+  await using scratch = await scratchFolder();
+  const killed = await writer(join(scratch.path, "file"));
+  const other = await writer(join(scratch.path, "other"));
+  const alive = await writer(join(scratch.path, "file"));
+  await killed.kill();
+  await other.kill();
+  await mkdir(join(scratch.path, "cluster-e2e-abcdef"));
+  await writeFile(join(scratch.path, "cluster-e2e-abcdef", "mine"), "");
+  expect(await readdir(scratch.path)).toHaveLength(4);
+  {
+    await using draft = await draftBeside(join(scratch.path, "file"));
+    await writeFile(draft.path, "");
+    expect(await readdir(scratch.path)).toHaveLength(4);
+  }
+  const left = await readdir(scratch.path, { recursive: true });
+  expect(left.filter((name) => name.endsWith("/draft"))).toHaveLength(2);
+  expect(left).toContain("cluster-e2e-abcdef/mine");
+  await alive.kill();
+});
