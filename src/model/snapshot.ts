@@ -42,3 +42,12 @@ export interface TemplateRecord {
   /** Why machines of this kind boot instead. */
   readonly problem: string | undefined;
 }
+
+/** How a file with a cluster begins: a frame that zstd skips (RFC 8878, 3.1.2), with JSON whose first field is this format. */
+export const clusterFileStart = {
+  format: "cluster-e2e-cluster",
+  /** Any of 16 magic numbers begins such a frame. */
+  frameMagic: 0x18_4d_2a_5e,
+  /** The magic number, and the length. */
+  frameHeadBytes: 8,
+} as const;

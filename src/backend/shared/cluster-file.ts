@@ -3,7 +3,7 @@
  * the compressed contents of all parts, in the manifest's order. What the parts are, and `facts`, is the backend's business.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { constants, type FileHandle, lstat, open, rename, rm } from "node:fs/promises";
+import { constants, type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Duplex, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -14,17 +14,14 @@ import * as read from "../../model/reader.ts";
 import { outside } from "../../outside-text.ts";
 import { byteSource, gather } from "../../system/files/byte-source.ts";
 import { draftBeside } from "../../system/files/draft.ts";
-import { errorCode, isFileOrAbsent, writeAll } from "../../system/files/private-file.ts";
+import { errorCode, isAccessible, isFileOrAbsent, writeAll } from "../../system/files/private-file.ts";
 import { unreadableReason, parseJson } from "../../system/files/read-text.ts";
 import { IncompleteArchive } from "../../system/files/tar.ts";
 import { version } from "../../version.ts";
-import type { ClusterFileReference, SnapshotFile } from "../../model/snapshot.ts";
+import { type ClusterFileReference, type SnapshotFile, clusterFileStart } from "../../model/snapshot.ts";
 
-const format = "cluster-e2e-cluster";
+const { format, frameMagic, frameHeadBytes } = clusterFileStart;
 const formatVersion = 1;
-/** Any of 16 magic numbers begins a skippable frame. */
-const frameMagic = 0x18_4d_2a_5e;
-const frameHeadBytes = 8;
 /** A thousand nodes need a fifth of it. */
 const mostManifestBytes = 4 * 1024 * 1024;
 /** The usual 16 KiB take twice as long. */
@@ -119,11 +116,7 @@ export async function* knownParts(
 /** Throws `bad-usage` unless a file may be written there. */
 export async function assertWritable(path: string, replaces: boolean): Promise<void> {
   if (!(await isFileOrAbsent(path).catch(() => false))) throw notWritten(path, "it is not a regular file", undefined);
-  const isThere = await lstat(path).then(
-    () => true,
-    () => false,
-  );
-  if (isThere && !replaces)
+  if (!replaces && (await isAccessible(path)))
     throw new ClusterError("bad-usage", `${path} exists already.`, { hint: "Choose another file, or pass `replace`." });
 }
 

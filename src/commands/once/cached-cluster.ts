@@ -1,9 +1,14 @@
 import { createHash } from "node:crypto";
+import { constants, open } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import type { BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
+import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
+import { clusterFileStart } from "../../model/snapshot.ts";
 import { sha256OfFile } from "../../system/files/byte-source.ts";
-import { isFile } from "../../system/files/private-file.ts";
+import { errorCode, isFile } from "../../system/files/private-file.ts";
+import { unreadableReason } from "../../system/files/read-text.ts";
 import { version } from "../../version.ts";
 import { clusterTraits } from "../create/create-options.ts";
 import type { OnceInput } from "./once-options.ts";
@@ -16,7 +21,7 @@ export interface CachedCluster {
   readonly exists: boolean;
 }
 
-/** Returns undefined if no file is wanted. Throws what the system says if a file on the command line can't be read. */
+/** Returns undefined if no file is wanted. Throws `bad-usage` like `isCacheThere`, and what the system says if a file on the command line can't be read. */
 export async function findCached(
   kind: BackendKind,
   input: OnceInput,
@@ -24,6 +29,7 @@ export async function findCached(
 ): Promise<CachedCluster | undefined> {
   const { cache: path } = input;
   if (path === undefined) return undefined;
+  const exists = await isCacheThere(path);
   const { shown: _, ...artifact } = input.artifact;
   // Where a checksum says what the artifact is, it doesn't matter where it is.
   const source = input.artifactSha256 === undefined ? artifact : undefined;
@@ -33,7 +39,32 @@ export async function findCached(
   const values = traits.map((name) => [name, given[name]]);
   const contents = await contentsOf([version, kind.name, source, license, values], signal);
   const sum = createHash("sha256").update(JSON.stringify(contents)).digest("hex");
-  return { path, snapshot: `cached-${sum.slice(0, 32)}`, exists: await isFile(path) };
+  return { path, snapshot: `cached-${sum.slice(0, 32)}`, exists };
+}
+
+/** Whether a cluster was saved to the file, which may be damaged by now. Throws `bad-usage` if anything else is there, because saving would replace it. */
+export async function isCacheThere(path: string): Promise<boolean> {
+  const refuse = (reason: string, cause?: unknown): ClusterError =>
+    new ClusterError("bad-usage", `Cannot write ${outside(path)}: ${reason}.`, {
+      hint: "Pass another file as `cache`, or delete this one.",
+      facts: { file: path },
+      cause,
+    });
+  try {
+    if (await isClusterFile(path)) return true;
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return false;
+    throw refuse(unreadableReason(error), error);
+  }
+  throw refuse("it exists already, and is not a file with a cluster");
+}
+
+async function isClusterFile(path: string): Promise<boolean> {
+  const { format, frameMagic, frameHeadBytes } = clusterFileStart;
+  const start = `{"format":"${format}"`;
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const { buffer } = await file.read(Buffer.alloc(frameHeadBytes + start.length), 0, undefined, 0);
+  return buffer.readUInt32LE() === frameMagic && buffer.toString("latin1", frameHeadBytes) === start;
 }
 
 /** Replaces the absolute paths of files by checksums of their contents: it doesn't matter where files are. */

@@ -6,7 +6,7 @@ import { encrypt } from "../../cluster/export-cluster.ts";
 import { createSnapshot, deleteSnapshot } from "../../cluster/snapshots.ts";
 import { messageOf } from "../../errors.ts";
 import { saveToFile } from "../saved-machines/save-file.ts";
-import type { CachedCluster } from "./cached-cluster.ts";
+import { type CachedCluster, isCacheThere } from "./cached-cluster.ts";
 import type { OnceInput } from "./once-options.ts";
 
 type Saving = Pick<OnceInput, "clusterId" | "saveOnFailure" | "recipients" | "withoutBase">;
@@ -38,7 +38,8 @@ export async function saveForLater(
   { path, snapshot: name }: CachedCluster,
   context: Context,
 ): Promise<void> {
-  const saved = await trySaving(backend, { clusterId, name, path, recipients: [], withoutBase: false }, context);
+  const file = { clusterId, name, path, recipients: [], withoutBase: false };
+  const saved = await trySaving(backend, file, context, async () => isCacheThere(path));
   // It would take space while the command runs, and goes with the cluster in any case.
   if (saved) await deleteSnapshot(backend, { clusterId, name }, context.signal).catch(() => {});
 }
@@ -49,11 +50,17 @@ interface SnapshotToSave extends Pick<OnceInput, "clusterId" | "recipients" | "w
 }
 
 /** Makes a snapshot and writes it to a file. Resolves with whether the file is there. An interrupt ends it. */
-async function trySaving(backend: Backend<unknown>, file: SnapshotToSave, context: Context): Promise<boolean> {
+async function trySaving(
+  backend: Backend<unknown>,
+  file: SnapshotToSave,
+  context: Context,
+  assertReplaceable: () => Promise<unknown> = async () => {},
+): Promise<boolean> {
   const { signal, progress } = context;
   if (signal.aborted) return false;
   try {
     await mkdir(dirname(file.path), { recursive: true });
+    await assertReplaceable();
     await createSnapshot(backend, file, signal);
     await saveToFile(backend, { ...file, replaces: true }, context);
     return true;

@@ -117,16 +117,17 @@ const cacheFaults: readonly Fault<VmWorld>[] = [
   signalled(" for later runs", "SIGKILL", "--cache"),
   cached("QEMU cannot save the cluster for later runs", { prepare: cannotSave }, ["The cluster could not be saved"]),
   cached("the disk is full, then once saves the cluster for later runs", fullDisk, ["The disk is full"], mountLack),
-  cached(
-    "the file of an earlier run is something else",
+  row(
+    "the file for later runs is something else",
     {
+      option: "--cache",
       prepare: async (world) => {
         await mkdir(dirname(target(world)));
         await Bun.write(target(world), "nothing of ours");
       },
       isSaved: true,
     },
-    ["The platform is installed instead."],
+    { status: 2, id: "bad-usage", says: ["is not a file with a cluster", "--cache"], keepsCluster: false },
   ),
   // The disks of the stand-in for QEMU are none, which unpacking them finds out.
   cached("the file of an earlier run is damaged", { prepare: writeCache, isSaved: true }, [

@@ -1,12 +1,13 @@
 /** `once --cache` on machines in folders: the installation really runs; a snapshot is the machines as they are, and a file of it names it. */
 import { describe, expect, test } from "bun:test";
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend, CreationRequest, Snapshots } from "../../../src/backend/contract.ts";
 import { assertSnapshot, unusableFile } from "../../../src/backend/shared/cluster-file.ts";
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
+import { failureOf } from "../../support/failure-of.ts";
 import { folderBackend } from "../../support/folder-backend.ts";
 import { exampleArtifact } from "../../support/install-example.ts";
 import { type FolderMachine, machinesLack, startMachines } from "../../support/install-machine.ts";
@@ -21,14 +22,30 @@ async function removePlatform(machine: FolderMachine): Promise<void> {
   await Bun.$`rm -rf ${join(machine.folder, "opt/cluster")} ${join(machine.folder, installed)} ${join(machine.folder, "var/lib/cluster-e2e")}`;
 }
 
+/** A file that begins as clusters' files do. */
+function fileOf(facts: { readonly name?: string }): Buffer {
+  const manifest = JSON.stringify({ format: "cluster-e2e-cluster", ...facts });
+  const head = Buffer.alloc(8);
+  head.writeUInt32LE(0x18_4d_2a_5e);
+  head.writeUInt32LE(manifest.length, 4);
+  return Buffer.concat([head, Buffer.from(manifest)]);
+}
+
+const namedIn = (file: Buffer) => JSON.parse(file.toString("utf8", 8)) as { readonly name?: string };
+
 interface Told {
   /** What happens to the machines between a save and a copy. */
   readonly betweenRuns: () => Promise<void>;
+  readonly whileInstalling: () => Promise<void>;
   readonly canSave: () => boolean;
 }
 
 /** A backend with snapshots as files, and how its clusters came to be, in order. */
-function savingBackend(plain: Backend<undefined>, machines: readonly FolderMachine[], { betweenRuns, canSave }: Told) {
+function savingBackend(
+  plain: Backend<undefined>,
+  machines: readonly FolderMachine[],
+  { betweenRuns, whileInstalling, canSave }: Told,
+) {
   const happened: string[] = [];
   const snapshots: Snapshots = {
     list: async () => [],
@@ -39,13 +56,13 @@ function savingBackend(plain: Backend<undefined>, machines: readonly FolderMachi
     files: {
       save: async (_cluster, name, { path }) => {
         if (!canSave()) throw new ClusterError("capacity-lacking", "The disk is full.", {});
-        await writeFile(path, JSON.stringify({ name }));
+        await writeFile(path, fileOf({ name }));
       },
       planCopy: async ({ clusterId, file }, signal) => {
         const path = "path" in file.location ? file.location.path : "";
-        const text = await readFile(path, "utf8");
-        if (!text.startsWith("{")) throw unusableFile(path, "is damaged");
-        assertSnapshot(path, file, (JSON.parse(text) as { readonly name: string }).name);
+        const { name } = namedIn(await readFile(path));
+        if (name === undefined) throw unusableFile(path, "is damaged");
+        assertSnapshot(path, file, name);
         await betweenRuns();
         happened.push("copied");
         return plain.plan({ clusterId, variant: "oss" } as CreationRequest<undefined>, signal);
@@ -55,6 +72,7 @@ function savingBackend(plain: Backend<undefined>, machines: readonly FolderMachi
   const plan: Backend<undefined>["plan"] = async (request, signal) => {
     await Promise.all(machines.map(removePlatform));
     happened.push("installed");
+    await whileInstalling();
     return plain.plan(request, signal);
   };
   return { backend: { ...plain, name: "vm" as const, snapshots, plan }, happened };
@@ -65,8 +83,16 @@ async function openCache() {
   const machines = await startMachines({ roles: ["master", "agent"] });
   const web = startWeb({ "/nodes": () => ({ status: 200, body: [{}] }) }, undefined);
   const { backend: plain } = folderBackend({ ...machines, nodes: machines.nodes.map(web.of) });
-  const state = { canSave: true, betweenRuns: async (): Promise<void> => {} };
-  const told = { betweenRuns: async () => state.betweenRuns(), canSave: () => state.canSave };
+  const state = {
+    canSave: true,
+    betweenRuns: async (): Promise<void> => {},
+    whileInstalling: async (): Promise<void> => {},
+  };
+  const told = {
+    betweenRuns: async () => state.betweenRuns(),
+    whileInstalling: async () => state.whileInstalling(),
+    canSave: () => state.canSave,
+  };
   const { backend, happened } = savingBackend(plain, machines.machines, told);
   const at = (name: string): string => join(scratch.path, name);
   await writeFile(at("artifact.sh"), exampleArtifact("oss"));
@@ -126,10 +152,10 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
 
   // Shows R122.
   test.each([
-    ["is damaged", async ({ at }) => writeFile(at("cache/file"), "no cluster")],
+    ["is damaged", async ({ at }) => writeFile(at("cache/file"), fileOf({}))],
     [
       "holds another cluster",
-      async ({ at }) => writeFile(at("cache/file"), JSON.stringify({ name: `cached-${"0".repeat(32)}` })),
+      async ({ at }) => writeFile(at("cache/file"), fileOf({ name: `cached-${"0".repeat(32)}` })),
     ],
     [
       "does not become ready",
@@ -156,6 +182,35 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
     },
     120_000,
   );
+
+  // Shows R122.
+  test.each(["a thesis, and no backup of it", ""])(
+    "a file that no cluster was saved to is kept: %p",
+    async (text) => {
+      await using opened = await openCache();
+      await mkdir(opened.at("cache"));
+      await writeFile(opened.at("cache/file"), text);
+      expect(await failureOf(opened.once())).toMatchObject({
+        id: "bad-usage",
+        hint: expect.stringContaining("`cache`"),
+      });
+      expect(opened.happened).toEqual([]);
+      expect(await readFile(opened.at("cache/file"), "utf8")).toBe(text);
+    },
+    120_000,
+  );
+
+  test("a file that appears at the path during the installation is kept", async () => {
+    await using opened = await openCache();
+    opened.state.whileInstalling = async () => {
+      await mkdir(opened.at("cache"));
+      await writeFile(opened.at("cache/file"), "mine");
+    };
+    const ran = await opened.once();
+    expect(ran.status).toBe(0);
+    expect(ran.told.join("\n")).toContain("Warning: The cluster could not be saved: ");
+    expect(await readFile(opened.at("cache/file"), "utf8")).toBe("mine");
+  }, 120_000);
 
   test("a command that fails on a cluster from the file fails once", async () => {
     await using opened = await openCache();

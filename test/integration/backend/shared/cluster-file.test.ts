@@ -35,6 +35,8 @@ test("only the file itself is written, whatever is beside it", async () => {
   expect(await readFile(join(scratch.path, "cluster.zst.part"), "utf8")).toBe("the user's");
   const path = join(scratch.path, "cluster.zst");
   expect(await openClusterFile({ path, shown: path }, "vm")).toMatchObject({ manifest: { parts: [{ name: "part" }] } });
+  // Other commands recognize it by this.
+  expect((await readFile(path)).toString("latin1")).toMatch(/^\x5e\x2a\x4d\x18.{4}\{"format":"cluster-e2e-cluster",/s);
 });
 
 test("a file that appears at the path meanwhile is kept", async () => {
