@@ -18,24 +18,14 @@ export async function runProgram(load: () => Promise<Program>, host: ProcessLike
   await runWords(program, argv, { host, print });
 }
 
-/** Writes to stdout without touching the process's streams. A reader that wants no more is no failure. */
+/** Writes to stdout without touching the process's streams or loading `node:fs`. A reader that wants no more is no failure. */
 async function printAll(text: string, host: ProcessLike): Promise<void> {
-  const { writeSync } = await import("node:fs");
-  const bytes = Buffer.from(text);
-  for (let written = 0; written < bytes.length;) {
-    try {
-      written += writeSync(1, bytes, written);
-    } catch (error) {
-      const code = error instanceof Error && "code" in error ? error.code : undefined;
-      if (code === "EPIPE") return;
-      if (code !== "EAGAIN") {
-        console.error((await import("./error-report.ts")).lossText(error));
-        host.exitCode = 1;
-        return;
-      }
-      // The reader of a pipe is slow.
-      await Bun.sleep(5);
-    }
+  try {
+    await Bun.write(Bun.stdout, text);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EPIPE") return;
+    console.error((await import("./error-report.ts")).lossText(error));
+    host.exitCode = 1;
   }
 }
 

@@ -42,7 +42,7 @@ const pausePerSlowAnswer = 2;
 /** A question may look more than once, unless there are so many nodes that they wait for each other's. */
 const mostNodesForMoreLooks = 32;
 /** From one look to the next once everything has passed. The rest of a wait is so short that it asks no node more often than once a second on average. */
-const lookPauseMs = 250;
+const lookPauseMs = 150;
 /** Within this time, a node that becomes ready says so at once, rather than at the next question. */
 const patienceMs = 900;
 

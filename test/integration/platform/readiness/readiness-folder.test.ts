@@ -71,7 +71,7 @@ describe.skipIf(machinesLack !== undefined)("the masters of a platform that is a
     expect(server.requests).toEqual([]);
     expect(await machine.read("calls")).toBe("x\nx\nx\n");
     // Only before the last look.
-    expect(sleeps).toEqual([250]);
+    expect(sleeps).toEqual([150]);
   }, 20_000);
 
   test("are asked for the web UI's own path, and for nothing else", async () => {
