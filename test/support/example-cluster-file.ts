@@ -95,6 +95,6 @@ export async function loadClusterFile(folder: string, file: ClusterFileReference
 export async function leftOfFiles(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder, { recursive: true });
   return names.filter(
-    (name) => /^(?:copy|cache)\//.test(name) && /\.\.file|\.part|disk|memory|keys|outside/.test(name),
+    (name) => /^(?:copy|cache)\//.test(name) && /\.\.file|\.part|\/draft|disk|memory|keys|outside/.test(name),
   );
 }

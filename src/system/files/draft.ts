@@ -1,6 +1,5 @@
 import { readdir, rm, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
-import * as read from "../../model/reader.ts";
+import { dirname, join } from "node:path";
 import { identifyThisProcess, isProcessAlive, parseProcessIdentity } from "../processes/process-identity.ts";
 import { isOwnTemporaryFolder, temporaryFolder } from "./private-file.ts";
 import { readOwnJson } from "./read-text.ts";
@@ -12,18 +11,16 @@ export interface Draft extends AsyncDisposable {
 
 const ownerIn = (folder: string): string => join(folder, "owner.json");
 
-const parseOwner = read.object({ process: parseProcessIdentity, target: read.string });
-
 /**
- * Makes a folder for a draft beside its target: every other name there may be the user's. Removes the drafts of the same target that killed programs
- * of this computer have left.
+ * Makes a folder for a draft beside its target: every other name there may be the user's. Removes the drafts that killed programs of this computer
+ * have left there.
  */
 export async function draftBeside(target: string): Promise<Draft> {
-  const [parent, name] = [dirname(target), basename(target)];
-  await removeLeftDrafts(parent, name);
+  const parent = dirname(target);
+  await removeLeftDrafts(parent);
   const folder = await temporaryFolder(parent);
   try {
-    await writeFile(ownerIn(folder.path), JSON.stringify({ process: await identifyThisProcess(), target: name }));
+    await writeFile(ownerIn(folder.path), JSON.stringify((await identifyThisProcess()) ?? {}));
   } catch (error) {
     await folder[Symbol.asyncDispose]();
     throw error;
@@ -31,12 +28,11 @@ export async function draftBeside(target: string): Promise<Draft> {
   return { ...folder, path: join(folder.path, "draft") };
 }
 
-async function removeLeftDrafts(parent: string, target: string): Promise<void> {
+async function removeLeftDrafts(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     const folder = join(parent, name);
     if (!(await isOwnTemporaryFolder(folder))) continue;
-    const owner = await readOwnJson(ownerIn(folder), parseOwner);
-    if (owner?.target === target && !(await isProcessAlive(owner.process)))
-      await rm(folder, { recursive: true, force: true });
+    const owner = await readOwnJson(ownerIn(folder), parseProcessIdentity);
+    if (owner !== undefined && !(await isProcessAlive(owner))) await rm(folder, { recursive: true, force: true });
   }
 }

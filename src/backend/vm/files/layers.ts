@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { readdir, rename, rm, stat } from "node:fs/promises";
+import { readdir, rename, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { sha256OfFile } from "../../../system/files/byte-source.ts";
+import { draftBeside } from "../../../system/files/draft.ts";
 import { isAccessible, writeSparse } from "../../../system/files/private-file.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
 import type { Runtime } from "../../../system/runtime.ts";
@@ -23,7 +24,7 @@ export interface LayerStore {
   readonly qemu: Qemu;
   /** The folder of the images. */
   readonly folder: string;
-  readonly runtime: Pick<Runtime, "clock" | "environment">;
+  readonly runtime: Runtime;
   /** The name of the cluster's file, for messages. */
   readonly shown: string;
 }
@@ -71,20 +72,16 @@ export async function storeLayer(
   const sum = sumOf(facts, below);
   const path = pathIn(folder, sum);
   const layer = { ...facts, path, sum };
-  await using _ = await acquireProcessLock(`${path}.lock`, { clock: runtime.clock, onWait: () => {} }, signal);
+  const onWait = (): void => runtime.progress.note("Waiting for another process that unpacks the same image.");
+  await using _ = await acquireProcessLock(`${path}.lock`, { clock: runtime.clock, onWait }, signal);
   if (await isStored(path, layer, signal)) {
     for await (const _chunk of chunks) continue;
     return layer;
   }
-  const draft = `${path}.part`;
-  try {
-    await writeSparse(draft, chunks);
-    if (layer.format === "qcow2") await settleDisk(store, { path: draft, name: "its image", below }, signal);
-    await rename(draft, path);
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
+  await using draft = await draftBeside(path);
+  await writeSparse(draft.path, chunks);
+  if (layer.format === "qcow2") await settleDisk(store, { path: draft.path, name: "its image", below }, signal);
+  await rename(draft.path, path);
   await recordVerification(path, { sum: { algorithm: "sha256", hex: sum }, identity: await identityOf(path) });
   return layer;
 }
