@@ -1,5 +1,5 @@
-import { open } from "node:fs/promises";
-import { ClusterError, type ErrorId, OwnError } from "../errors.ts";
+import { open, rm } from "node:fs/promises";
+import { ClusterError, type ErrorId, OwnError, messageOf } from "../errors.ts";
 import { outside } from "../outside-text.ts";
 import { errorCode } from "./files/private-file.ts";
 import { maskUrl, parseUrl } from "./mask-url.ts";
@@ -58,6 +58,45 @@ function authorization(url: URL): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(user).toString("base64")}` };
 }
 
+/** The largest files that are downloaded. A server that sends more is broken or hostile, and would fill the disk. */
+export const mostBytes = {
+  /** The releases of DC/OS have up to 2 GB. */
+  artifact: 32 * 1024 ** 3,
+  /** Published images have up to 3 GB; one of the user's own, with all its data and not compressed, has tens. */
+  image: 128 * 1024 ** 3,
+  /** The disks and the memory of a hundred machines, compressed, have a quarter of it. */
+  clusterFile: 512 * 1024 ** 3,
+} as const;
+
+/** A server sends more than it has announced, or announces or sends more than such a file may have. */
+export class SentTooMuch extends OwnError {
+  override readonly name = "SentTooMuch";
+
+  constructor(bytes: number) {
+    super(`the server sends more than ${bytes} bytes.`);
+  }
+}
+
+/** What is known about a file whose rest follows. */
+interface Extent {
+  readonly startBytes: number;
+  /** As the server has announced it. */
+  readonly totalBytes: number | undefined;
+  readonly mostBytes: number;
+}
+
+/** Yields the same chunks. Throws `SentTooMuch` before the one that is too much. */
+export async function* bounded(chunks: AsyncIterable<Uint8Array>, extent: Extent): AsyncGenerator<Uint8Array> {
+  const { startBytes, totalBytes = 0 } = extent;
+  const most = Math.min(extent.totalBytes ?? Infinity, extent.mostBytes);
+  let bytes = startBytes;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (Math.max(bytes, totalBytes) > most) throw new SentTooMuch(most);
+    yield chunk;
+  }
+}
+
 export interface Download {
   readonly url: string;
   /** The download continues where this file ends. Only the hash shows whether all of it is from one version. */
@@ -65,6 +104,8 @@ export interface Download {
   readonly clock: Clock;
   /** Milliseconds without a single byte after which a transfer counts as interrupted. */
   readonly stallLimitMs: number;
+  /** See `mostBytes`. */
+  readonly mostBytes: number;
   readonly onProgress: (receivedBytes: number, totalBytes: number | undefined) => void;
   /** The URL as people and logs may see it. */
   readonly shown: string;
@@ -72,7 +113,10 @@ export interface Download {
   readonly failure: { readonly id: ErrorId; readonly hint: string };
 }
 
-/** Downloads a file from the web, and resumes after every interruption. The received part is kept, even if the download fails. */
+/**
+ * Downloads a file from the web, and resumes after every interruption. The received part is kept, even if the download fails, unless the server sends
+ * too much.
+ */
 export async function resumeDownload(download: Download, signal: AbortSignal): Promise<void> {
   await retry((inner) => tryDownload(download, inner), ruleOf(waits.download, download.clock), signal);
 }
@@ -88,6 +132,7 @@ async function tryDownload(download: Download, signal: AbortSignal): Promise<voi
     await receive(download, { file, response, startBytes: isRest ? size : 0, limit });
   } catch (error) {
     signal.throwIfAborted();
+    if (error instanceof SentTooMuch) throw await refused(download, error);
     if (limit.hasExpired()) throw failed(download, `no data arrived for ${download.stallLimitMs / 1000} s.`, true);
     throw explained(download, error);
   }
@@ -113,7 +158,8 @@ interface Receiving {
 async function receive(download: Download, { file, response, startBytes, limit }: Receiving): Promise<void> {
   const length = response.headers.get("content-length");
   const totalBytes = length === null ? undefined : startBytes + Number(length);
-  const body: AsyncIterable<Uint8Array> = response.body ?? (async function* () {})();
+  const all: AsyncIterable<Uint8Array> = response.body ?? (async function* () {})();
+  const body = bounded(all, { startBytes, totalBytes, mostBytes: download.mostBytes });
   const received = { bytes: startBytes };
   for await (const chunk of body) {
     limit.feed();
@@ -136,6 +182,15 @@ function explained(download: Download, error: unknown): unknown {
   }
   const { reason, code: shown, transient } = networkFailure(error);
   return failed(download, `${reason} (${shown}).`, transient);
+}
+
+/** Resuming such a download would only fill the disk. */
+async function refused({ path, shown, failure }: Download, error: SentTooMuch): Promise<ClusterError> {
+  await rm(path, { force: true });
+  return new ClusterError(failure.id, `Cannot download ${shown}: ${messageOf(error)}`, {
+    hint: "Check the URL, or download the file yourself and pass its path. What was received is deleted.",
+    facts: { url: shown },
+  });
 }
 
 function failed({ shown, failure }: Download, reason: string, transient: boolean): ClusterError {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { sha256OfFile } from "../../system/files/byte-source.ts";
 import { isAccessible, isFile, makePrivateFolder } from "../../system/files/private-file.ts";
 import { maskUrl } from "../../system/mask-url.ts";
-import { resumeDownload } from "../../system/network.ts";
+import { mostBytes, resumeDownload } from "../../system/network.ts";
 import { acquireProcessLock } from "../../system/processes/process-identity.ts";
 import type { Environment, Runtime } from "../../system/runtime.ts";
 import { inMegabytes, unusableFile } from "./cluster-file.ts";
@@ -54,8 +54,8 @@ export async function obtainFile(
     const draft = `${path}.part`;
     const onProgress = (received: number, total: number | undefined): void =>
       step.update(`${inMegabytes(received)}${total === undefined ? "" : ` of ${inMegabytes(total)}`} MB`);
-    const download = { url: location.url, path: draft, clock, stallLimitMs, onProgress, shown, failure };
-    await resumeDownload(download, signal);
+    const limits = { stallLimitMs, mostBytes: mostBytes.clusterFile };
+    await resumeDownload({ url: location.url, path: draft, clock, ...limits, onProgress, shown, failure }, signal);
     try {
       await assertSum(draft);
     } catch (error) {

@@ -1,8 +1,9 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
 import { sha256OfFile } from "../../system/files/byte-source.ts";
 import { errorCode, freeSpaceProblem, temporaryFolder } from "../../system/files/private-file.ts";
+import { SentTooMuch, bounded, mostBytes } from "../../system/network.ts";
 import { retry } from "../../system/retry.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { type Watchdog, watchdog } from "../../system/time-limit.ts";
@@ -131,8 +132,11 @@ async function tryTransfer(draft: Draft, request: TransferRequest, signal: Abort
   try {
     const response = await requestArtifact(draft.location, resumeHeaders(draft), limit.signal);
     const totalBytes = await placeAnswer(draft, response);
-    await take(draft, answerBody(response, shown, limit.signal), { limit, totalBytes, onProgress: request.onProgress });
+    const extent = { startBytes: draft.receivedBytes, totalBytes, mostBytes: mostBytes.artifact };
+    const body = bounded(answerBody(response, shown, limit.signal), extent);
+    await take(draft, body, { limit, totalBytes, onProgress: request.onProgress });
   } catch (error) {
+    if (error instanceof SentTooMuch) throw artifactUnreachable(shown, messageOf(error), {});
     if (!limit.hasExpired()) throw error;
     throw artifactUnreachable(shown, `no data arrived for ${request.stallLimitMs / 1000} s.`, { transient: true });
   }

@@ -59,6 +59,7 @@ async function download(
     path,
     clock,
     stallLimitMs,
+    mostBytes: 1_000,
     onProgress: (received: number, total: number | undefined) => void progress.push([received, total]),
     shown: "the file",
     failure: { id: "artifact-unreachable", hint: "Try again." } as const,
@@ -70,7 +71,8 @@ async function download(
   );
   server.closeAllConnections();
   server.close();
-  return { content: await readFile(path, "utf8"), ranges, progress, pauses: clock.pauses, failure };
+  const content = await readFile(path, "utf8").catch(() => undefined);
+  return { content, ranges, progress, pauses: clock.pauses, failure };
 }
 
 test("an empty file gets everything, and a part of one the rest", async () => {
@@ -103,6 +105,32 @@ test("a transfer in which no data arrives is tried again, and says so in the end
   const { failure, ranges } = await download("", [stall], { stallLimitMs: 500 });
   expect(failure).toMatchObject({ id: "artifact-unreachable", message: expect.stringContaining("0.5 s") });
   expect(ranges).toHaveLength(5);
+});
+
+const endless: Answer = async (_, response) => {
+  response.writeHead(200);
+  for (let sent = 0; sent < 1_000_000 && !response.destroyed; sent += 100) {
+    response.write("x".repeat(100));
+    await Bun.sleep(1);
+  }
+  response.end();
+};
+const inflated = Buffer.from(Bun.gzipSync("x".repeat(500)));
+const bomb: Answer = (_, response) =>
+  void response.writeHead(200, { "content-encoding": "gzip", "content-length": inflated.length }).end(inflated);
+const announceMuch: Answer = (_, response) => void response.writeHead(200, { "content-length": 1_001 }).write("x");
+const announceMuchMore: Answer = (_, response) => void response.writeHead(206, { "content-length": 998 }).write("x");
+
+test.each([
+  ["sends without end", endless, 1_000],
+  ["sends more than it has announced", bomb, inflated.length],
+  ["announces too much", announceMuch, 1_000],
+  ["announces too much after a part", announceMuchMore, 1_000],
+])("a server that %s is refused once, and nothing of it is kept", async (_name, answer, most) => {
+  const { content, failure, ranges } = await download("012", [answer]);
+  expect(failure?.message).toBe(`Cannot download the file: the server sends more than ${most} bytes.`);
+  expect(failure?.hint).not.toContain("Try again");
+  expect({ content, requests: ranges.length }).toEqual({ content: undefined, requests: 1 });
 });
 
 test("an interrupted download ends with the reason", async () => {

@@ -5,7 +5,7 @@ import { cacheFolder } from "../../../store/state-folder.ts";
 import * as read from "../../../model/reader.ts";
 import { isAccessible, makePrivateFolder } from "../../../system/files/private-file.ts";
 import { readBody, parseJson } from "../../../system/files/read-text.ts";
-import { RefusedRedirect, requestFile, resumeDownload, networkFailure } from "../../../system/network.ts";
+import { RefusedRedirect, mostBytes, networkFailure, requestFile, resumeDownload } from "../../../system/network.ts";
 import { maskUrl } from "../../../system/mask-url.ts";
 import { outsideLine } from "../../../system/printable.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
@@ -156,7 +156,8 @@ async function download(
   const draft = `${path}.part`;
   const onProgress = (received: number, total: number | undefined): void =>
     update(`${inMegabytes(received)}${total === undefined ? "" : ` of ${inMegabytes(total)}`} MB`);
-  await resumeDownload({ url: source.url, path: draft, clock, stallLimitMs, onProgress, shown, failure }, signal);
+  const limits = { stallLimitMs, mostBytes: mostBytes.image };
+  await resumeDownload({ url: source.url, path: draft, clock, ...limits, onProgress, shown, failure }, signal);
   update("verifying its checksum");
   const hint =
     "This is not the intended image, or the download was corrupted. The downloaded file was deleted: try again.";

@@ -98,6 +98,18 @@ test.each([
   expect(server.requests.join("")).not.toMatch(/^(if-)?range:/im);
 });
 
+test("a server that sends more than the file has is refused once", async () => {
+  await using workspace = await scratchFolder();
+  const headers = { "content-range": `bytes 0-9/10` };
+  await using server = webServer(() => new Response(bytes, { status: 206, headers }));
+  expect(await failure(server.origin, request(workspace.path))).toMatchObject({
+    id: "artifact-unreachable",
+    message: expect.stringContaining("the server sends more than 10 bytes."),
+    transient: false,
+  });
+  expect(server.requests).toHaveLength(1);
+});
+
 const mountLack =
   process.getuid?.() === 0 && process.platform === "linux" ? undefined : "only root on Linux can mount a small disk";
 

@@ -11,7 +11,7 @@ import {
   obtainImage,
 } from "../../../../../src/backend/vm/images/image-store.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
-import { resumeDownload } from "../../../../../src/system/network.ts";
+import { mostBytes, resumeDownload } from "../../../../../src/system/network.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
@@ -219,7 +219,8 @@ test.skipIf(process.platform !== "linux")("a full disk is an error that names th
   await symlink("/dev/full", path);
   await using server = webServer(() => new Response(bytes, { status: 206 }));
   const failure = { id: "image-not-found", hint: "" } as const;
-  const download = { url: server.origin, path, clock: systemClock, stallLimitMs: 10_000, shown: "it", failure };
+  const limits = { stallLimitMs: 10_000, mostBytes: mostBytes.image };
+  const download = { url: server.origin, path, clock: systemClock, ...limits, shown: "it", failure };
   expect(await failureOf(resumeDownload({ ...download, onProgress: () => {} }, neverAborted))).toMatchObject({
     id: "machine-not-set-up",
     message: expect.stringContaining(`${path} (ENOSPC)`),
