@@ -1,3 +1,4 @@
+import { isMarked, outside } from "../outside-text.ts";
 import { plainLine } from "../system/printable.ts";
 
 /**
@@ -59,16 +60,21 @@ const gap = "  ";
 
 /**
  * A table whose first row are the heads. Columns are as wide as their widest cell, with two spaces between them and no trailing spaces. A cell can't start a new line. In a table that is wider
- * than `width`, the widest cells wrap at words. If the names in the first column alone are too wide, each gets a line to itself.
+ * than `width`, the widest cells wrap at words. If the names in the first column alone are too wide, each gets a line to itself. Cells that are marked as
+ * outside text stay so, but for those names.
  */
 export function table(cells: readonly (readonly string[])[], width: number): string {
   const rows = cells.map((row) => row.map((cell) => plainLine(cell)));
+  const marks = cells.map((row) => row.map(isMarked));
   const widths = fittingWidths(rows, width);
   const isTooWide = totalOf(widths) > width && widths[0] === Math.max(...widths) && widths.length > 2;
-  if (!isTooWide) return rows.flatMap((row) => rowLines(row, widths)).join("\n");
+  if (!isTooWide) return rows.flatMap((row, at) => rowLines(row, widths, marks[at])).join("\n");
   const [, ...others] = fittingWidths(rows.map(([, ...rest]) => ["", ...rest]), width); // prettier-ignore
   return rows
-    .flatMap(([first = "", ...rest]) => [first, ...rowLines(rest, others).map((line) => `${gap}${line}`)])
+    .flatMap(([first = "", ...rest], at) => [
+      first,
+      ...rowLines(rest, others, marks[at]?.slice(1)).map((line) => `${gap}${line}`),
+    ])
     .join("\n");
 }
 
@@ -101,12 +107,20 @@ function fittingWidths(rows: readonly (readonly string[])[], width: number): rea
   return widths;
 }
 
-function rowLines(row: readonly string[], widths: readonly number[]): readonly string[] {
+function rowLines(
+  row: readonly string[],
+  widths: readonly number[],
+  marks: readonly boolean[] = [],
+): readonly string[] {
   const wrapped = row.map((cell, at) => wrap(cell, widths[at] ?? 0));
   const height = Math.max(1, ...wrapped.map((lines) => lines.length));
   return Array.from({ length: height }, (_, line) =>
     wrapped
-      .map((lines, at) => (lines[line] ?? "").padEnd(widths[at] ?? 0))
+      .map((lines, at) => {
+        const text = lines[line] ?? "";
+        const padding = "".padEnd((widths[at] ?? 0) - text.length);
+        return `${marks[at] === true ? outside(text) : text}${padding}`;
+      })
       .join(gap)
       .trimEnd(),
   );

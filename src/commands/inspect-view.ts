@@ -4,8 +4,9 @@ import type { Context } from "../cli/command.ts";
 import { clusterKey } from "../cluster/connections.ts";
 import { expectedWebUrl, hasNoWebUi } from "../cluster/web-ui.ts";
 import { type ClusterRecord, nodeReference, roles } from "../model/cluster-record.ts";
+import { outside } from "../outside-text.ts";
 import { type FaultNote, findFaultNotes } from "../store/fault-notes.ts";
-import { plainLine, withoutFullStop } from "../system/printable.ts";
+import { outsideLine, withoutFullStop } from "../system/printable.ts";
 import { type ClusterView, type NodeView, clusterView, nodeView } from "./cluster-view.ts";
 
 interface Facts extends ClusterView {
@@ -37,7 +38,8 @@ export async function inspectFacts(cluster: ClusterRecord, versions: Versions, n
     faults: await findFaultNotes(cluster.directory, nowMs),
     nodes: cluster.nodes.map((node) => {
       const view = nodeView(node);
-      return versions === undefined ? view : { ...view, version: versions.get(view.reference) ?? null };
+      const version = versions?.get(view.reference);
+      return versions === undefined ? view : { ...view, version: version === undefined ? null : outside(version) };
     }),
     problems: problemsOf(cluster),
   };
@@ -51,7 +53,7 @@ function problemsOf({ nodes, requested }: ClusterRecord): readonly string[] {
   const stopped = nodes.filter(({ state }) => state === "ended");
   return [
     ...stopped.map((node) => {
-      const reason = plainLine(node.stateReason);
+      const reason = outsideLine(node.stateReason);
       return `${nodeReference(node)} has stopped${reason === "" ? "" : `: ${withoutFullStop(reason)}`}.`;
     }),
     ...wanted.filter((name) => !here.has(name)).map((name) => `${name} is missing: its machine no longer exists.`),

@@ -2,6 +2,7 @@ import type { Backend, BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
 import type { FaultRequest } from "../../cluster/faults/fault-request.ts";
 import { type Fault, beginFault, endFaults, listFaults, untilFaultEnds } from "../../cluster/faults/faults.ts";
+import { outside } from "../../outside-text.ts";
 import { table } from "../../cli/layout.ts";
 import { durationText } from "../../system/amounts.ts";
 import type { FaultInput } from "./fault-values.ts";
@@ -14,12 +15,12 @@ export async function executeFault(kind: BackendKind, input: Input, context: Con
   const { output, progress, signal } = context;
   const backend: Backend<unknown> = await kind.open(input, context, signal);
   if (action === "list") {
-    const faults = await listFaults(backend, clusterId, context, signal);
+    const faults = (await listFaults(backend, clusterId, context, signal)).map(viewOf);
     if (faults.length === 0) progress.note("There are no faults.");
     return output.result({ text: faults.length === 0 ? "" : tableOf(faults, context.columns), data: { faults } });
   }
   if (action === "heal") {
-    const faults = await endFaults(backend, { clusterId, nodes }, context, signal);
+    const faults = (await endFaults(backend, { clusterId, nodes }, context, signal)).map(viewOf);
     if (faults.length === 0) progress.note("There is no fault to heal.");
     return output.result({ text: faults.map(({ id }) => id).join("\n"), data: { faults } });
   }
@@ -39,6 +40,9 @@ async function begin(
   else context.progress.note(`The nodes heal fault ${begun.fault.id} by themselves after ${length}.`);
   return begun.fault;
 }
+
+/** Nodes say what a fault is. */
+const viewOf = (fault: Fault): Fault => ({ ...fault, description: outside(fault.description) });
 
 const tableOf = (faults: readonly Fault[], columns: number): string =>
   table(

@@ -42,5 +42,8 @@ export async function executeUpgrade(kind: BackendKind, input: UpgradeInput, con
       ? `Cluster "${cluster.id}" already has version ${outside(version)}: there is nothing to do.`
       : `Cluster "${cluster.id}" now has version ${outside(version)}: ${numbered(upgraded.length, "node")} upgraded in ${seconds} s.`,
   );
-  context.output.result({ text: "", data: { cluster: { id: cluster.id }, version, upgraded, seconds } });
+  context.output.result({
+    text: "",
+    data: { cluster: { id: cluster.id }, version: outside(version), upgraded, seconds },
+  });
 }

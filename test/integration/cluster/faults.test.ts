@@ -4,11 +4,14 @@ import { join } from "node:path";
 import type { Backend } from "../../../src/backend/contract.ts";
 import type { FaultRequest } from "../../../src/cluster/faults/fault-request.ts";
 import { beginFault, endFaults, listFaults, untilFaultEnds } from "../../../src/cluster/faults/faults.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
+import { mapOutside, mapTexts } from "../../../src/outside-text.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../support/install-machine.ts";
 import { recordingProgress } from "../../support/recording-progress.ts";
+import { runCommandLine } from "../../support/run-command.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { signal } from "../../support/ssh-options.ts";
 import { until } from "../../support/until.ts";
@@ -75,6 +78,18 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     expect((await end()).map(({ id }) => id)).toEqual([fault.id]);
     expect([await cuts(), await list()]).toEqual([[false, false, false], []]);
     expect(told).toContainEqual(expect.stringMatching(/^Healed .*: 4 of 4 pings answered/));
+  });
+
+  // Shows R124.
+  test("what a node says of a fault is masked where it is listed", async () => {
+    const { machines, backend, stack } = await openCluster();
+    await using _ = stack;
+    const record = { kind: "disk", description: "a disk full of hunter2", links: [], folder: "/" };
+    await machines[1]!.write("run/cluster-e2e-faults/0123abcd.record", `99999999\n${JSON.stringify(record)}\n`);
+    const { stdout, data } = await runCommandLine("fault list -c example", { kind: containerKind, backend, nowMs: 0 });
+    const masked = (text: string): string => mapOutside(text, (part) => part.replaceAll("hunter2", "***"));
+    expect(masked(stdout)).toContain("a disk full of ***");
+    expect(mapTexts(data, masked)).toMatchObject({ faults: [{ id: "0123abcd", description: "a disk full of ***" }] });
   });
 
   test("faults overlap, and a node's name heals only those that concern it", async () => {

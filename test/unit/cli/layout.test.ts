@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { outside } from "../../../src/outside-text.ts";
 import { columns, pairs, table, wrap } from "../../../src/cli/layout.ts";
 
 test.each([
@@ -29,6 +30,12 @@ test("the left column is as wide as its widest entry, but for one that is much w
 test("columns are as wide as their widest cell, and no cell begins a new line", () => {
   const cells = [["ID", "STATE"], ["nightly", "run\nning", "x"]]; // prettier-ignore
   expect(table(cells, 80)).toBe("ID       STATE\nnightly  run ning  x");
+});
+
+test("cells that quote others stay marked on each line, which changes no width", () => {
+  const cells = [["WHO", "WHAT", "WHY"], ["me", outside("one two"), "x"]]; // prettier-ignore
+  expect(table(cells, 80)).toBe(`WHO  WHAT     WHY\nme   ${outside("one two")}  x`);
+  expect(table(cells, 13)).toBe(`WHO  WHAT  WHY\nme   ${outside("one")}   x\n     ${outside("two")}`);
 });
 
 const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "AGE", "TIME LEFT", "COST AT MOST"];

@@ -3,7 +3,9 @@ import { writeFile } from "node:fs/promises";
 import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { programFor } from "../../../src/commands/program.ts";
+import { inspectFacts, inspectText } from "../../../src/commands/inspect-view.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
+import { mapOutside, mapTexts, unmarked } from "../../../src/outside-text.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { runCommandLine } from "../../support/run-command.ts";
@@ -65,9 +67,21 @@ test("a node that has stopped, and one that is gone, are named with what is know
     "agent_0 has stopped: the container stopped with status 137.",
     "agent_1 is missing: its machine no longer exists.",
   ];
-  expect(stdout).toEndWith(`\n\n${problems.join("\n")}`);
-  expect(data).toMatchObject({ cluster: { problems } });
+  expect(unmarked(stdout)).toEndWith(`\n\n${problems.join("\n")}`);
+  expect(mapTexts(data, unmarked)).toMatchObject({ cluster: { problems } });
   expect((await inspect(cluster)).data).toMatchObject({ cluster: { problems: [] } });
+});
+
+test("what a node says of its version, and a machine of its end, is marked, so that secrets in it are masked", async () => {
+  const masked = (text: string): string => mapOutside(text, (part) => part.replaceAll("hunter2", "***"));
+  const stopped = { ...agent, state: "ended", stateReason: "the hunter2 stopped" } as NodeRecord;
+  const versions = new Map([["master_0", "hunter2 1.0"]]);
+  const facts = await inspectFacts(exampleCluster([master, stopped], "oss"), versions, nowMs);
+  for (const text of [masked(inspectText(facts, 80, nowMs)), JSON.stringify(mapTexts(facts, masked))]) {
+    expect(text).toContain("*** 1.0");
+    expect(text).toContain("the *** stopped");
+    expect(text).not.toContain("hunter2");
+  }
 });
 
 test("what a cluster does not have is left out, and a key that is elsewhere is no path", async () => {
