@@ -56,6 +56,7 @@ import { parseJson } from "../../src/system/files/read-text.ts";
 import { maskedPrintable } from "../../src/system/printable.ts";
 import { anyTexts, filled, jsonTexts, size, yamlTexts } from "./costly-texts.ts";
 import { scratchFolder } from "./scratch-folder.ts";
+import { opened, packet, runTrue, sshString, startMaster, u32 } from "./ssh-master.ts";
 import { type RawEntry, paxRecord, rawArchive } from "./tar-blocks.ts";
 
 const { signal } = new AbortController();
@@ -184,6 +185,27 @@ async function askQemu(answer: string): Promise<void> {
   }
 }
 
+async function readMaster(bytes: Buffer): Promise<void> {
+  await using master = await startMaster(opened, (socket) => void socket.end(bytes));
+  await runTrue(master.path);
+}
+
+/** Packets of a session, in forms that cost most. */
+const masterPackets: readonly Buffer[] = [
+  packet(94, sshString("")),
+  packet(94, sshString("x")),
+  packet(94, sshString("x".repeat(32_768))),
+  packet(95, u32(1), sshString("x")),
+  packet(93, u32(0xffffffff)),
+  packet(91, u32(7, 2 ** 20, 32_768)),
+  packet(96),
+  packet(99),
+  packet(98, sshString("exit-status"), Buffer.from([0]), u32(3)),
+  packet(98, sshString("exit-signal"), Buffer.from([0]), sshString("x".repeat(1_000_000))),
+  packet(98, sshString("x"), Buffer.from([1])),
+  packet(98, sshString("x".repeat(1_000_000)), Buffer.from([0])),
+];
+
 const context = {
   action: "DescribeInstances",
   region: "us-west-2",
@@ -292,6 +314,10 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
     }),
   "QEMU's monitor": () =>
     each([filled("["), filled("\n"), filled('{"id":0}\n'), filled('{"event":1}\n'), filled("x")], askQemu),
+  "ssh's master connection": async () => {
+    for (const bytes of masterPackets) await readMaster(Buffer.alloc(size, bytes));
+    for (const bytes of [Buffer.alloc(size, 0), Buffer.alloc(size, "x"), packet(97)]) await readMaster(bytes);
+  },
   "API's answers": async () => {
     await each(["<a>", "<a ", "<", " ", "<Code>", "</a>"].map(filled), async (text) => {
       for (const body of [text, `<AResponse>${text}</AResponse>`, `<Response>${text}</Response>`])
