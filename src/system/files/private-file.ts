@@ -29,20 +29,19 @@ export async function makePrivateFolder(path: string): Promise<void> {
  */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
   const draft = `${path}.${randomUUID()}.draft`;
-  const file = await open(draft, "w", 0o600);
   try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
+    {
+      await using file = await open(draft, "wx", 0o600);
+      await file.writeFile(text);
+      await file.sync();
+    }
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true }).catch(() => {});
+    throw error;
   }
-  await rename(draft, path);
-  const folder = await open(dirname(path), "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  await using folder = await open(dirname(path), "r");
+  await folder.sync();
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readdir } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { isPlainFileName, writePrivateFileIn } from "../../../../src/system/files/private-file.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -44,4 +44,11 @@ test("nothing is written under another name", async () => {
   const folder = join(scratch.path, "logs");
   expect(await failureOf(writePrivateFileIn(folder, "../x.txt", "text"))).toBeInstanceOf(TypeError);
   expect(await readdir(scratch.path)).toEqual([]);
+});
+
+test("a file that can't be written leaves nothing", async () => {
+  await using scratch = await scratchFolder();
+  await mkdir(join(scratch.path, "taken"));
+  expect(await failureOf(writePrivateFileIn(scratch.path, "taken", "text"))).toHaveProperty("code", "EISDIR");
+  expect(await readdir(scratch.path)).toEqual(["taken"]);
 });
