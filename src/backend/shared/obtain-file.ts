@@ -48,7 +48,7 @@ export async function obtainFile(
   await makePrivateFolder(folder);
   const path = join(folder, `cluster-${sha256 ?? ""}.zst`);
   using step = progress.start("Download the file", shown);
-  const onWait = (): void => step.update("waiting for another process that downloads it");
+  const onWait = (): void => progress.note("Waiting for another process that downloads the same file.");
   await using _ = await acquireProcessLock(`${path}.lock`, { clock, onWait }, signal);
   if (!(await isAccessible(path))) {
     const draft = `${path}.part`;

@@ -80,8 +80,9 @@ export abstract class VmMachines<Claimed extends ClaimedMachines> {
   /** Saves what will be created, while no other creation on this machine can do so. */
   protected async claimId(claimed: Claimed, signal: AbortSignal): Promise<void> {
     const { root, request } = this.#plan;
-    const { clock } = this.runtime;
-    await using _ = await acquireProcessLock(join(root, ".lock"), { clock, onWait: () => {} }, signal);
+    const { clock, progress } = this.runtime;
+    const onWait = (): void => progress.note("Waiting for another process that creates a cluster.");
+    await using _ = await acquireProcessLock(join(root, ".lock"), { clock, onWait }, signal);
     await assertIdIsFree(root, request.clusterId, []);
     this.state.claimed = claimed;
     await writeClusterFacts(claimed.directory, claimed.facts);

@@ -42,8 +42,7 @@ export async function obtainTemplate(
   const template = templateNamed(environment, name);
   using step = progress.start("Make a template of the machines");
   {
-    const onWait = (): void => progress.note("Waiting for another process that makes the same template.");
-    await using _ = await lockTemplate(store, name, onWait, signal);
+    await using _ = await lockTemplate(store, name, progress, signal);
     const found = await readTemplate(template);
     if (found?.problem !== undefined) {
       progress.detail(1, `Every machine boots: ${found.problem}.`);
@@ -80,13 +79,13 @@ export async function rejectTemplate(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock, environment } = runtime;
+  const { clock, environment, progress } = runtime;
   const store = { folder: templatesFolder(environment), clock };
   const { name, kind } = await kindOf(qemu, request, environment, signal);
-  await using _ = await lockTemplate(store, name, () => {}, signal);
+  await using _ = await lockTemplate(store, name, progress, signal);
   await unmarkUsed(template, request.creationId);
   if (name === template.name && (await removeUnused(store, name))) await refuse(template, { kind, error }, runtime);
-  else runtime.progress.note(fallBackNote(error));
+  else progress.note(fallBackNote(error));
 }
 
 /** Tells the user, and remembers a machine's own fault. Anything else, such as a full disk, may be gone next time. */

@@ -7,7 +7,7 @@ import { cacheFolder } from "../../../store/state-folder.ts";
 import { isAccessible, makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
 import { readOwnJson, readOwnText } from "../../../system/files/read-text.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
-import type { Clock, Environment } from "../../../system/runtime.ts";
+import type { Clock, Environment, Progress } from "../../../system/runtime.ts";
 import { acquireIdleLock } from "../../shared/lock-machines.ts";
 import { clusterFactsPath, parseTemplateName } from "../cluster-facts.ts";
 import { identityOf } from "../images/image-verification.ts";
@@ -83,9 +83,10 @@ interface Store {
 export async function lockTemplate(
   { folder, clock }: Store,
   name: string,
-  onWait: () => void,
+  progress: Progress,
   signal: AbortSignal,
 ): Promise<AsyncDisposable> {
+  const onWait = (): void => progress.note("Waiting for another process that makes the same template.");
   await makePrivateFolder(join(folder, ".."));
   await makePrivateFolder(folder);
   return acquireProcessLock(lockPath(folder, name), { clock, onWait }, signal);

@@ -11,7 +11,7 @@ import {
   writeTemplate,
 } from "../../../../src/backend/vm/templates/template-files.ts";
 import { VmTemplates } from "../../../../src/backend/vm/templates/vm-templates.ts";
-import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -87,7 +87,7 @@ test("neither the limit nor a removal touches what another process makes, and bo
   await using opened = await openTemplates();
   for (const name of names) await mkdir(join(opened.folder, `.${name}-draft`));
   {
-    await using _ = await lockTemplate(opened.store, names[1], () => {}, neverAborted);
+    await using _ = await lockTemplate(opened.store, names[1], silentProgress, neverAborted);
     expect(await opened.templates.remove(undefined, neverAborted)).toEqual([names[0], names[2]]);
   }
   expect((await readdir(opened.folder)).filter((name) => !name.endsWith(".lock"))).toEqual([
