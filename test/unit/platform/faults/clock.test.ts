@@ -1,5 +1,5 @@
-/** How far a clock is ahead: the node's deadline reads it while it changes. */
-import { writeFile } from "node:fs/promises";
+/** The clock of a node: whose it is, and how far it is ahead, which the node's deadline reads while it changes. */
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import clockFile from "../../../../src/platform/faults/clock.sh" with { type: "text" };
@@ -18,4 +18,26 @@ date() { :; }
 exec 3<"$DEADLINE_OFFSET"
 set_clock && cat <&3 && cat "$DEADLINE_OFFSET"`;
   expect(await new Response(Bun.spawn(["sh", "-c", script]).stdout).text()).toBe("30\n60\n");
+});
+
+test("the clock of a container's computer stays as it is", async () => {
+  await using scratch = await scratchFolder();
+  const programs = join(scratch.path, "programs");
+  await mkdir(programs);
+  await writeFile(join(programs, "systemd-detect-virt"), '#!/bin/sh\n[ "$*" = "--quiet --container" ]\n', {
+    mode: 0o755,
+  });
+  const folder = join(scratch.path, "faults");
+  await mkdir(folder);
+  const script = `
+${shellText(clockFile, { ID: "0123abcd", FOLDER: folder, OFFSET: 60, DEADLINE_OFFSET: join(folder, "offset") })}
+PATH=${programs}:$PATH
+date() { echo set; }
+systemctl() { echo stopped; }
+fail() { echo "$*"; exit 1; }
+begin`;
+  const child = Bun.spawn(["sh", "-c", script]);
+  expect(await new Response(child.stdout).text()).toStartWith("it is a container");
+  expect(await child.exited).toBe(1);
+  expect(await readdir(folder)).toEqual([]);
 });
