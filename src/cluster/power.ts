@@ -3,6 +3,7 @@ import { ClusterError, hasErrorId } from "../errors.ts";
 import { type ClusterRecord, type NodeRecord, type NodeState, nodeReference } from "../model/cluster-record.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { mapConcurrently, withTasks } from "../system/concurrency.ts";
+import { outside } from "../outside-text.ts";
 import { outsideReason } from "../system/printable.ts";
 import { poll, retry } from "../system/retry.ts";
 import type { Clock, Runtime } from "../system/runtime.ts";
@@ -37,7 +38,10 @@ export async function changePower(
   const cluster = await findCluster(backend, clusterId, signal);
   const chosen = findNodes(cluster, selectors);
   if (backend.power === undefined && action === "restart" && !isForced) {
-    await rebootNodes(cluster, chosen, runtime, signal);
+    const watched = { ...cluster, nodes: chosen };
+    const reboot = async (inner: AbortSignal) => rebootNodes(cluster, chosen, runtime, inner);
+    await whileNodesRun({ backend, cluster: watched, clock: runtime.clock }, reboot, signal);
+    await closeLogins(cluster, chosen, runtime, signal);
     return cluster;
   }
   const power = powerOf(backend);
@@ -69,33 +73,71 @@ export async function changePower(
   const after = await findCluster(backend, clusterId, signal);
   const ids = new Set(chosen.map(({ id }) => id));
   const changed = after.nodes.filter(({ id }) => ids.has(id));
-  // Kept logins to these nodes are dead, or would hang. Those to other nodes may be in use. A stopped node may have no address.
-  const close = async (node: NodeRecord): Promise<void> =>
-    (await clusterMasterConnection(cluster, node, runtime.environment))?.close();
-  await mapConcurrently([...chosen, ...changed], closedAtOnce, close, signal);
+  // A stopped node may have no address.
+  await closeLogins(cluster, [...chosen, ...changed], runtime, signal);
   const booting = changed.filter(({ state }) => state === "running");
   if (action !== "stop" && action !== "pause" && booting.length > 0) {
-    await withTasks(async (tasks) => {
-      tasks.start(async (inner) => watchStates(backend, { ...after, nodes: booting }, runtime.clock, inner));
-      const logins = { setsClocks: power.stopsClocks, areBooting: true };
-      await awaitLogins({ ...after, nodes: booting }, logins, runtime, tasks.signal);
-    }, signal);
+    const watched = { ...after, nodes: booting };
+    const logins = { setsClocks: power.stopsClocks, areBooting: true };
+    const logIn = async (inner: AbortSignal) => awaitLogins(watched, logins, runtime, inner);
+    await whileNodesRun({ backend, cluster: watched, clock: runtime.clock }, logIn, signal);
   }
   return after;
 }
 
-/** Throws `node-stopped` as soon as one of these nodes stops: nobody will log in to it. The signal ends the watch. */
-async function watchStates(
-  backend: Backend<unknown>,
-  { id, nodes }: ClusterRecord,
-  clock: Clock,
+/** Kept logins to these nodes are dead, or would hang. Those to other nodes may be in use. */
+async function closeLogins(
+  cluster: ClusterRecord,
+  nodes: readonly NodeRecord[],
+  { environment }: Runtime,
   signal: AbortSignal,
 ): Promise<void> {
-  const look = async (): Promise<undefined> => {
+  const close = async (node: NodeRecord): Promise<void> =>
+    (await clusterMasterConnection(cluster, node, environment))?.close();
+  await mapConcurrently(nodes, closedAtOnce, close, signal);
+}
+
+interface Watched {
+  readonly backend: Backend<unknown>;
+  /** With the nodes that matter. */
+  readonly cluster: ClusterRecord;
+  readonly clock: Clock;
+}
+
+/**
+ * Does the work unless one of these nodes is off, so that nobody will log in to it. Then it throws `node-stopped`, `machine-failed` or
+ * `cluster-not-found` at once. The work doesn't need the backend, which may fail meanwhile.
+ */
+async function whileNodesRun(
+  { backend, cluster: { id, nodes }, clock }: Watched,
+  work: (signal: AbortSignal) => Promise<void>,
+  outer: AbortSignal,
+): Promise<void> {
+  const look = async (signal: AbortSignal): Promise<undefined> => {
     const now = await findCluster(backend, id, signal);
-    for (const node of now.nodes) if (nodes.some((each) => each.id === node.id)) assertRuns(now, node);
+    for (const node of now.nodes) if (nodes.some((each) => each.id === node.id)) assertStands(now, node);
   };
-  await poll<undefined>(look, ruleOf(waits.booting, clock), signal);
+  const tolerates = (error: unknown): boolean =>
+    !(["node-stopped", "machine-failed", "cluster-not-found"] as const).some((each) => hasErrorId(error, each));
+  await withTasks(async (tasks) => {
+    tasks.start(async (inner) => poll<undefined>(look, { ...ruleOf(waits.booting, clock), tolerates }, inner));
+    await work(tasks.signal);
+  }, outer);
+}
+
+function assertStands(cluster: ClusterRecord, node: NodeRecord): void {
+  assertRuns(cluster, node);
+  if (node.state !== "ending" && node.state !== "ended") return;
+  const name = nodeReference(node);
+  const why = node.stateReason === undefined ? "" : `: ${outside(node.stateReason)}`;
+  throw new ClusterError(
+    "machine-failed",
+    `${name} of cluster "${cluster.id}" has ended instead of starting again${why}.`,
+    {
+      hint: "Run the logs command to see its console.",
+      facts: { cluster: cluster.id, node: name },
+    },
+  );
 }
 
 function powerOf({ name, power }: Backend<unknown>): Power {

@@ -2,6 +2,7 @@ import { ClusterError, hasErrorId, messageOf } from "../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
+import { outsideReason } from "../system/printable.ts";
 import { retry } from "../system/retry.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { ruleOf, waits } from "../system/waits.ts";
@@ -51,9 +52,10 @@ async function bootOf(connection: Connection, node: NodeRecord, signal: AbortSig
 async function begin(connection: Connection, node: NodeRecord, signal: AbortSignal): Promise<void> {
   const command = { argv: ["systemctl", "--no-block", "reboot"], sudo: true, limitMs: answerLimitMs };
   try {
-    const { status } = await connection.run(command, signal);
-    if (status !== 0)
-      throw new ClusterError("remote-command-failed", `${nodeReference(node)} does not restart: status ${status}.`);
+    const { status, stderr } = await connection.run(command, signal);
+    if (status === 0) return;
+    const reason = outsideReason(stderr) || `systemctl exited with ${status}`;
+    throw new ClusterError("remote-command-failed", `${nodeReference(node)} cannot restart: ${reason}.`);
   } catch (error) {
     // The restart may be faster than its answer.
     if (!hasErrorId(error, "connection-failed")) throw error;
@@ -62,6 +64,7 @@ async function begin(connection: Connection, node: NodeRecord, signal: AbortSign
 
 const notYet = (node: NodeRecord, why: string, cause?: unknown): ClusterError =>
   new ClusterError("connection-failed", `${nodeReference(node)} is not back: ${why}`, {
+    hint: "Give it more time, then run the wait command. If it stays away, run the logs command to see its console.",
     transient: true,
     facts: { node: nodeReference(node) },
     cause,

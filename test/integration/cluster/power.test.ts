@@ -4,8 +4,9 @@ import { join } from "node:path";
 import type { Backend, Power } from "../../../src/backend/contract.ts";
 import { clusterMasterConnection, sshConfig } from "../../../src/cluster/connections.ts";
 import { type PowerAction, changePower } from "../../../src/cluster/power.ts";
+import { ClusterError } from "../../../src/errors.ts";
 import { type NodeRecord, type NodeState, nodeReference } from "../../../src/model/cluster-record.ts";
-import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { type Clock, silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../support/install-machine.ts";
@@ -19,11 +20,12 @@ const sudo = '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\
 /** Restarts in a moment. */
 const systemctl =
   '#!/bin/sh\n[ "$2" = reboot ] && (sleep 0.5; sed -i "s/ 7 / 8 /" "$MACHINE/proc/1/stat") >/dev/null 2>&1 &\n';
+const idle = "#!/bin/sh\n";
 
-async function openCluster() {
+async function openCluster(programs: Readonly<Record<string, string>> = { systemctl }) {
   const stack = new AsyncDisposableStack();
   const scratch = stack.use(await scratchFolder());
-  const machines = stack.use(await startMachines({ roles: ["master", "agent"], programs: { systemctl, sudo } }));
+  const machines = stack.use(await startMachines({ roles: ["master", "agent"], programs: { ...programs, sudo } }));
   const directory = join(scratch.path, "cluster");
   await machines.openTo(directory);
   const cluster = { ...exampleCluster(machines.nodes, "oss"), directory };
@@ -39,22 +41,40 @@ async function openCluster() {
     stopsClocks: false,
   };
   const states = new Map<string, NodeState>();
+  const backendFails = { now: false };
   const nodesNow = () =>
     cluster.nodes.map((node) => ({ ...node, state: states.get(nodeReference(node)) ?? node.state }));
   const backend = {
     name: "container",
-    find: async () => ({ ...cluster, nodes: nodesNow() }),
+    find: async () => {
+      if (backendFails.now) throw new ClusterError("cloud-failed", "EC2 does not answer.");
+      return { ...cluster, nodes: nodesNow() };
+    },
     power,
   } as unknown as Backend<unknown>;
   const environment = { PATH: process.env["PATH"] ?? "", HOME: scratch.path };
   const runtime = { environment, clock: systemClock, progress: silentProgress };
   const change = async (action: PowerAction, nodes: readonly string[], isForced = false) =>
     changePower(backend, { clusterId: cluster.id, action, nodes, isForced }, runtime, signal);
-  const rebooting = async (nodes: readonly string[]) => {
+  const rebooting = async (nodes: readonly string[], clock: Clock = systemClock) => {
+    for (const machine of machines.machines) await machine.write("proc/1/stat", `${"x ".repeat(21)}7 x\n`);
     const request = { clusterId: cluster.id, action: "restart", nodes, isForced: false } as const;
-    await changePower({ ...backend, power: undefined } as unknown as Backend<unknown>, request, runtime, signal);
+    const inCloud = { ...backend, power: undefined } as unknown as Backend<unknown>;
+    await changePower(inCloud, request, { ...runtime, clock }, signal);
   };
-  return { rebooting, cluster, machines: machines.machines, states, calls, change, environment, scratch, stack };
+  const own = { cluster, machines: machines.machines, states, backendFails, calls, environment, scratch, stack };
+  return { ...own, rebooting, change };
+}
+
+/** A minute passes at each pause. */
+function hurriedClock(): Clock {
+  const time = { ms: Date.now() };
+  const sleep = async (_ms: number, inner: AbortSignal): Promise<void> => {
+    inner.throwIfAborted();
+    time.ms += 60_000;
+    await Bun.sleep(10);
+  };
+  return { now: () => time.ms, sleep };
 }
 
 describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`, () => {
@@ -80,11 +100,39 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
   test("nodes without power restart by themselves", async () => {
     const { cluster, machines, rebooting, stack } = await openCluster();
     await using _ = stack;
-    for (const machine of machines) await machine.write("proc/1/stat", `${"x ".repeat(21)}7 x\n`);
     await rebooting(["agent_0"]);
     expect(await machines[1]!.read("proc/1/stat")).toContain(" 8 ");
     expect(await machines[0]!.read("proc/1/stat")).toContain(" 7 ");
     expect(cluster.nodes).toHaveLength(2);
+  });
+
+  test("a node that does not restart is an error that says so, in the end", async () => {
+    const { rebooting, stack } = await openCluster({ systemctl: idle });
+    await using _ = stack;
+    const failure = await failureOf(rebooting(["agent_0"], hurriedClock()));
+    expect(failure).toMatchObject({ id: "connection-failed", facts: { node: "agent_0" } });
+    expect(failure.message).toContain("it has not restarted yet");
+    expect(failure.hint).toContain("logs");
+  });
+
+  test("a node that ends instead of restarting is an error at once, and a silent backend is none", async () => {
+    const { rebooting, states, backendFails, stack } = await openCluster({ systemctl: idle });
+    await using _ = stack;
+    const failing = failureOf(rebooting(["agent_0"]));
+    await Bun.sleep(1_000);
+    backendFails.now = true;
+    await Bun.sleep(2_000);
+    states.set("agent_0", "ended");
+    backendFails.now = false;
+    expect(await failing).toMatchObject({ id: "machine-failed", facts: { node: "agent_0" } });
+  }, 15_000);
+
+  test("a node that refuses to restart says why", async () => {
+    const { rebooting, stack } = await openCluster({ systemctl: "#!/bin/sh\necho 'Access denied' >&2\nexit 1\n" });
+    await using _ = stack;
+    const failure = await failureOf(rebooting(["agent_0"]));
+    expect(failure).toMatchObject({ id: "remote-command-failed" });
+    expect(failure.message).toContain("Access denied");
   });
 
   test("a node that stops while its login is awaited is an error at once", async () => {
