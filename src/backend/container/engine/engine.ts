@@ -10,6 +10,7 @@ import {
   readProgram,
   runProgram,
 } from "../../../system/processes/run-program.ts";
+import { outsideLine } from "../../../system/printable.ts";
 import type { Environment, Progress } from "../../../system/runtime.ts";
 import { whileWaitingFor } from "../../../system/time-limit.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
@@ -66,7 +67,7 @@ export async function askJson(engine: Engine, request: EngineRequest, signal: Ab
   if (typeof answer === "object" && answer !== null) return answer;
   const { name, title, advice } = engine.kind;
   const command = `${name} ${request.words[0]}`;
-  const shown = text.slice(0, 100).replaceAll(/\s+/g, " ");
+  const shown = outsideLine(text, 100);
   throw new ClusterError("machine-not-set-up", `The output of "${command}" is not that of ${title}: "${shown}".`, {
     hint: `Check which ${name} comes first on the PATH: command -v ${name}. ${advice.install}`,
     facts: { command: request.words[0] },

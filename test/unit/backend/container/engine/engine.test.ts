@@ -3,6 +3,8 @@ import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { askJson, type Engine, openEngine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
+import { messageOf } from "../../../../../src/errors.ts";
+import { outside } from "../../../../../src/outside-text.ts";
 import { silentProgress } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
@@ -14,10 +16,15 @@ test("an answer in JSON is parsed", async () => {
   expect(await askJson(answering('[{"a": 1}]'), { words: ["info"] }, signal)).toEqual([{ a: 1 }]);
 });
 
+test("what an engine says is marked and made safe where an error quotes it", async () => {
+  const failure = await failureOf(askJson(answering("\u001b[2Ja secret\u202e"), { words: ["info"] }, signal));
+  expect(messageOf(failure)).toContain(`Docker: "${outside("\uFFFD[2Ja secret\uFFFD")}"`);
+});
+
 test.each([
   ["Welcome to\n  the wrapper", '"Welcome to the wrapper"'],
   ["null", '"null"'],
-  ["x".repeat(200), `"${"x".repeat(100)}"`],
+  ["x".repeat(200), `"${"x".repeat(99)}…"`],
 ])("another answer, such as %j, is shown in the error", async (text, shown) => {
   expect(await failureOf(askJson(answering(text), { words: ["info"] }, signal))).toMatchObject({
     id: "machine-not-set-up",
