@@ -173,7 +173,7 @@ export async function openBrowser(url: string): Promise<boolean> {
 
 /** A command that waits for its moment in a process of its own. */
 export interface DeferredCommand {
-  /** Runs it now. Resolves with any exit status. */
+  /** Runs it now. Resolves with any exit status, and with none if the command took longer than its limit. */
   run(): Promise<ProgramEnd>;
 }
 
@@ -181,7 +181,11 @@ export interface DeferredCommand {
  * Prepares a command that undoes something. It runs when told to, or when this process dies before that, even by SIGKILL: the command's process waits
  * for the end of a pipe that only this process can write to.
  */
-export function deferCommand(argv: readonly [string, ...string[]], environment: Environment): DeferredCommand {
+export function deferCommand(
+  argv: readonly [string, ...string[]],
+  environment: Environment,
+  limitMs: number,
+): DeferredCommand {
   const child = spawn("/bin/sh", ["-c", 'read -r _ || :; exec "$@"', "sh", ...argv], {
     env: { ...environment },
     detached: true,
@@ -190,12 +194,15 @@ export function deferCommand(argv: readonly [string, ...string[]], environment: 
   const ended = Promise.withResolvers<number | null>();
   child.once("error", ended.reject).once("close", ended.resolve);
   const written = { stderr: "" };
-  child.stderr.setEncoding("utf8").on("data", (chunk: string) => (written.stderr += chunk));
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+    written.stderr = withEnd(written.stderr, chunk, mostErrorCharacters);
+  });
   child.stdin.on("error", () => {});
   return {
     run: async () => {
       child.stdin.end();
-      const status = await ended.promise;
+      const timer = setTimeout(() => killAtOnce(child), limitMs);
+      const status = await ended.promise.finally(() => clearTimeout(timer));
       return { status: status ?? undefined, stdout: "", stderr: written.stderr };
     },
   };

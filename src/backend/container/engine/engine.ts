@@ -108,7 +108,7 @@ export function openEngine(kind: EngineKind, option: string, { environment, prog
         throw error;
       }
     },
-    defer: (words) => deferCommand([kind.name, ...words], environmentWithoutSecrets(environment)),
+    defer: (words) => deferCommand([kind.name, ...words], environmentWithoutSecrets(environment), changeLimitMs),
   };
 }
 

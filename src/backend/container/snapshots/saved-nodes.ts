@@ -83,7 +83,8 @@ async function pause(engine: Engine, containers: readonly NodeContainer[]): Prom
       const end = await unpausing.run();
       if (end.status === 0) return;
       const nodes = containers.map(nodeReference).join(", ");
-      throw new ClusterError("engine-failed", `The nodes ${nodes} are still paused: ${outsideReason(end.stderr)}.`, {
+      const reason = outsideReason(end.stderr) || `${engine.kind.title} does not answer`;
+      throw new ClusterError("engine-failed", `The nodes ${nodes} are still paused: ${reason}.`, {
         hint: `Let them continue: ${engine.kind.name} unpause ${ids.map((id) => id.slice(0, 12)).join(" ")}`,
       });
     },
