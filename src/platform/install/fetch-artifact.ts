@@ -12,6 +12,7 @@ import type { Connection } from "../../ssh/connection/connection.ts";
 import { assertVariant } from "../artifact/artifact-head.ts";
 import { type ArtifactVersion, parseArtifactVersion } from "../artifact/artifact-version.ts";
 import versionFile from "./check-version.sh" with { type: "text" };
+import { mostBytes } from "../../system/network.ts";
 import { outsideLine, outsideLines } from "../../system/printable.ts";
 
 export interface FetchArtifact {
@@ -45,8 +46,8 @@ export const fetchArtifact = (request: FetchArtifact): Phase => ({
   },
 });
 
-export const fetchScript = ({ folder, artifact }: WorkPaths): string =>
-  shellText(fetchFile, { FOLDER: folder, ARTIFACT: artifact, NO_CURL: noCurl });
+export const fetchScript = ({ folder, artifact }: WorkPaths, most: number = mostBytes.artifact): string =>
+  shellText(fetchFile, { FOLDER: folder, ARTIFACT: artifact, MOST: most, NO_CURL: noCurl });
 
 /** Resolves with the reason for a failure, or `undefined`. */
 async function fetchOnNode(
