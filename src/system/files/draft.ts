@@ -29,10 +29,11 @@ export async function draftBeside(target: string): Promise<Draft> {
 }
 
 async function removeLeftDrafts(parent: string): Promise<void> {
-  for (const name of await readdir(parent)) {
+  for (const name of await readdir(parent).catch(() => [])) {
     const folder = join(parent, name);
     if (!(await isOwnTemporaryFolder(folder))) continue;
     const owner = await readOwnJson(ownerIn(folder), parseProcessIdentity);
-    if (owner !== undefined && !(await isProcessAlive(owner))) await rm(folder, { recursive: true, force: true });
+    if (owner !== undefined && !(await isProcessAlive(owner)))
+      await rm(folder, { recursive: true, force: true }).catch(() => {});
   }
 }

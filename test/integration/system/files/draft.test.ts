@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { draftBeside } from "../../../../src/system/files/draft.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -23,6 +23,19 @@ async function writer(target: string) {
     },
   };
 }
+
+const lack = process.getuid?.() === 0 ? "root may read every folder" : undefined;
+
+test.skipIf(lack !== undefined)(`a folder need not be readable (${lack ?? "here"})`, async () => {
+  await using scratch = await scratchFolder();
+  await chmod(scratch.path, 0o300);
+  {
+    await using draft = await draftBeside(join(scratch.path, "file"));
+    await writeFile(draft.path, "");
+  }
+  await chmod(scratch.path, 0o700);
+  expect(await readdir(scratch.path)).toEqual([]);
+});
 
 test("a draft leaves nothing, and what killed programs left beside it goes", async () => {
   await using scratch = await scratchFolder();
