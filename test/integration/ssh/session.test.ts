@@ -1,4 +1,4 @@
-import { openSync, readFileSync } from "node:fs";
+import { existsSync, openSync, readFileSync } from "node:fs";
 import { chmod, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
@@ -282,11 +282,30 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(hold.hasBegun).toBe(true);
   });
 
+  const program = join(import.meta.dir, "terminal-program.ts");
+
+  // Nothing on the node watches this program: what users start in the background must outlive its session.
+  test("a command goes on when this program is killed", async () => {
+    const { scratch, server } = setting();
+    const [begun, ended] = [join(scratch.path, "begun"), join(scratch.path, "ended")];
+    const words = [`touch '${begun}'; read line; sleep 1; touch '${ended}'`];
+    const request = { folder: scratch.path, port: server.port, words, terminal: false };
+    const child = Bun.spawn(["bun", program, JSON.stringify(request)], { stdio: ["pipe", "ignore", "inherit"] });
+    await until("the command has begun", () => existsSync(begun));
+    child.kill("SIGKILL");
+    await child.exited;
+    await until("the command has ended by itself", () => existsSync(ended));
+  });
+
   // Shows R77.
   test("on a terminal the command has a terminal, and the script is passed in another way", async () => {
     const { scratch, server } = setting();
-    const request = { folder: scratch.path, port: server.port, words: ['tty; stty size; echo "$SECRET"; exit 9'] };
-    const program = join(import.meta.dir, "terminal-program.ts");
+    const request = {
+      folder: scratch.path,
+      port: server.port,
+      words: ['tty; stty size; echo "$SECRET"; exit 9'],
+      terminal: true,
+    };
     const line = `stty rows 33 cols 77; exec bun ${program} '${JSON.stringify(request)}'`;
     const child = Bun.spawn(["script", "-qec", line, join(scratch.path, "transcript")], {
       stdio: ["ignore", "pipe", "inherit"],

@@ -1,4 +1,4 @@
-/** Runs one session on its own terminal. It is a separate program, because a terminal belongs to a process. */
+/** Runs one session, on its own terminal if it has one. It is a separate program, because a terminal belongs to a process, and so that it can be killed. */
 import { join } from "node:path";
 import { createConnectionPool } from "../../../src/ssh/connection/connection-pool.ts";
 import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
@@ -6,7 +6,12 @@ import { startSession } from "../../../src/ssh/session/session.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { destinationOf, signal } from "../../support/ssh-options.ts";
 
-const request = JSON.parse(process.argv[2] ?? "") as { folder: string; port: number; words: string[] };
+const request = JSON.parse(process.argv[2] ?? "") as {
+  folder: string;
+  port: number;
+  words: string[];
+  terminal: boolean;
+};
 await using pool = createConnectionPool({
   privateKeyFile: join(request.folder, "the key"),
   knownHosts: createKnownHosts(join(request.folder, "known hosts")),
@@ -25,7 +30,7 @@ const session = startSession(
       words: request.words,
       missingFolderHint: "",
     },
-    terminal: true,
+    terminal: request.terminal,
     stdio: ["inherit", "inherit", "inherit"],
     environment: process.env,
     master: undefined,
