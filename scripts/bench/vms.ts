@@ -86,7 +86,7 @@ export async function createVms(
     await whileThere?.(commands);
     return {
       login: lastOf(lines, /: \$ .{0,5000} e2e-first-contact /, nodes),
-      machines: await Promise.all(commands.map(async (line, index) => copyOf(line, join(folder, `copy-${index}`)))),
+      machines: await Promise.all(commands.map(async (line) => copyOf(line, await mkdtemp(join(folder, "copy-"))))),
     };
   } finally {
     await time([executable, "destroy", "-c", id], environment);
