@@ -161,6 +161,41 @@ test("a host key that was never seen is refused with 255", async () => {
   expect((await cloud().run(["run", "true"])).status).toBe(0);
 });
 
+test("a restarted node comes back with its addresses and its host key, and the platform is ready again", async () => {
+  const onAgent = (line: string) => cloud().run(["run", "--no-test-env", "--node", "agent_1", line]);
+  const boot = "cut -d ' ' -f 22 /proc/1/stat";
+  const [before, booted] = [await cloud().inspect("default"), await onAgent(boot)];
+  expect(await cloud().run(["node", "restart", "agent_1"])).toMatchObject({ status: 0, stdout: "" });
+  const again = await onAgent(boot);
+  expect({ status: again.status, isLater: Number(again.stdout) > Number(booted.stdout) }, again.stderr).toEqual({
+    status: 0,
+    isLater: true,
+  });
+  expect((await cloud().inspect("default")).nodes).toEqual([...before.nodes]);
+  expect(await cloud().run(["wait", "--timeout", "3m"])).toMatchObject({ status: 0, stdout: "" });
+  expect(await cloud().run(["run", "srun", "-N2", "hostname"])).toMatchObject({ status: 0 });
+}, 300_000);
+
+// The machines of this cloud are containers.
+test("the clock of a container's computer stays as it is", async () => {
+  const before = Date.now() - performance.now();
+  const wrong = await cloud().run(["fault", "clock", "agent_0", "--offset", "+2s"]);
+  expect(wrong).toMatchObject({ status: 1, stderr: expect.stringContaining("it is a container") });
+  expect(Math.abs(Date.now() - performance.now() - before)).toBeLessThan(1_000);
+}, 60_000);
+
+test("a slow network begins, or the error names what the kernel lacks", async () => {
+  const fault = (line: string) => cloud().run(["fault", ...line.split(" ")]);
+  const slow = await fault("network agent_0 --delay 300ms --loss 1% --rate 1mbit --for 10m");
+  if (slow.status !== 0) expect(slow).toMatchObject({ status: 1, stderr: expect.stringContaining("sch_netem") });
+  else {
+    expect(slow.stderr).toMatch(/a round trip takes 3\d\d(?:\.\d+)? ms/);
+    expect(await fault("heal")).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[0-9a-f]{8}\n$/) });
+  }
+  const queues = await cloud().run(["run", "--no-test-env", "--node", "agent_0", "tc qdisc show | grep -c e2e"]);
+  expect(queues.stdout).toBe("0\n");
+}, 60_000);
+
 function nodeOf({ nodes }: Inspected, reference: string): InspectedNode {
   const node = nodes.find((candidate) => candidate.reference === reference);
   if (node === undefined) throw new Error(`there is no ${reference}`);

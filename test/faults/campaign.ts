@@ -58,6 +58,7 @@ export const campaign: readonly CampaignFault[] = [
     ...artifactFaults,
     ...computerFaults,
     ...onceFaults.cloud,
+    ...powerFaults.cloud,
     ...testerFaults.cloud,
   ]),
   ...inWorld("container", ContainerWorld.open, [

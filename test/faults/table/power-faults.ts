@@ -1,7 +1,9 @@
-/** What meets `stop` and `node restart` in the middle. Afterwards `start` brings back the cluster, with every node. */
+/** What meets `stop` and `node restart` in the middle. Afterwards `start` brings back the cluster, with every node; in the cloud, they restart by themselves. */
 import type { Ended, Running } from "../../e2e/support/executable.ts";
+import type { ScriptedAnswer } from "../../local-cloud/machines/scripted-answers.ts";
 import { until } from "../../support/until.ts";
 import type { Expected, Fault } from "../fault.ts";
+import type { CloudWorld } from "../worlds/cloud-world.ts";
 import type { ContainerWorld } from "../worlds/container-world.ts";
 import type { ProgramWorld } from "../worlds/program-world.ts";
 import type { VmWorld } from "../worlds/vm-world.ts";
@@ -98,12 +100,85 @@ const failingStart: Fault<VmWorld> = {
   expected: { status: 1, id: "engine-failed", says: ["Unable to open file"], keepsCluster: true },
 };
 
+const reboot = "--no-block reboot";
+const boot = (number: number): ScriptedAnswer => ({ pattern: "boot_id", stdout: `boot ${number}\n` });
+
+/** Something happens when both nodes have been told to restart. Then they are back, unless that has ended the cluster. */
+const inCloud = (
+  name: string,
+  place: Fault<CloudWorld>["place"],
+  meet: (world: CloudWorld, running: Running) => unknown,
+  expected: Omit<Expected, "keepsCluster">,
+): Fault<CloudWorld> => ({
+  name,
+  place,
+  seconds: 8,
+  needsCluster: true,
+  act: async (world) => {
+    await world.answer(boot(1));
+    const running = world.start([...restart, "-c", "faulty"]);
+    await until("the nodes restart", async () => {
+      const begun = await world.begun();
+      return begun.filter((text) => text.includes(reboot)).length === 2;
+    });
+    await meet(world, running);
+    const isWhole = world.cloud.instances().every(({ state }) => state === "running");
+    if (isWhole) await world.answer(boot(2));
+    const ended = await running.ended;
+    if (isWhole) await succeed(world, ["run", "-c", "faulty", "--node", "all", "--no-test-env", "true"]);
+    // What is left of it, as it should be, ends with the cluster.
+    else await world.endCluster();
+    return ended;
+  },
+  expected: { ...expected, keepsCluster: true, withinMs: 60_000 },
+});
+
+/** A restart needs nothing of the API: the nodes get it by SSH. */
+const cloudFaults: readonly Fault<CloudWorld>[] = [
+  ...(["SIGKILL", "SIGINT"] as const).map((signal) =>
+    inCloud(
+      `${signal} in the middle of a restart`,
+      "computer",
+      (_world, running) => running.interrupt(signal),
+      signal === "SIGINT" ? { status: signal, id: "interrupted", says: [] } : { status: signal, says: [] },
+    ),
+  ),
+  ...(["throttled", "reset", "refused-key"] as const).map((trouble) =>
+    inCloud(
+      `the API is lost in the middle of a restart: ${trouble}`,
+      "api",
+      async (world) => {
+        await using struck = world.failApi({ action: "DescribeInstances", trouble });
+        await until("the API was asked", () => struck.hasStruck());
+      },
+      { status: 0, says: [] },
+    ),
+  ),
+  inCloud(
+    "a node terminates instead of restarting",
+    "machine",
+    async (world) => world.terminate([world.cloud.instances()[1]!.instanceId]),
+    { status: 1, id: "machine-failed", says: ["agent_0", "has ended instead of starting again"] },
+  ),
+  {
+    name: "a node refuses to restart",
+    place: "machine",
+    needsCluster: true,
+    act: async (world) => {
+      await world.answer(boot(1), { pattern: reboot, status: 1, stderr: "Call to Reboot failed: Access denied\n" });
+      return world.run([...restart, "-c", "faulty"]);
+    },
+    expected: { status: 1, id: "remote-command-failed", says: ["Access denied"], keepsCluster: true },
+  },
+];
+
 async function succeed(world: ProgramWorld, words: readonly string[]): Promise<void> {
   const { status, stderr } = await world.run(words);
   if (status !== 0) throw new Error(`${words.join(" ")} ended with ${status}:\n${stderr}`);
 }
 
 export const powerFaults = {
+  cloud: cloudFaults,
   container: [
     ...faultsWith<ContainerWorld>({
       isShuttingDown: ({ engine }) => engine.isShuttingDown,
