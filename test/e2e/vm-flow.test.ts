@@ -109,18 +109,10 @@ test("a copy is the same node after a power cut, and one with a lifetime keeps i
   const deadline =
     "systemctl is-active cluster-e2e-deadline; grep -o 'deadline [0-9]*' /etc/systemd/system/cluster-e2e-deadline.service";
   const bootId = "cat /proc/sys/kernel/random/boot_id";
-  const look = async (cluster: string, script: string) =>
-    (
-      await vms().run([
-        "run",
-        "-c",
-        cluster,
-        "--no-test-env",
-        "--node",
-        cluster === id() ? "agent_0" : "master_0",
-        script,
-      ])
-    ).stdout;
+  const look = async (cluster: string, script: string) => {
+    const node = cluster === id() ? "agent_0" : "master_0";
+    return (await vms().run(["run", "-c", cluster, "--no-test-env", "--node", node, script])).stdout;
+  };
   const [before, boots, end] = [
     await look(id(), own),
     [await look(id(), bootId), await look(short(), bootId)],
@@ -174,8 +166,9 @@ test("machines have the size that was asked for", async () => {
   expect(disk!).toBeWithin(3500, 4097);
 }, 60_000);
 
+const fault = (line: string) => vms().run(["fault", ...line.split(" "), "-c", id()]);
+
 test("faults that only machines of their own can have: a slow network, a wrong clock, a full disk", async () => {
-  const fault = (line: string) => vms().run(["fault", ...line.split(" "), "-c", id()]);
   const slow = await fault("network agent_0 --delay 300ms --for 30m");
   expect(slow).toMatchObject({ status: 0, stderr: expect.stringMatching(/a round trip takes 3\d\d(?:\.\d+)? ms/) });
   expect(await fault("clock agent_0 --offset +1h --for 30m")).toMatchObject({ status: 0 });
@@ -190,6 +183,34 @@ test("faults that only machines of their own can have: a slow network, a wrong c
   const left = "tc qdisc show | grep -c e2e; ls /etc/tmpfiles.d; ls -A /var/lib | grep cluster-e2e-fault";
   expect((await onAgent(left)).stdout).toBe("0\n");
 }, 300_000);
+
+test("a partition drops what one machine sends, or what both send, until it is healed", async () => {
+  const on = async (node: string, line: string) => (await onNode("--node", node, line)).stdout.trim();
+  const counts = async () =>
+    Promise.all(["agent_0", "master_0"].map((node) => on(node, "awk '/^Icmp: [0-9]/ { print $10 }' /proc/net/snmp")));
+  /** How many pings arrive: the master's at the agent, and the agent's at the master. */
+  const arriving = async () => {
+    const before = await counts();
+    await Promise.all([on("master_0", "ping -c1 -W2 agent-0"), on("agent_0", "ping -c1 -W2 master-0")]);
+    return (await counts()).map((now, index) => Number(now) - Number(before[index]));
+  };
+  const oneWay = await fault("partition --between agent_0 --and master_0 --one-way --for 30m");
+  expect(oneWay).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining("0 of 1 ping answered, before: 1 of 1 ping answered"),
+  });
+  expect(await arriving()).toEqual([1, 0]);
+  const both = await fault("partition --between agent_0 --for 30m");
+  expect(both).toMatchObject({ status: 0, stderr: expect.stringContaining("0 of 2 pings answered") });
+  expect(await arriving()).toEqual([0, 0]);
+  const healed = await fault("heal");
+  expect(healed).toMatchObject({ status: 0, stdout: expect.stringMatching(/^(?:[0-9a-f]{8}\n){2}$/) });
+  expect(await arriving()).toEqual([1, 1]);
+  expect([await on("agent_0", "nft list tables"), await on("master_0", "nft list tables")]).toEqual(["", ""]);
+  // Slurm may have given up the agent meanwhile.
+  expect((await onNode("--node", "agent_0", "systemctl restart slurmd")).status).toBe(0);
+  expect(await vms().run(["wait", "-c", id(), "--timeout", "5m"])).toMatchObject({ status: 0 });
+}, 600_000);
 
 test("sync sends a checkout", async () => {
   const files = { tests: { "test_it.py": "" }, library: { "own.py": "" } };
