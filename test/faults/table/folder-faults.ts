@@ -3,6 +3,7 @@ import { chmod, mkdir, readdir, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import type { Ended } from "../../e2e/support/executable.ts";
 import type { ScriptedAnswer } from "../../local-cloud/machines/scripted-answers.ts";
+import { until } from "../../support/until.ts";
 import type { Fault } from "../fault.ts";
 import type { CloudWorld } from "../worlds/cloud-world.ts";
 import { answering, failed } from "./cloud-injections.ts";
@@ -40,8 +41,8 @@ const whilePacking =
     const folder = await writeMeter(world);
     const running = world.start(words);
     const isPacking = async (): Promise<boolean> =>
-      (await readdir(world.temporaryFolder, { recursive: true })).some((name) => name.endsWith(".draft"));
-    while (!(await isPacking())) await Bun.sleep(5);
+      (await readdir(world.temporaryFolder, { recursive: true })).some((name) => name.endsWith("/draft"));
+    await until("the folder is being packed", isPacking);
     await happens(world, running);
     const ended = await running.ended;
     await rm(folder, { recursive: true });
