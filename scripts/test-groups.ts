@@ -57,7 +57,7 @@ export const longFiles = [
 export interface TestGroups {
   /** What takes minutes in a file, by its path; only `./scripts/test all` runs these files. */
   readonly slow: ReadonlyMap<string, string>;
-  /** The files that keep every processor busy: only one of them runs at a time, beside the other files. */
+  /** The files that keep every processor busy: one runs beside the other files, and two when no others are left. */
   readonly busy: ReadonlySet<string>;
 }
 

@@ -130,7 +130,8 @@ async function runTier({ name, files, groups }: Tier, reports: string): Promise<
     const busy = longestFirst(files.filter((file) => groups.busy.has(file)));
     const others = longestFirst(files.filter((file) => !groups.busy.has(file)));
     const workers = busy.length === 0 ? e2eWorkersAlone : e2eWorkers;
-    const lanes = [[busy, others], ...Array.from({ length: workers }, () => [others])];
+    // Once no others are left, the processors have time for a second busy one.
+    const lanes = [[busy, others], [others, busy], ...Array.from({ length: workers - 1 }, () => [others])];
     return (await Promise.all(lanes.map(async (queues) => runLane(queues, groups, reports)))).flat();
   }
   const parallel = name === "integration" ? [`--parallel=${integrationWorkers}`] : [];

@@ -24,15 +24,23 @@ async function writer(target: string) {
   };
 }
 
-const lack = process.getuid?.() === 0 ? "root may read every folder" : undefined;
+/** Writes a draft beside a file, as root without the right to read every folder. */
+async function writeDraft(target: string): Promise<string> {
+  const writing = `
+await using draft = await (await import(process.argv[1])).draftBeside(process.argv[2]);
+await Bun.write(draft.path, "");
+`;
+  const limits = process.getuid?.() === 0 ? ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] : [];
+  const argv = [...limits, process.execPath, "-e", writing, source, target];
+  const child = Bun.spawn(argv, { stdout: "ignore", stderr: "pipe" });
+  const [status, stderr] = await Promise.all([child.exited, new Response(child.stderr).text()]);
+  return status === 0 ? "written" : stderr;
+}
 
-test.skipIf(lack !== undefined)(`a folder need not be readable (${lack ?? "here"})`, async () => {
+test("a folder need not be readable", async () => {
   await using scratch = await scratchFolder();
   await chmod(scratch.path, 0o300);
-  {
-    await using draft = await draftBeside(join(scratch.path, "file"));
-    await writeFile(draft.path, "");
-  }
+  expect(await writeDraft(join(scratch.path, "file"))).toBe("written");
   await chmod(scratch.path, 0o700);
   expect(await readdir(scratch.path)).toEqual([]);
 });
