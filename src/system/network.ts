@@ -3,6 +3,7 @@ import { ClusterError, type ErrorId, OwnError, messageOf } from "../errors.ts";
 import { outside } from "../outside-text.ts";
 import { errorCode } from "./files/private-file.ts";
 import { maskUrl, parseUrl } from "./mask-url.ts";
+import { outsideLine } from "./printable.ts";
 import { retry } from "./retry.ts";
 import type { Clock } from "./runtime.ts";
 import { type Watchdog, watchdog } from "./time-limit.ts";
@@ -11,20 +12,32 @@ import { ruleOf, waits } from "./waits.ts";
 const mostRedirects = 10;
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** A redirect that isn't followed. The message is the reason: a sentence that begins in lower case, without secrets. */
-export class RefusedRedirect extends OwnError {
-  override readonly name = "RefusedRedirect";
+/** An answer that isn't used. The message is the reason: a sentence that begins in lower case, without secrets. */
+export class RefusedAnswer extends OwnError {
+  override readonly name = "RefusedAnswer";
 }
 
 /**
  * Requests a file and resolves with the answer, its body unread. It follows redirects itself, because the runtime would follow one from https to http
- * and back without a word. Sends the URL's user part, and only to the URL's own origin. Rejects with `RefusedRedirect`, or with the runtime's error.
+ * and back without a word. Sends the URL's user part, and only to the URL's own origin. If the server encodes the file although it is asked not to, asks
+ * for all of it instead of a part, and the runtime decodes it. Rejects with `RefusedAnswer`, or with the runtime's error.
  */
 export async function requestFile(
   start: string,
-  headers: Readonly<Record<string, string>>,
+  range: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<Response> {
+  const response = await follow(start, range, signal);
+  const encoding = encodingOf(response);
+  if (encoding === undefined || (response.status !== 200 && response.status !== 206)) return response;
+  const isKnown = decodedEncodings.has(encoding);
+  if (isKnown && !("range" in range) && response.status === 200) return response;
+  await response.body?.cancel();
+  if (isKnown && "range" in range) return requestFile(start, {}, signal);
+  throw new RefusedAnswer(`the server encodes the file as ${outsideLine(encoding)} although it was asked not to.`);
+}
+
+async function follow(start: string, range: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Response> {
   const first = new URL(start);
   let url = first;
   for (let redirects = 0; redirects <= mostRedirects; redirects += 1) {
@@ -33,22 +46,39 @@ export async function requestFile(
     bare.password = "";
     const login = url.origin === first.origin ? authorization(first) : {};
     // A compressed answer has another length than the file, and could not be resumed.
-    const all = { ...headers, ...login, "accept-encoding": "identity" };
-    const response = await fetch(bare.href, { headers: all, redirect: "manual", signal });
+    const all = { ...range, ...login, "accept-encoding": "identity" };
+    // A part that is encoded can't be decoded: Bun would reject, and the headers would be lost.
+    const decompress = !("range" in range);
+    const response = await fetch(bare.href, { headers: all, redirect: "manual", decompress, signal });
     const target = response.headers.get("location");
     if (!redirectStatuses.has(response.status) || target === null) return response;
     await response.body?.cancel();
     url = redirected(url, target);
   }
-  throw new RefusedRedirect(`the server redirects more than ${mostRedirects} times.`);
+  throw new RefusedAnswer(`the server redirects more than ${mostRedirects} times.`);
+}
+
+/** Those that both Bun and Node decode. */
+const decodedEncodings: ReadonlySet<string> = new Set(["gzip", "x-gzip", "deflate", "br"]);
+
+/** Undefined if the body is the file as it is. */
+function encodingOf({ headers }: Response): string | undefined {
+  const encoding = headers.get("content-encoding")?.toLowerCase() ?? "";
+  return encoding === "" || encoding === "identity" ? undefined : encoding;
+}
+
+/** Size of a body as it is read. Undefined if it isn't known: where the server encodes the file, the header counts the encoded bytes. */
+export function bodyLength(response: Response): number | undefined {
+  const length = response.headers.get("content-length");
+  return length === null || encodingOf(response) !== undefined ? undefined : Number(length);
 }
 
 function redirected(from: URL, target: string): URL {
   const url = parseUrl(target, from);
   if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw new RefusedRedirect(`the server redirects to an invalid URL: ${outside(maskUrl(target))}.`);
+    throw new RefusedAnswer(`the server redirects to an invalid URL: ${outside(maskUrl(target))}.`);
   if (from.protocol === "https:" && url.protocol === "http:")
-    throw new RefusedRedirect(`the server redirects from https to the insecure ${outside(maskUrl(url))}.`);
+    throw new RefusedAnswer(`the server redirects from https to the insecure ${outside(maskUrl(url))}.`);
   return url;
 }
 
@@ -129,7 +159,13 @@ async function tryDownload(download: Download, signal: AbortSignal): Promise<voi
     const response = await request(download, size, limit.signal);
     const isRest = response.status === 206;
     if (!isRest) await file.truncate(0);
-    await receive(download, { file, response, startBytes: isRest ? size : 0, limit });
+    try {
+      await receive(download, { file, response, startBytes: isRest ? size : 0, limit });
+    } catch (error) {
+      // A range would continue the encoded file, not this one.
+      if (encodingOf(response) !== undefined) await file.truncate(0);
+      throw error;
+    }
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof SentTooMuch) throw await refused(download, error);
@@ -156,8 +192,8 @@ interface Receiving {
 }
 
 async function receive(download: Download, { file, response, startBytes, limit }: Receiving): Promise<void> {
-  const length = response.headers.get("content-length");
-  const totalBytes = length === null ? undefined : startBytes + Number(length);
+  const length = bodyLength(response);
+  const totalBytes = length === undefined ? undefined : startBytes + length;
   const all: AsyncIterable<Uint8Array> = response.body ?? (async function* () {})();
   const body = bounded(all, { startBytes, totalBytes, mostBytes: download.mostBytes });
   const received = { bytes: startBytes };
@@ -173,7 +209,7 @@ async function receive(download: Download, { file, response, startBytes, limit }
 
 function explained(download: Download, error: unknown): unknown {
   if (error instanceof ClusterError) return error;
-  if (error instanceof RefusedRedirect) return failed(download, error.message, false);
+  if (error instanceof RefusedAnswer) return failed(download, error.message, false);
   const code = errorCode(error);
   if (code === "ENOSPC" || code === "EDQUOT") {
     return new ClusterError("machine-not-set-up", `The disk is full: ${download.path} (${code}).`, {

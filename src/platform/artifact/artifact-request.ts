@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ClusterError, type ErrorDetail, messageOf, quoted } from "../../errors.ts";
 import { type Checked, problem } from "../../model/checked.ts";
-import { RefusedRedirect, requestFile, networkFailure } from "../../system/network.ts";
+import { RefusedAnswer, bodyLength, networkFailure, requestFile } from "../../system/network.ts";
 import { isFolder } from "../../system/files/private-file.ts";
 import { maskUrl, parseUrl } from "../../system/mask-url.ts";
 import { exampleNames } from "../examples/example-names.ts";
@@ -24,14 +24,14 @@ export async function requestArtifact(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ClusterError) throw error;
-    throw error instanceof RefusedRedirect
-      ? artifactUnreachable(location.shown, messageOf(error), { hint: redirectHint })
+    throw error instanceof RefusedAnswer
+      ? artifactUnreachable(location.shown, messageOf(error), { hint: refusedHint })
       : requestFailure(location.shown, error);
   }
 }
 
 const acceptedStatuses: ReadonlySet<number> = new Set([200, 206, 416]);
-const redirectHint = "Pass the URL that serves the file itself, or download the file and pass its path.";
+const refusedHint = "Pass the URL that serves the file itself, or download the file and pass its path.";
 
 async function accepted(response: Response, location: WebLocation): Promise<Response> {
   if (acceptedStatuses.has(response.status)) return response;
@@ -54,7 +54,7 @@ export function answerExtent(response: Response, shown: string): AnswerExtent {
   const { headers } = response;
   const entityTag = headers.get("etag");
   const validator = (entityTag?.startsWith('"') === true ? entityTag : headers.get("last-modified")) ?? undefined;
-  if (response.status !== 206) return { offset: 0, totalBytes: plainLength(headers), validator };
+  if (response.status !== 206) return { offset: 0, totalBytes: bodyLength(response), validator };
   const [, offset, total] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get("content-range") ?? "") ?? [];
   if (offset === undefined)
     throw artifactUnreachable(shown, "the server sent part of it without a Content-Range header.", {});
@@ -74,13 +74,6 @@ export async function* answerBody(
     signal.throwIfAborted();
     throw requestFailure(shown, error);
   }
-}
-
-/** Undefined if the body is encoded although the request asked for no encoding: the length then counts the encoded bytes. */
-function plainLength(headers: Headers): number | undefined {
-  const length = headers.get("content-length");
-  const encoding = headers.get("content-encoding") ?? "identity";
-  return length === null || encoding !== "identity" ? undefined : Number(length);
 }
 
 /** `reason` is a sentence that begins in lower case. It must contain nothing of the URL except `shown`. */

@@ -4,6 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { resumeDownload } from "../../../src/system/network.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
@@ -115,23 +116,69 @@ const endless: Answer = async (_, response) => {
   }
   response.end();
 };
-const inflated = Buffer.from(Bun.gzipSync("x".repeat(500)));
-const bomb: Answer = (_, response) =>
-  void response.writeHead(200, { "content-encoding": "gzip", "content-length": inflated.length }).end(inflated);
+const sendEncoded =
+  (encoding: string, body: Uint8Array): Answer =>
+  ({ headers }, response) => {
+    const start = Number(/^bytes=(\d+)-$/.exec(headers.range ?? "")?.[1] ?? 0);
+    const rest = body.subarray(start);
+    const status = start === 0 ? 200 : 206;
+    response.writeHead(status, { "content-encoding": encoding, "content-length": rest.length }).end(rest);
+  };
+const bomb = sendEncoded("gzip", gzipSync("x".repeat(1_500)));
 const announceMuch: Answer = (_, response) => void response.writeHead(200, { "content-length": 1_001 }).write("x");
 const announceMuchMore: Answer = (_, response) => void response.writeHead(206, { "content-length": 998 }).write("x");
 
 test.each([
-  ["sends without end", endless, 1_000],
-  ["sends more than it has announced", bomb, inflated.length],
-  ["announces too much", announceMuch, 1_000],
-  ["announces too much after a part", announceMuchMore, 1_000],
-])("a server that %s is refused once, and nothing of it is kept", async (_name, answer, most) => {
-  const { content, failure, ranges } = await download("012", [answer]);
-  expect(failure?.message).toBe(`Cannot download the file: the server sends more than ${most} bytes.`);
+  ["sends without end", endless, "012"],
+  ["sends little that becomes too much", bomb, ""],
+  ["announces too much", announceMuch, "012"],
+  ["announces too much after a part", announceMuchMore, "012"],
+])("a server that %s is refused once, and nothing of it is kept", async (_name, answer, before) => {
+  const { content, failure, ranges } = await download(before, [answer]);
+  expect(failure?.message).toBe("Cannot download the file: the server sends more than 1000 bytes.");
   expect(failure?.hint).not.toContain("Try again");
   expect({ content, requests: ranges.length }).toEqual({ content: undefined, requests: 1 });
 });
+
+test.each([
+  ["gzip", gzipSync(whole)],
+  ["GZIP", gzipSync(whole)],
+  ["deflate", deflateSync(whole)],
+  ["br", brotliCompressSync(whole)],
+])("an answer that is encoded as %s although it should not be is decoded", async (encoding, body) => {
+  const answer = sendEncoded(encoding, body);
+  expect(await download("", [answer])).toMatchObject({
+    content: whole,
+    failure: undefined,
+    progress: [[10, undefined]],
+  });
+  // The encoded file has no part that continues this one.
+  const rest = await download("0123", [answer]);
+  expect(rest).toMatchObject({ content: whole, failure: undefined, ranges: ["bytes=4-", undefined] });
+});
+
+test("an encoded transfer that is cut off begins again", async () => {
+  const text = Array.from({ length: 300 }, (_, index) => index ** 2 % 97).join("");
+  const body = gzipSync(text);
+  const cut: Answer = async (_, response, hasArrived) => {
+    response.writeHead(200, { "content-encoding": "gzip", "content-length": body.length });
+    response.write(body.subarray(0, -20));
+    await until("something has arrived", hasArrived);
+    response.destroy();
+  };
+  const ended = await download("", [cut, sendEncoded("gzip", body)]);
+  expect(ended).toMatchObject({ content: text, ranges: [undefined, undefined], failure: undefined });
+});
+
+test.each(["zstd", "gzip, gzip", "\u009b2J"])(
+  "an answer encoded as %j is refused with the reason",
+  async (encoding) => {
+    const { failure, content, ranges } = await download("012", [sendEncoded(encoding, Bun.zstdCompressSync(whole))]);
+    expect(failure?.message).toStartWith("Cannot download the file: the server encodes the file as ");
+    expect(failure?.message).not.toContain("\u009b");
+    expect({ content, requests: ranges.length }).toEqual({ content: "012", requests: 1 });
+  },
+);
 
 test("an interrupted download ends with the reason", async () => {
   const reason = new Error("interrupted");

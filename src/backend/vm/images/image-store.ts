@@ -5,7 +5,7 @@ import { cacheFolder } from "../../../store/state-folder.ts";
 import * as read from "../../../model/reader.ts";
 import { isAccessible, makePrivateFolder } from "../../../system/files/private-file.ts";
 import { readBody, parseJson } from "../../../system/files/read-text.ts";
-import { RefusedRedirect, mostBytes, networkFailure, requestFile, resumeDownload } from "../../../system/network.ts";
+import { RefusedAnswer, mostBytes, networkFailure, requestFile, resumeDownload } from "../../../system/network.ts";
 import { maskUrl } from "../../../system/mask-url.ts";
 import { outsideLine } from "../../../system/printable.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
@@ -194,7 +194,7 @@ async function publishedSum({ url }: ImageSource, listUrl: string, signal: Abort
 }
 
 function listFailure(error: unknown): string {
-  if (error instanceof RefusedRedirect) return error.message;
+  if (error instanceof RefusedAnswer) return error.message;
   const { reason, code } = networkFailure(error);
   return `${reason} (${code}).`;
 }

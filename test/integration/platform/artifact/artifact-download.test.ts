@@ -1,6 +1,7 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readFile, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { expect, test } from "bun:test";
 import type { ClusterError } from "../../../../src/errors.ts";
 import { type DownloadRequest, downloadArtifact } from "../../../../src/platform/artifact/artifact-download.ts";
@@ -132,6 +133,19 @@ test.skipIf(mountLack !== undefined)(
     }
   },
 );
+
+test("if the server encodes the file all the same, it is decoded, and a transfer that is cut off starts over", async () => {
+  await using workspace = await scratchFolder();
+  const headers = 'ETag: "v1"\r\nContent-Encoding: gzip\r\n';
+  // Something that gets no smaller: the server has ranges wherever a transfer can break off.
+  const artifact = Buffer.concat([Buffer.from("#!/bin/bash\n"), randomBytes(300_000)]);
+  const encoded = gzipSync(artifact);
+  await using server = await rawServer((asked, count) =>
+    cutAnswer(encoded, count === 1 ? encoded.length - 20 : encoded.length, { headers, request: asked }),
+  );
+  await using local = await download(server.origin, request(workspace.path));
+  expect(artifact.equals(await readFile(local.path))).toBe(true);
+});
 
 test("if the file has changed meanwhile, the new one is downloaded completely", async () => {
   await using workspace = await scratchFolder();

@@ -43,6 +43,12 @@ test("only 16 KiB are requested from a server that supports ranges", async () =>
   expect(server.requests.map((request) => request.headers.get("range"))).toEqual(["bytes=0-16383"]);
 });
 
+test("from a server that encodes what it sends, the beginning is read, and the size stays unknown", async () => {
+  const bytes = Buffer.from(Bun.gzipSync(artifactBytes(1_000_000)));
+  await using server = webServer((request) => rangeAnswer(request, bytes, { "content-encoding": "gzip" }));
+  expect(await read(server.origin)).toEqual({ variant: "oss", layout: "cluster", sizeBytes: undefined });
+});
+
 test("only the beginning is read from a server without ranges", async () => {
   const transfer = { hasEnded: false };
   const chunk = artifactBytes(65_536, "#!/bin/bash\n# variant: ee\n");
