@@ -1,71 +1,41 @@
 import { table } from "../cli/layout.ts";
 import { durationText } from "../system/amounts.ts";
-import { nodeReference, roles, type ClusterRecord, type NodeRecord, type Role } from "../model/cluster-record.ts";
+import { type ClusterRecord, type NodeRecord, countNodes, nodeReference } from "../model/cluster-record.ts";
 
-/** A cluster in the JSON output of `inspect`, `list` and `create`. Times are RFC 3339 texts; costs are US dollars. */
-export interface ClusterView {
-  readonly id: string;
-  readonly backend: string;
-  readonly region?: string;
-  readonly variant: string;
-  readonly distribution: string;
-  readonly state: string;
-  readonly createdAt?: string;
-  readonly ageSeconds?: number;
-  readonly expiresAt?: string;
-  readonly secondsLeft?: number;
-  readonly maximumCostDollars?: number;
-  readonly counts: Readonly<Record<"masters" | "agents" | "publicAgents", number>>;
-}
+export type ClusterView = ReturnType<typeof clusterView>;
 
-export interface NodeView {
-  readonly reference: string;
-  readonly id: string;
-  readonly role: Role;
-  readonly state: string;
-  readonly publicAddress?: string;
-  readonly privateAddress?: string;
-  readonly sshUser: string;
-  readonly sshPort: number;
-}
-
-/** Converts a cluster for `--output json`. Ended machines are not counted. */
-export function clusterView(cluster: ClusterRecord, nowMs: number): ClusterView {
-  const count = (role: Role): number =>
-    cluster.nodes.filter((node) => node.role === role && node.state !== "ended").length;
-  const [masters, agents, publicAgents] = roles.map(count) as [number, number, number];
+/** A cluster in the JSON output of `inspect`, `list` and `create`. Costs are US dollars. Ended machines are not counted. */
+export function clusterView(cluster: ClusterRecord, nowMs: number) {
+  const { id, backend, region, variant, distribution, state, createdAt, expiresAt, maximumCost } = cluster;
+  const { master, agent, public_agent: publicAgent } = countNodes(cluster.nodes);
   return {
-    id: cluster.id,
-    backend: cluster.backend,
-    ...(cluster.region !== undefined && { region: cluster.region }),
-    variant: cluster.variant,
-    distribution: cluster.distribution,
-    state: cluster.state,
-    ...(cluster.createdAt !== undefined && {
-      createdAt: cluster.createdAt.toISOString(),
-      ageSeconds: Math.max(0, Math.round((nowMs - cluster.createdAt.getTime()) / 1000)),
-    }),
-    ...(cluster.expiresAt !== undefined && {
-      expiresAt: cluster.expiresAt.toISOString(),
-      secondsLeft: Math.max(0, Math.round((cluster.expiresAt.getTime() - nowMs) / 1000)),
-    }),
-    ...(cluster.maximumCost !== undefined && { maximumCostDollars: cluster.maximumCost }),
-    counts: { masters, agents, publicAgents },
+    id,
+    backend,
+    region,
+    variant,
+    distribution,
+    state,
+    createdAt,
+    ageSeconds: createdAt && Math.max(0, Math.round((nowMs - createdAt.getTime()) / 1000)),
+    expiresAt,
+    secondsLeft: expiresAt && Math.max(0, Math.round((expiresAt.getTime() - nowMs) / 1000)),
+    maximumCostDollars: maximumCost,
+    counts: { masters: master, agents: agent, publicAgents: publicAgent },
   };
 }
 
-export function nodeView(node: NodeRecord): NodeView {
-  return {
-    reference: nodeReference(node),
-    id: node.id,
-    role: node.role,
-    state: node.state,
-    ...(node.publicAddress !== undefined && { publicAddress: node.publicAddress }),
-    ...(node.privateAddress !== undefined && { privateAddress: node.privateAddress }),
-    sshUser: node.ssh.user,
-    sshPort: node.ssh.port,
-  };
-}
+export type NodeView = ReturnType<typeof nodeView>;
+
+export const nodeView = (node: NodeRecord) => ({
+  reference: nodeReference(node),
+  id: node.id,
+  role: node.role,
+  state: node.state,
+  publicAddress: node.publicAddress,
+  privateAddress: node.privateAddress,
+  sshUser: node.ssh.user,
+  sshPort: node.ssh.port,
+});
 
 interface Listing {
   readonly isOfAllPlaces: boolean;

@@ -5,7 +5,6 @@ import { timeLimit } from "../system/time-limit.ts";
 import { durationText } from "../system/amounts.ts";
 import { ClusterError, type ErrorId } from "../errors.ts";
 import { keptNote } from "./create/report-created.ts";
-import { clusterView } from "./cluster-view.ts";
 import { renderCluster } from "./summary/render-summary.ts";
 import { type JunitReport, junitReport, readinessTest } from "./summary/junit-report.ts";
 import { appendSummary } from "./summary/step-summary.ts";
@@ -60,8 +59,8 @@ async function waitAndReport(
   });
   const seconds = Math.round((context.clock.now() - startMs) / 1000);
   context.progress.note(`Cluster "${cluster.id}" is ready after ${durationText(seconds)}.`);
-  const view = clusterView(cluster, context.clock.now());
-  const markdown = renderCluster("Cluster ready", view, [["Ready after", durationText(seconds)]]);
+  const more = [["Ready after", durationText(seconds)]] as const;
+  const markdown = renderCluster({ title: "Cluster ready", cluster, more }, context.clock.now());
   await appendSummary(input.summary, markdown, context);
   context.output.result({ text: "", data: { cluster: { id: cluster.id }, ready: true, seconds } });
 }

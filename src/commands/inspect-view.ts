@@ -11,8 +11,8 @@ import { type ClusterView, type NodeView, clusterView, nodeView } from "./cluste
 
 interface Facts extends ClusterView {
   readonly sshKey: { readonly path: string; readonly isHere: boolean };
-  /** Absent while no master has an address; null: the platform has none. */
-  readonly webUi?: string | null;
+  /** Undefined while no master has an address; null: the platform has none. */
+  readonly webUi: string | null | undefined;
   readonly nodes: readonly VersionedNode[];
   /** What is wrong with a node that has stopped or is gone, as sentences. */
   readonly problems: readonly string[];
@@ -20,8 +20,8 @@ interface Facts extends ClusterView {
   readonly faults: readonly FaultNote[];
 }
 
-/** A node's version is there only if it was asked for; null: it isn't known. */
-type VersionedNode = NodeView & { readonly version?: string | null };
+/** A node's version is undefined if nobody asked for it; null: it isn't known. */
+type VersionedNode = NodeView & { readonly version: string | null | undefined };
 type Versions = ReadonlyMap<string, string> | undefined;
 
 export async function versionsOf(cluster: ClusterRecord, context: Context): Promise<Versions> {
@@ -30,16 +30,15 @@ export async function versionsOf(cluster: ClusterRecord, context: Context): Prom
 }
 
 export async function inspectFacts(cluster: ClusterRecord, versions: Versions, nowMs: number): Promise<Facts> {
-  const url = hasNoWebUi(cluster) ? null : expectedWebUrl(cluster);
   return {
     ...clusterView(cluster, nowMs),
     sshKey: await clusterKey(cluster),
-    ...(url !== undefined && { webUi: url }),
+    webUi: hasNoWebUi(cluster) ? null : expectedWebUrl(cluster),
     faults: await findFaultNotes(cluster.directory, nowMs),
     nodes: cluster.nodes.map((node) => {
       const view = nodeView(node);
       const version = versions?.get(view.reference);
-      return versions === undefined ? view : { ...view, version: version === undefined ? null : outside(version) };
+      return { ...view, version: version === undefined ? versions && null : outside(version) };
     }),
     problems: problemsOf(cluster),
   };

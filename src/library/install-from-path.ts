@@ -6,7 +6,7 @@ import { saveFailureLogs } from "../cluster/logs.ts";
 import { chooseCounts } from "../cluster/create/choose-counts.ts";
 import { planInstallation } from "../cluster/plan-installation.ts";
 import { ClusterError } from "../errors.ts";
-import type { ClusterRecord, Counts, NodeTraits, Role } from "../model/cluster-record.ts";
+import { type ClusterRecord, type NodeTraits, countNodes } from "../model/cluster-record.ts";
 import {
   type Shape,
   anything,
@@ -99,7 +99,7 @@ export async function installFromPath(
   const [request, ipDetect] = await Promise.all([requestFrom(cluster, given, signal), readScript(given.ipDetectPath)]);
   const { backend, record, runtime } = cluster;
   const plan = await planInstallation(request, runtime, signal);
-  accepted(chooseCounts(countsOf(record), plan.platform));
+  accepted(chooseCounts(countNodes(record.nodes), plan.platform));
   const traits: NodeTraits = { ...backend.nodes, ipDetect };
   using limit = timeLimit(given.timeoutMs ?? usualLimitMs, tooSlow(cluster));
   try {
@@ -109,11 +109,6 @@ export async function installFromPath(
     if (!signal.aborted) await keepFailureLogs(cluster, connections);
     throw error;
   }
-}
-
-function countsOf({ nodes }: ClusterRecord): Counts {
-  const count = (role: Role): number => nodes.filter((node) => node.role === role && node.state !== "ended").length;
-  return { master: count("master"), agent: count("agent"), public_agent: count("public_agent") };
 }
 
 /** Machines that accept logins already. */

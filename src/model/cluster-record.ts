@@ -115,6 +115,12 @@ export const nodeGroups: Readonly<Record<string, Role | undefined>> = {
   public_agents: "public_agent",
 };
 
+/** How many nodes of each role there are, without ended machines. */
+export function countNodes(nodes: readonly Pick<NodeRecord, "role" | "state">[]): Counts {
+  const count = (role: Role): number => nodes.filter((node) => node.role === role && node.state !== "ended").length;
+  return { master: count("master"), agent: count("agent"), public_agent: count("public_agent") };
+}
+
 export function nodeCount(counts: Counts): number {
   return roles.reduce((sum, role) => sum + counts[role], 0);
 }

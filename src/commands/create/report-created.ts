@@ -1,10 +1,10 @@
 import type { BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
-import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { type ClusterRecord, countNodes } from "../../model/cluster-record.ts";
 import { durationText, endText, nodesText } from "../../system/amounts.ts";
 import { programName, endsByItself, placeOptions } from "../backend-options.ts";
 import { clusterView, nodeView } from "../cluster-view.ts";
-import { renderCluster } from "../summary/render-summary.ts";
+import { type Row, renderCluster } from "../summary/render-summary.ts";
 import { appendSummary } from "../summary/step-summary.ts";
 import type { CreateInput } from "./create-options.ts";
 
@@ -15,18 +15,14 @@ interface Created {
 }
 
 /** Prints what was created. `happened` says what the nodes do now, such as "The installation has started". */
-export function describeCreated(cluster: ClusterRecord, happened: string, context: Context) {
-  const { progress, clock } = context;
-  const facts = clusterView(cluster, clock.now());
-  const { counts, expiresAt, maximumCostDollars } = facts;
-  const { masters, agents, publicAgents } = counts;
-  progress.note(`${happened}: ${nodesText({ master: masters, agent: agents, public_agent: publicAgents })}.`);
+export function describeCreated(cluster: ClusterRecord, happened: string, { progress, clock }: Context): void {
+  const { nodes, expiresAt, maximumCost } = cluster;
+  progress.note(`${happened}: ${nodesText(countNodes(nodes))}.`);
   if (expiresAt !== undefined) progress.note(`The cluster ends ${endText(expiresAt, clock.now())}.`);
-  if (maximumCostDollars === undefined) return { facts, phases: phasesOf(context) };
+  if (maximumCost === undefined) return;
   progress.note(
-    `The cost is at most $${maximumCostDollars.toFixed(2)}; storage, public addresses and licensed images cost extra.`,
+    `The cost is at most $${maximumCost.toFixed(2)}; storage, public addresses and licensed images cost extra.`,
   );
-  return { facts, phases: phasesOf(context) };
 }
 
 /** Waits for the new cluster if that was requested, and sets the result, also if the wait fails. */
@@ -59,8 +55,8 @@ interface Outcome {
 async function finish(created: Created, outcome: Outcome, context: Context): Promise<void> {
   const { cluster, input } = created;
   const { next, isReady, seconds } = outcome;
-  const ready = seconds === undefined ? [] : [["Ready after", durationText(seconds)] as const];
-  await summarizeCreated(isReady ? "Cluster ready" : "Cluster created", { cluster, input, rows: ready }, context);
+  const rows: readonly Row[] = seconds === undefined ? [] : [["Ready after", durationText(seconds)]];
+  await summarizeCreated(isReady ? "Cluster ready" : "Cluster created", { cluster, input, rows }, context);
   context.progress.note(`Next: ${next}`);
   setResult(created, outcome, context);
 }
@@ -68,7 +64,7 @@ async function finish(created: Created, outcome: Outcome, context: Context): Pro
 interface Summarized {
   readonly cluster: ClusterRecord;
   readonly input: Pick<CreateInput, "summary">;
-  readonly rows?: readonly (readonly [label: string, value: string])[];
+  readonly rows?: readonly Row[];
 }
 
 /** Appends a created cluster to the summary, if one is wanted. */
@@ -78,8 +74,11 @@ export async function summarizeCreated(
   context: Context,
 ): Promise<void> {
   const phases = phasesOf(context).map((phase) => `${phase.title} ${phase.seconds.toFixed(1)} s`);
-  const all = [...rows, ["Phases", phases.join(", ")] as const];
-  await appendSummary(input.summary, renderCluster(title, clusterView(cluster, context.clock.now()), all), context);
+  const markdown = renderCluster(
+    { title, cluster, more: [...rows, ["Phases", phases.join(", ")]] },
+    context.clock.now(),
+  );
+  await appendSummary(input.summary, markdown, context);
 }
 
 function setResult({ cluster }: Created, { next, isReady }: Outcome, context: Context): void {

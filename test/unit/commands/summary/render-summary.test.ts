@@ -1,22 +1,24 @@
 import { expect, test } from "bun:test";
-import type { ClusterView } from "../../../../src/commands/cluster-view.ts";
 import { renderCluster, renderFailure } from "../../../../src/commands/summary/render-summary.ts";
+import type { ClusterRecord, NodeRecord, Role } from "../../../../src/model/cluster-record.ts";
+import { exampleCluster } from "../../../support/install-example.ts";
 
-const view: ClusterView = {
+const nowMs = Date.parse("2026-11-22T07:03:20Z");
+const node = (role: Role) => ({ role, state: "running" }) as NodeRecord;
+const cluster: ClusterRecord = {
+  ...exampleCluster([node("master"), node("agent"), node("agent")], "oss"),
   id: "nightly",
   backend: "cloud",
   region: "us-west-2",
-  variant: "oss",
-  distribution: "debian-12",
-  state: "running",
-  expiresAt: "2026-11-22T09:00:00.000Z",
-  secondsLeft: 7000,
-  maximumCostDollars: 0.72,
-  counts: { masters: 1, agents: 2, publicAgents: 0 },
+  expiresAt: new Date(nowMs + 7_000_000),
+  maximumCost: 0.72,
 };
 
+const render = (given: Partial<ClusterRecord> = {}) =>
+  renderCluster({ title: "Cluster ready", cluster: { ...cluster, ...given }, more: [["Waited", "40 s"]] }, nowMs);
+
 test("a cluster is a table", () => {
-  expect(renderCluster("Cluster ready", view, [["Waited", "40 s"]])).toBe(
+  expect(render()).toBe(
     [
       "### Cluster ready",
       "",
@@ -34,20 +36,21 @@ test("a cluster is a table", () => {
 });
 
 test("a cluster without a lifetime has no end and no cost", () => {
-  const { expiresAt: _end, secondsLeft: _left, maximumCostDollars: _cost, region: _region, ...local } = view;
-  const text = renderCluster("Cluster ready", { ...local, backend: "container" }, []);
+  const { maximumCost: _cost, ...local } = { ...cluster, backend: "container", region: undefined } as const;
+  const free = { ...local, expiresAt: undefined };
+  const text = renderCluster({ title: "Cluster ready", cluster: free, more: [] }, nowMs);
   expect(text).toContain("| Place | `container` |");
   expect(text).not.toMatch(/Ends|Cost/);
 });
 
 test("a cluster of a platform without variants has none to show", () => {
-  const text = renderCluster("Cluster ready", { ...view, variant: "none" }, []);
+  const text = render({ variant: "none" });
   expect(text).toContain("| Distribution | `debian-12` |");
   expect(text).not.toContain("Variant");
 });
 
 test("values from outside stay in their cells", () => {
-  const text = renderCluster("Cluster ready", { ...view, distribution: "a`b|c\n| d | <img src=x>" }, []);
+  const text = render({ distribution: "a`b|c\n| d | <img src=x>" });
   expect(text).toContain("| Variant | `oss, a'b\\|c \\| d \\| <img src=x>` |\n| Nodes |");
 });
 
