@@ -14,7 +14,7 @@ type StreamName = "stdin" | "stdout" | "stderr";
 /** A reader that closed the stream (`| head -1`, a closed window) wants no more output. That is not a failure. */
 const quietCodes = new Set(["EPIPE", "EIO", "ECONNRESET", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END"]);
 
-/** Of texts on their way to a slow reader. */
+/** How many writes may wait for a slow reader before `paint` waits too. */
 const mostPending = 100;
 
 /**

@@ -4,6 +4,7 @@ import { BadValue, type Invocation, type ValueType, flag, option, whileOptionsAr
 import { duration, outputFormat, value, verbose } from "../cli/options/value-types.ts";
 import { clusterIdProblem } from "../model/parse-values.ts";
 import type { Checked } from "../model/checked.ts";
+import { checked } from "../model/option-schema.ts";
 import { placeOptions } from "./backend-options.ts";
 
 const clusterIdTraits = {
@@ -14,16 +15,17 @@ const clusterIdTraits = {
   isRepeatedInHints: true,
 } as const;
 const defaultClusterId = "default";
+const clusterIdType = value(checked(clusterIdProblem));
 
-export const clusterId = option(value(parseClusterId), { ...clusterIdTraits, default: defaultClusterId });
+export const clusterId = option(clusterIdType, { ...clusterIdTraits, default: defaultClusterId });
 
 /** The same option, for a command that must know whether it was given. */
-export const clusterIdIfGiven = option(value(parseClusterId), { ...clusterIdTraits, defaultText: defaultClusterId });
+export const clusterIdIfGiven = option(clusterIdType, { ...clusterIdTraits, defaultText: defaultClusterId });
 
 export const orDefaultClusterId = (given: string | undefined): string => given ?? defaultClusterId;
 
 /** The same option, for a cluster that exists only while the command runs. */
-export const temporaryClusterId = option(value(parseClusterId), {
+export const temporaryClusterId = option(clusterIdType, {
   ...clusterIdTraits,
   defaultFrom: () => `once-${crypto.randomUUID().slice(0, 8)}`,
   defaultText: "a new one, such as once-3f9a2c17",
@@ -97,9 +99,3 @@ export const clusterOptions = <Own>(kind: BackendKind, own: Own) => ({
   output: outputFormat(["text", "json"]),
   verbose,
 });
-
-function parseClusterId(given: string): string {
-  const problem = clusterIdProblem(given);
-  if (problem !== undefined) throw new BadValue(problem);
-  return given;
-}

@@ -31,9 +31,8 @@ export const syncCommand = (kind: BackendKind) =>
     ],
     run: async (input, context) => {
       const given = input.checkout ?? (await checkoutHere(context.cwd, context.signal));
-      const [{ findCluster }, { assertKeyIsHere }, { openMaskedConnections }, { syncCheckout }] = await Promise.all([
+      const [{ findCluster }, { assertKeyIsHere, openMaskedConnections }, { syncCheckout }] = await Promise.all([
         import("../cluster/find-cluster.ts"),
-        import("../cluster/connections.ts"),
         import("../cluster/connections.ts"),
         import("../cluster/sync-checkout.ts"),
       ]);

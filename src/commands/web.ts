@@ -14,10 +14,9 @@ export const webCommand = (kind: BackendKind) =>
     options: { clusterId, ...placeOptions(kind), verbose },
     examples: [{ words: "web -c nightly", summary: "Open the web UI of the cluster `nightly`" }],
     run: async (input, context) => {
-      const [{ findCluster }, { findWebUi }, { openBrowser }, { isForDesktop }] = await Promise.all([
+      const [{ findCluster }, { findWebUi }, { isForDesktop, openBrowser }] = await Promise.all([
         import("../cluster/find-cluster.ts"),
         import("../cluster/web-ui.ts"),
-        import("../system/processes/run-program.ts"),
         import("../system/processes/run-program.ts"),
       ]);
       const backend = await kind.open(input, context, context.signal);

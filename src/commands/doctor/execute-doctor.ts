@@ -136,28 +136,19 @@ async function answerWithin(check: Check, runtime: CheckRuntime, signal: AbortSi
   const bounded = AbortSignal.any([signal, over.signal]);
   const limit = async (): Promise<Outcome> => {
     await runtime.clock.sleep(check.limitMs, bounded);
-    return tooLate(check);
+    return fail(
+      `The check did not finish within ${check.limitMs / 1000} s.`,
+      "Try again with -vv to see every request and command.",
+    );
   };
   try {
-    return await Promise.race([answer(check, bounded), limit()]);
+    return await Promise.race([check.run(bounded), limit()]);
   } catch (error) {
     signal.throwIfAborted();
     return failureOf(error, check, runtime.progress);
   } finally {
     over.abort();
   }
-}
-
-/** A separate async function, so that an error thrown before the first await is also a rejection. */
-async function answer(check: Check, signal: AbortSignal): Promise<Outcome> {
-  return await check.run(signal);
-}
-
-function tooLate(check: Check): Outcome {
-  return fail(
-    `The check did not finish within ${check.limitMs / 1000} s.`,
-    "Try again with -vv to see every request and command.",
-  );
 }
 
 function failureOf(error: unknown, check: Check, progress: Progress): Outcome {

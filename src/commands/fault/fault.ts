@@ -1,9 +1,8 @@
 import type { BackendKind } from "../../backend/contract.ts";
 import { defineCommand } from "../../cli/command.ts";
 import { argument, flag, listArgument, option } from "../../cli/options/option.ts";
-import { choice, duration, outputFormat, text, value, verbose } from "../../cli/options/value-types.ts";
-import { placeOptions } from "../backend-options.ts";
-import { clusterId, nodeNames, nodeSelector } from "../options.ts";
+import { choice, duration, text, value } from "../../cli/options/value-types.ts";
+import { clusterOptions, nodeNames, nodeSelector } from "../options.ts";
 
 const actions = ["partition", "network", "clock", "disk", "list", "heal"] as const;
 
@@ -27,8 +26,6 @@ const partitionOptions = ({ machineId }: BackendKind) => ({
 });
 
 const faultOptions = (kind: BackendKind) => ({
-  clusterId,
-  ...placeOptions(kind),
   ...partitionOptions(kind),
   delayMs: option(duration, {
     flag: "--delay",
@@ -79,8 +76,6 @@ const faultOptions = (kind: BackendKind) => ({
     defaultText: "60s",
   }),
   wait: flag({ flag: "--wait", summary: "Return when the fault has been healed; Ctrl-C heals it" }),
-  output: outputFormat(["text", "json"]),
-  verbose,
 });
 
 export const faultCommand = (kind: BackendKind) =>
@@ -102,7 +97,7 @@ export const faultCommand = (kind: BackendKind) =>
         required: false,
       }),
     },
-    options: faultOptions(kind),
+    options: clusterOptions(kind, faultOptions(kind)),
     examples: [
       { words: "fault partition --between agent_0 --and masters", summary: "Cut an agent off from all masters" },
       {

@@ -38,15 +38,13 @@ export const exportCommand = (kind: BackendKind) =>
       problems.add("stdout is a terminal, which would show a private key: pass --output-file, or redirect stdout");
     },
     run: async (input, context) => {
-      const { exportCluster } = await import("../../cluster/export-cluster.ts");
+      const { encrypt, exportCluster, saveExport } = await import("../../cluster/export-cluster.ts");
       const { outputFile, recipients } = input;
       const { environment, signal } = context;
       const backend = await kind.open(input, context, signal);
       const plain = await exportCluster(backend, input.clusterId, signal);
-      const { encrypt } = await import("../../cluster/export-cluster.ts");
       const exported = recipients.length === 0 ? plain : await encrypt(plain, recipients, environment, signal);
       if (outputFile === undefined) return context.output.result({ text: exported, data: {} });
-      const { saveExport } = await import("../../cluster/export-cluster.ts");
       await saveExport(outputFile, exported);
     },
   });

@@ -27,7 +27,7 @@ export async function executeTemplates(
   const rows = all.map((each) => row(each, clock.now()));
   output.result({
     text: all.length === 0 ? "" : table([head, ...rows], columns),
-    data: { templates: all.map(({ createdAt, ...rest }) => ({ ...rest, createdAt: createdAt?.toISOString() })) },
+    data: { templates: all },
   });
 }
 

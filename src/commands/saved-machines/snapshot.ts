@@ -1,12 +1,11 @@
 import type { Backend, BackendKind } from "../../backend/contract.ts";
-import type { SnapshotRecord } from "../../model/snapshot.ts";
 import { defineCommand, type Context } from "../../cli/command.ts";
-import { argument, BadValue, flag, option, type ValuesOf } from "../../cli/options/option.ts";
-import { choice, outputFormat, path, text, value, verbose } from "../../cli/options/value-types.ts";
+import { argument, flag, option, type ValuesOf } from "../../cli/options/option.ts";
+import { choice, path, text, value } from "../../cli/options/value-types.ts";
 import type { Problems } from "../../cli/options/problems.ts";
+import { checked } from "../../model/option-schema.ts";
 import { snapshotNameProblem } from "../../model/parse-values.ts";
-import { placeOptions } from "../backend-options.ts";
-import { clusterId } from "../options.ts";
+import { clusterOptions } from "../options.ts";
 
 /** How a cluster becomes a file. `when` says what writes one, such as "`save`". */
 export const fileOptions = (when: string) => ({
@@ -54,21 +53,17 @@ export const snapshotCommand = (kind: BackendKind) => {
         summary: `What to do: ${actions.slice(0, -1).join(", ")} or ${actions.at(-1) ?? ""}`,
         required: true,
       }),
-      name: argument(value(parseName), {
+      name: argument(value(checked(snapshotNameProblem)), {
         name: "NAME",
         summary: "The snapshot's name; not for `list`",
         completeWith: ["snapshot", "--quiet", "list"],
       }),
       ...ifSaved(kind, saveArguments),
     },
-    options: {
-      clusterId,
-      ...placeOptions(kind),
+    options: clusterOptions(kind, {
       ...ifSaved(kind, saveOptions),
       quiet: flag({ flag: "--quiet", short: "-q", summary: "With `list`, print only the names, one per line" }),
-      output: outputFormat(["text", "json"]),
-      verbose,
-    },
+    }),
     examples: [
       { words: "snapshot create installed", summary: "Save the cluster `default` as the snapshot `installed`" },
       { words: "snapshot restore installed", summary: "Restore the cluster from that snapshot" },
@@ -168,28 +163,15 @@ async function list(
     ? snapshots.map(({ name }) => [name])
     : [
         ["NAME", "CREATED", "SIZE", "STATE"],
-        ...snapshots.map((each) => row(each, (moment) => momentText(moment, clock.now()))),
+        ...snapshots.map(({ name, createdAt, sizeBytes, isComplete }) => [
+          name,
+          createdAt === undefined ? "–" : momentText(createdAt, clock.now()),
+          `${Math.ceil(sizeBytes / 1e6)} MB`,
+          isComplete ? "complete" : "incomplete",
+        ]),
       ];
   output.result({
     text: snapshots.length === 0 ? "" : table(rows, columns),
-    data: {
-      snapshots: snapshots.map(({ createdAt, ...rest }) => ({ ...rest, createdAt: createdAt?.toISOString() })),
-    },
+    data: { snapshots },
   });
-}
-
-const row = (
-  { name, createdAt, sizeBytes, isComplete }: SnapshotRecord,
-  shown: (moment: Date) => string,
-): readonly string[] => [
-  name,
-  createdAt === undefined ? "–" : shown(createdAt),
-  `${Math.ceil(sizeBytes / 1e6)} MB`,
-  isComplete ? "complete" : "incomplete",
-];
-
-function parseName(given: string): string {
-  const problem = snapshotNameProblem(given);
-  if (problem !== undefined) throw new BadValue(problem);
-  return given;
 }

@@ -53,12 +53,7 @@ test("list shows time, size and state of each snapshot", async () => {
     ["installed", "2026-01-01 12:00 UTC", "3 MB", "complete"],
     ["torn", "–", "0 MB", "incomplete"],
   ]);
-  expect(data).toEqual({
-    snapshots: [
-      { ...records[0], createdAt: "2026-01-01T12:00:00.500Z" },
-      { ...records[1], createdAt: undefined },
-    ] as never,
-  });
+  expect(data).toEqual({ snapshots: records });
   expect(told).toEqual([]);
 });
 
