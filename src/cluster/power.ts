@@ -6,7 +6,7 @@ import { mapConcurrently, withTasks } from "../system/concurrency.ts";
 import { outside } from "../outside-text.ts";
 import { outsideReason } from "../system/printable.ts";
 import { poll, retry } from "../system/retry.ts";
-import type { Clock, Runtime } from "../system/runtime.ts";
+import type { Runtime } from "../system/runtime.ts";
 import { ruleOf, waits } from "../system/waits.ts";
 import { clusterKey, clusterMasterConnection, openConnections } from "./connections.ts";
 import { assertRuns, findCluster, findNodes } from "./find-cluster.ts";
@@ -40,7 +40,9 @@ export async function changePower(
   if (backend.power === undefined && action === "restart" && !isForced) {
     const watched = { ...cluster, nodes: chosen };
     const reboot = async (inner: AbortSignal) => rebootNodes(cluster, chosen, runtime, inner);
-    await whileNodesRun({ backend, cluster: watched, clock: runtime.clock }, reboot, signal);
+    // The cloud's answers may omit machines that run.
+    const { limitMs: unlistedMs } = waits.visibility;
+    await whileNodesRun({ backend, cluster: watched, runtime, unlistedMs }, reboot, signal);
     await closeLogins(cluster, chosen, runtime, signal);
     return cluster;
   }
@@ -80,7 +82,7 @@ export async function changePower(
     const watched = { ...after, nodes: booting };
     const logins = { setsClocks: power.stopsClocks, areBooting: true };
     const logIn = async (inner: AbortSignal) => awaitLogins(watched, logins, runtime, inner);
-    await whileNodesRun({ backend, cluster: watched, clock: runtime.clock }, logIn, signal);
+    await whileNodesRun({ backend, cluster: watched, runtime, unlistedMs: 0 }, logIn, signal);
   }
   return after;
 }
@@ -101,26 +103,35 @@ interface Watched {
   readonly backend: Backend<unknown>;
   /** With the nodes that matter. */
   readonly cluster: ClusterRecord;
-  readonly clock: Clock;
+  readonly runtime: Pick<Runtime, "clock" | "progress">;
+  /** For how long the backend may not list the cluster. */
+  readonly unlistedMs: number;
 }
 
 /**
  * Does the work unless one of these nodes is off, so that nobody will log in to it. Then it throws `node-stopped`, `machine-failed` or
- * `cluster-not-found` at once. The work doesn't need the backend, which may fail meanwhile.
+ * `cluster-not-found` at once. The work doesn't need the backend, which may fail meanwhile, or not list the cluster for a while.
  */
 async function whileNodesRun(
-  { backend, cluster: { id, nodes }, clock }: Watched,
+  { backend, cluster: { id, nodes }, runtime: { clock, progress }, unlistedMs }: Watched,
   work: (signal: AbortSignal) => Promise<void>,
   outer: AbortSignal,
 ): Promise<void> {
+  const unlisted: { sinceMs: number | undefined } = { sinceMs: undefined };
   const look = async (signal: AbortSignal): Promise<undefined> => {
-    const now = await findCluster(backend, id, signal);
+    const listed = await backend.find(id, signal);
+    unlisted.sinceMs = listed === undefined ? (unlisted.sinceMs ?? clock.now()) : undefined;
+    if (unlisted.sinceMs !== undefined && clock.now() - unlisted.sinceMs < unlistedMs) return;
+    const now = listed ?? (await findCluster(backend, id, signal));
     for (const node of now.nodes) if (nodes.some((each) => each.id === node.id)) assertStands(now, node);
   };
+  const waitingFor = (): string =>
+    unlisted.sinceMs === undefined ? "" : `${backend.name} to list cluster "${id}" again`;
+  const rule = { ...ruleOf(waits.booting, clock), shows: { progress, waitingFor } };
   const tolerates = (error: unknown): boolean =>
     !(["node-stopped", "machine-failed", "cluster-not-found"] as const).some((each) => hasErrorId(error, each));
   await withTasks(async (tasks) => {
-    tasks.start(async (inner) => poll<undefined>(look, { ...ruleOf(waits.booting, clock), tolerates }, inner));
+    tasks.start(async (inner) => poll<undefined>(look, { ...rule, tolerates }, inner));
     await work(tasks.signal);
   }, outer);
 }

@@ -24,18 +24,17 @@ export async function rebootNodes(
   await using pool = openConnections(cluster.directory, runtime);
   using step = runtime.progress.start("Restart", nodes.map(nodeReference).join(", "));
   const reboot = async (node: NodeRecord): Promise<void> => {
-    const before = await bootOf(await pool.connect(node, signal), node, signal);
+    const bootNow = async (): Promise<string> => bootOf(await pool.connect(node, signal), node, signal);
+    const before = await bootNow();
     await begin(await pool.connect(node, signal), node, signal);
     const look = async (): Promise<void> => {
-      const now = await bootOf(await pool.connect(node, signal), node, signal);
-      if (now === before) throw notYet(node, "it has not restarted yet");
-    };
-    const lookAgain = async (): Promise<void> =>
-      look().catch((error: unknown) => {
+      const now = await bootNow().catch((error: unknown) => {
         const isSilent = hasErrorId(error, "connection-failed") || hasErrorId(error, "deadline-passed");
         throw isSilent ? notYet(node, messageOf(error), error) : error;
       });
-    await retry(lookAgain, ruleOf(waits.continuedLogin, runtime.clock), signal);
+      if (now === before) throw notYet(node, "it has not restarted yet");
+    };
+    await retry(look, ruleOf(waits.continuedLogin, runtime.clock), signal);
   };
   await mapConcurrently(nodes, nodesAtOnce, reboot, signal);
   step.done();

@@ -7,6 +7,7 @@ import { type PowerAction, changePower } from "../../../src/cluster/power.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { type NodeRecord, type NodeState, nodeReference } from "../../../src/model/cluster-record.ts";
 import { type Clock, silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { openFixture, region } from "../../support/cloud-fixture.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../support/install-machine.ts";
@@ -111,7 +112,7 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
     await using _ = stack;
     const failure = await failureOf(rebooting(["agent_0"], hurriedClock()));
     expect(failure).toMatchObject({ id: "connection-failed", facts: { node: "agent_0" } });
-    expect(failure.message).toContain("it has not restarted yet");
+    expect(failure.message).toBe("agent_0 is not back: it has not restarted yet");
     expect(failure.hint).toContain("logs");
   });
 
@@ -144,4 +145,52 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
     states.set("agent_0", "stopped");
     expect(await failing).toMatchObject({ id: "node-stopped", facts: { node: "agent_0" } });
   }, 10_000);
+});
+
+describe("a restart in the cloud", () => {
+  const reboot = "systemctl.*reboot";
+
+  async function openCloud() {
+    const stack = new AsyncDisposableStack();
+    const fixture = stack.use(await openFixture({}));
+    const { cloud, runtime, told } = fixture;
+    const backend = await fixture.open(region);
+    const counts = { master: 1, agent: 0, public_agent: 0 };
+    await fixture.create(backend, fixture.request("default", { counts }), signal);
+    const boots = (number: number) =>
+      cloud.answers.replace([{ pattern: reboot }, { pattern: "random/boot_id", stdout: `boot-${number} 7\n` }]);
+    boots(1);
+    const omit = () =>
+      cloud.faults.add({ action: "DescribeInstances", when: "after", times: "always", change: "no-machines" });
+    const request = { clusterId: "default", action: "restart", nodes: ["all"], isForced: false } as const;
+    const restart = async (clock: Clock = systemClock) => changePower(backend, request, { ...runtime, clock }, signal);
+    const begins = async () =>
+      until("the node restarts", async () => cloud.answers.begun.some((each) => new RegExp(reboot).test(each)));
+    return { stack, told, boots, omit, restart, begins };
+  }
+
+  test("goes on while the cloud's answers omit the cluster, and says what it waits for", async () => {
+    const { stack, told, boots, omit, restart, begins } = await openCloud();
+    await using _ = stack;
+    const restarting = restart();
+    restarting.catch(() => {});
+    await begins();
+    const omitted = omit();
+    const waiting = 'waiting: waiting for cloud to list cluster "default" again';
+    await Promise.race([restarting, until("it waits", async () => told.includes(waiting))]);
+    expect(omitted.hasStruck()).toBe(true);
+    await omitted[Symbol.asyncDispose]();
+    await until("it no longer waits", async () => told.at(-1) === "waiting: ");
+    boots(2);
+    expect(await restarting).toMatchObject({ id: "default" });
+  });
+
+  test("ends if the cluster stays away for two minutes", async () => {
+    const { stack, omit, restart, begins } = await openCloud();
+    await using _ = stack;
+    const failing = failureOf(restart(hurriedClock()));
+    await begins();
+    omit();
+    expect(await failing).toMatchObject({ id: "cluster-not-found" });
+  });
 });
