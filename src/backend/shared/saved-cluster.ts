@@ -13,6 +13,7 @@ import * as read from "../../model/reader.ts";
 /** What a file says about the cluster in it, whatever its machines are. */
 export interface SavedCluster {
   readonly clusterId: string;
+  /** Among the first facts of each file: the command `once` reads it there, even if the rest is damaged. */
   readonly snapshot: string;
   /** ISO 8601. */
   readonly createdAt: string;

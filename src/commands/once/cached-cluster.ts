@@ -39,10 +39,16 @@ export async function findCached(
   const values = traits.map((name) => [name, given[name]]);
   const contents = await contentsOf([version, kind.name, source, license, values], signal);
   const sum = createHash("sha256").update(JSON.stringify(contents)).digest("hex");
-  return { path, snapshot: `cached-${sum.slice(0, 32)}`, exists };
+  return { path, snapshot: `${namePrefix}${sum.slice(0, sumCharacters)}`, exists };
 }
 
-/** Whether a cluster was saved to the file, which may be damaged by now. Throws `bad-usage` if anything else is there, because saving would replace it. */
+const [namePrefix, sumCharacters] = ["cached-", 32];
+const cacheName = new RegExp(`^${namePrefix}[0-9a-f]{${sumCharacters}}$`);
+
+/**
+ * Whether an earlier run saved its cluster to the file, which may be damaged by now, or of no use to this run. Throws `bad-usage` if anything else is
+ * there, such as a cluster that the user has saved, because saving would replace it.
+ */
 export async function isCacheThere(path: string): Promise<boolean> {
   const refuse = (reason: string, cause?: unknown): ClusterError =>
     new ClusterError("bad-usage", `Cannot write ${outside(path)}: ${reason}.`, {
@@ -51,20 +57,25 @@ export async function isCacheThere(path: string): Promise<boolean> {
       cause,
     });
   try {
-    if (await isClusterFile(path)) return true;
+    if (cacheName.test((await snapshotIn(path)) ?? "")) return true;
   } catch (error) {
     if (errorCode(error) === "ENOENT") return false;
     throw refuse(unreadableReason(error), error);
   }
-  throw refuse("it exists already, and is not a file with a cluster");
+  throw refuse("it exists already, and is not a cluster that was saved for later runs");
 }
 
-async function isClusterFile(path: string): Promise<boolean> {
+/** More than precedes the snapshot's name in a file. */
+const startBytes = 4096;
+
+/** The name of the snapshot that a cluster's file says it holds. Reads only its beginning, so that the rest may be damaged. */
+async function snapshotIn(path: string): Promise<string | undefined> {
   const { format, frameMagic, frameHeadBytes } = clusterFileStart;
-  const start = `{"format":"${format}"`;
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  const { buffer } = await file.read(Buffer.alloc(frameHeadBytes + start.length), 0, undefined, 0);
-  return buffer.readUInt32LE() === frameMagic && buffer.toString("latin1", frameHeadBytes) === start;
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(startBytes), 0, undefined, 0);
+  const text = buffer.toString("latin1", frameHeadBytes, bytesRead);
+  if (buffer.readUInt32LE() !== frameMagic || !text.startsWith(`{"format":"${format}"`)) return undefined;
+  return /"snapshot":"([^"]*)"/.exec(text)?.[1];
 }
 
 /** Replaces the absolute paths of files by checksums of their contents: it doesn't matter where files are. */

@@ -30,7 +30,7 @@ const cacheOptions = {
     flag: "--cache",
     placeholder: "<file>",
     summary:
-      "File for the cluster as it is when the platform is ready. If it holds the same platform, installed with the same options, the cluster is made from it and nothing is installed; another cluster in it is replaced, and any other file is refused",
+      "File for the cluster as it is when the platform is ready. If it holds the same platform, installed with the same options, the cluster is made from it and nothing is installed; another cluster that this option saved is replaced, and any other file is refused",
   }),
 };
 

@@ -54,15 +54,15 @@ async function trySaving(
   backend: Backend<unknown>,
   file: SnapshotToSave,
   context: Context,
-  assertReplaceable: () => Promise<unknown> = async () => {},
+  mayReplace: () => Promise<boolean> = async () => true,
 ): Promise<boolean> {
   const { signal, progress } = context;
   if (signal.aborted) return false;
   try {
     await mkdir(dirname(file.path), { recursive: true });
-    await assertReplaceable();
+    const replaces = await mayReplace();
     await createSnapshot(backend, file, signal);
-    await saveToFile(backend, { ...file, replaces: true }, context);
+    await saveToFile(backend, { ...file, replaces }, context);
     return true;
   } catch (error) {
     if (!signal.aborted) progress.warn(`The cluster could not be saved: ${messageOf(error)}`);

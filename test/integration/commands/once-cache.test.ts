@@ -1,9 +1,9 @@
 /** `once --cache` on machines in folders: the installation really runs; a snapshot is the machines as they are, and a file of it names it. */
 import { describe, expect, test } from "bun:test";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend, CreationRequest, Snapshots } from "../../../src/backend/contract.ts";
-import { assertSnapshot, unusableFile } from "../../../src/backend/shared/cluster-file.ts";
+import { assertSnapshot, assertWritable, unusableFile } from "../../../src/backend/shared/cluster-file.ts";
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
@@ -12,6 +12,7 @@ import { folderBackend } from "../../support/folder-backend.ts";
 import { exampleArtifact } from "../../support/install-example.ts";
 import { type FolderMachine, machinesLack, startMachines } from "../../support/install-machine.ts";
 import { junitOutcomes } from "../../support/junit.ts";
+import { putTogether, takeApart } from "../../support/rewrite-cluster-file.ts";
 import { runCommandLine } from "../../support/run-command.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { startWeb } from "../platform/readiness/readiness-web.ts";
@@ -22,21 +23,34 @@ async function removePlatform(machine: FolderMachine): Promise<void> {
   await Bun.$`rm -rf ${join(machine.folder, "opt/cluster")} ${join(machine.folder, installed)} ${join(machine.folder, "var/lib/cluster-e2e")}`;
 }
 
-/** A file that begins as clusters' files do. */
-function fileOf(facts: { readonly name?: string }): Buffer {
-  const manifest = JSON.stringify({ format: "cluster-e2e-cluster", ...facts });
-  const head = Buffer.alloc(8);
-  head.writeUInt32LE(0x18_4d_2a_5e);
-  head.writeUInt32LE(manifest.length, 4);
-  return Buffer.concat([head, Buffer.from(manifest)]);
-}
+/** A cluster's file that holds the snapshot with this name, and nothing else. */
+const fileOf = (snapshot: string): Buffer =>
+  putTogether(
+    {
+      format: "cluster-e2e-cluster",
+      formatVersion: 1,
+      backend: "vm",
+      createdBy: "1",
+      facts: { clusterId: "mine", snapshot },
+      parts: [],
+    },
+    [],
+  );
 
-const namedIn = (file: Buffer) => JSON.parse(file.toString("utf8", 8)) as { readonly name?: string };
+async function snapshotIn(path: string): Promise<string> {
+  try {
+    const { manifest } = await takeApart(path);
+    return (manifest.facts as { readonly snapshot: string }).snapshot;
+  } catch {
+    throw unusableFile(path, "is damaged");
+  }
+}
 
 interface Told {
   /** What happens to the machines between a save and a copy. */
   readonly betweenRuns: () => Promise<void>;
   readonly whileInstalling: () => Promise<void>;
+  readonly whileSaving: () => Promise<void>;
   readonly canSave: () => boolean;
 }
 
@@ -44,7 +58,7 @@ interface Told {
 function savingBackend(
   plain: Backend<undefined>,
   machines: readonly FolderMachine[],
-  { betweenRuns, whileInstalling, canSave }: Told,
+  { betweenRuns, whileInstalling, whileSaving, canSave }: Told,
 ) {
   const happened: string[] = [];
   const snapshots: Snapshots = {
@@ -54,15 +68,15 @@ function savingBackend(
     delete: async (_cluster, name) => void happened.push(`deleted ${name}`),
     holdsMemory: true,
     files: {
-      save: async (_cluster, name, { path }) => {
+      save: async (_cluster, name, { path, replaces }) => {
         if (!canSave()) throw new ClusterError("capacity-lacking", "The disk is full.", {});
-        await writeFile(path, fileOf({ name }));
+        await whileSaving();
+        await assertWritable(path, replaces);
+        await writeFile(path, fileOf(name));
       },
       planCopy: async ({ clusterId, file }, signal) => {
         const path = "path" in file.location ? file.location.path : "";
-        const { name } = namedIn(await readFile(path));
-        if (name === undefined) throw unusableFile(path, "is damaged");
-        assertSnapshot(path, file, name);
+        assertSnapshot(path, file, await snapshotIn(path));
         await betweenRuns();
         happened.push("copied");
         return plain.plan({ clusterId, variant: "oss" } as CreationRequest<undefined>, signal);
@@ -87,10 +101,12 @@ async function openCache() {
     canSave: true,
     betweenRuns: async (): Promise<void> => {},
     whileInstalling: async (): Promise<void> => {},
+    whileSaving: async (): Promise<void> => {},
   };
   const told = {
     betweenRuns: async () => state.betweenRuns(),
     whileInstalling: async () => state.whileInstalling(),
+    whileSaving: async () => state.whileSaving(),
     canSave: () => state.canSave,
   };
   const { backend, happened } = savingBackend(plain, machines.machines, told);
@@ -152,11 +168,8 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
 
   // Shows R122.
   test.each([
-    ["is damaged", async ({ at }) => writeFile(at("cache/file"), fileOf({}))],
-    [
-      "holds another cluster",
-      async ({ at }) => writeFile(at("cache/file"), fileOf({ name: `cached-${"0".repeat(32)}` })),
-    ],
+    ["is damaged", async ({ at }) => truncate(at("cache/file"), 200)],
+    ["holds another cluster", async ({ at }) => writeFile(at("cache/file"), fileOf(`cached-${"0".repeat(32)}`))],
     [
       "does not become ready",
       async ({ state, machines }) => {
@@ -184,18 +197,24 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
   );
 
   // Shows R122.
-  test.each(["a thesis, and no backup of it", ""])(
-    "a file that no cluster was saved to is kept: %p",
-    async (text) => {
+  test.each([
+    ["a text", "a thesis, and no backup of it"],
+    ["an empty file", ""],
+    ["a cluster that the user saved", fileOf("installed")],
+    ["a cluster with a similar name", fileOf("cached-yesterday")],
+    ["a damaged cluster that the user saved", fileOf("installed").subarray(0, 200)],
+  ])(
+    "what no earlier run put there is kept: %s",
+    async (_name, bytes) => {
       await using opened = await openCache();
       await mkdir(opened.at("cache"));
-      await writeFile(opened.at("cache/file"), text);
+      await writeFile(opened.at("cache/file"), bytes);
       expect(await failureOf(opened.once())).toMatchObject({
         id: "bad-usage",
         hint: expect.stringContaining("`cache`"),
       });
       expect(opened.happened).toEqual([]);
-      expect(await readFile(opened.at("cache/file"), "utf8")).toBe(text);
+      expect(await readFile(opened.at("cache/file"))).toEqual(Buffer.from(bytes));
     },
     120_000,
   );
@@ -204,12 +223,21 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
     await using opened = await openCache();
     opened.state.whileInstalling = async () => {
       await mkdir(opened.at("cache"));
-      await writeFile(opened.at("cache/file"), "mine");
+      await writeFile(opened.at("cache/file"), fileOf("mine"));
     };
     const ran = await opened.once();
     expect(ran.status).toBe(0);
     expect(ran.told.join("\n")).toContain("Warning: The cluster could not be saved: ");
-    expect(await readFile(opened.at("cache/file"), "utf8")).toBe("mine");
+    expect(await snapshotIn(opened.at("cache/file"))).toBe("mine");
+  }, 120_000);
+
+  test("a file that appears at the path while the cluster is saved is kept", async () => {
+    await using opened = await openCache();
+    opened.state.whileSaving = async () => writeFile(opened.at("cache/file"), fileOf("mine"));
+    const ran = await opened.once();
+    expect(ran.status).toBe(0);
+    expect(ran.told.join("\n")).toContain("Warning: The cluster could not be saved: ");
+    expect(await snapshotIn(opened.at("cache/file"))).toBe("mine");
   }, 120_000);
 
   test("a command that fails on a cluster from the file fails once", async () => {
