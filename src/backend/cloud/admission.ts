@@ -207,8 +207,8 @@ export function rulesFor({ rules }: Rules, range: string): IpPermission[] {
   });
 }
 
-/** Leaves out what is not a range. */
-function rangesOf({ IpRanges = [], Ipv6Ranges = [] }: IpPermission): readonly string[] {
+/** Returns the address ranges of a rule, without texts that are no ranges. */
+export function rangesOf({ IpRanges = [], Ipv6Ranges = [] }: IpPermission): readonly string[] {
   const found = [...IpRanges.map(({ CidrIp }) => CidrIp), ...Ipv6Ranges.map(({ CidrIpv6 }) => CidrIpv6)];
   return found.filter((range) => range !== undefined).filter((range) => cidrProblem(range) === undefined);
 }

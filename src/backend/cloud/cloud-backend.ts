@@ -32,12 +32,12 @@ import {
 } from "./records.ts";
 import { removeCluster } from "./removal.ts";
 
-export interface CloudPlace {
-  readonly region: string;
-}
-
 /** Opens clusters on EC2 instances in one region. Looks for credentials at once (`no-credentials`); the first call sends the first request. */
-export async function createCloudBackend({ region }: CloudPlace, runtime: Runtime, signal: AbortSignal) {
+export async function createCloudBackend(
+  { region }: { readonly region: string },
+  runtime: Runtime,
+  signal: AbortSignal,
+) {
   const open = await openApi(region, runtime, signal);
   const api = open(region);
   const placeOf = (name: string): Place => ({

@@ -37,7 +37,7 @@ export async function findCredentials(
   if (own !== undefined) return own;
   const variable = ["CLOUD_PROFILE", "AWS_PROFILE"].find((name) => isSet(environment, name));
   if (variable !== undefined)
-    return fromProfile(environment, { profile: environment[variable] ?? "", variable }, innerClient);
+    return fromProfile(environment, { profile: environment[variable] ?? "", origin: `(${variable})` }, innerClient);
   const usual = fromVariables(environment, "AWS");
   if (usual !== undefined) return usual;
   const service = ["AWS_WEB_IDENTITY_TOKEN_FILE", ...containerVariables].find((name) => isSet(environment, name));
@@ -45,7 +45,11 @@ export async function findCredentials(
     const hint = `Check ${service}, or unset it and ${usualHint}`;
     return { name: `the service that ${service} names`, profile: undefined, provide: undefined, hint };
   }
-  return (await fromDefaultProfile(environment, innerClient)) ?? (await fromThisMachine(environment, signal));
+  if (await hasDefaultProfile(sharedFiles(environment))) {
+    const origin = "of the shared credentials file";
+    return fromProfile(environment, { profile: "default", origin }, innerClient);
+  }
+  return fromThisMachine(environment, signal);
 }
 
 const containerVariables = ["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"];
@@ -76,44 +80,24 @@ function incomplete(present: readonly string[], missing: readonly string[]): Clu
   });
 }
 
+/** `origin` follows the profile's name in messages. */
 async function fromProfile(
   environment: Environment,
-  choice: { readonly profile: string; readonly variable: string },
+  { profile, origin }: { readonly profile: string; readonly origin: string },
   innerClient: InnerClient,
 ): Promise<CredentialSource> {
-  const provide = await profileProvider(environment, choice.profile, innerClient);
-  const { profile, variable } = choice;
-  return { name: `profile "${profile}" (${variable})`, profile, provide, hint: profileHint(environment, profile) };
-}
-
-/** Returns `undefined` if the shared files have no default profile with credentials. A profile that exists but fails is an error of its own. */
-async function fromDefaultProfile(
-  environment: Environment,
-  innerClient: InnerClient,
-): Promise<CredentialSource | undefined> {
-  const profile = "default";
-  if (!(await hasDefaultProfile(sharedFiles(environment)))) return undefined;
-  const provide = await profileProvider(environment, profile, innerClient);
-  const hint = profileHint(environment, profile);
-  return { name: `profile "${profile}" of the shared credentials file`, profile, provide, hint };
-}
-
-function profileHint(environment: Environment, profile: string): string {
-  const { filepath, configFilepath } = sharedFiles(environment);
-  return `Check this profile in ${filepath} and ${configFilepath}. To renew an SSO session: aws sso login --profile ${profile}`;
-}
-
-async function profileProvider(
-  environment: Environment,
-  profile: string,
-  innerClient: InnerClient,
-): Promise<() => Promise<Identity>> {
   const { fromIni } = await import("@aws-sdk/credential-provider-ini");
-  return fromIni({ profile, ...sharedFiles(environment), clientConfig: innerClient });
+  const files = sharedFiles(environment);
+  return {
+    name: `profile "${profile}" ${origin}`,
+    profile,
+    provide: fromIni({ profile, ...files, clientConfig: innerClient }),
+    hint: `Check this profile in ${files.filepath} and ${files.configFilepath}. To renew an SSO session: aws sso login --profile ${profile}`,
+  };
 }
 
 async function fromThisMachine(environment: Environment, signal: AbortSignal): Promise<CredentialSource> {
-  const lookedFor = [
+  const sources = [
     "CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY",
     "CLOUD_PROFILE",
     "AWS_PROFILE",
@@ -121,13 +105,13 @@ async function fromThisMachine(environment: Environment, signal: AbortSignal): P
     `a default profile in ${sharedFiles(environment).filepath}`,
   ];
   if (await hasMetadataService(environment, signal)) {
-    const hint = `Nothing was found in the other sources either: ${lookedFor.join("; ")}. Assign a role to this machine, or ${usualHint}`;
+    const hint = `Nothing was found in the other sources either: ${sources.join("; ")}. Assign a role to this machine, or ${usualHint}`;
     return { name: "this machine's role (instance metadata)", profile: undefined, provide: undefined, hint };
   }
-  const places = [...lookedFor, "instance metadata"];
-  throw new ClusterError("no-credentials", `No cloud credentials were found. Looked for: ${places.join("; ")}.`, {
+  const lookedFor = [...sources, "instance metadata"];
+  throw new ClusterError("no-credentials", `No cloud credentials were found. Looked for: ${lookedFor.join("; ")}.`, {
     hint: `S${usualHint.slice(1)}`,
-    facts: { lookedFor: places },
+    facts: { lookedFor },
   });
 }
 
@@ -184,7 +168,7 @@ const credentialSetting =
 const renewalMs = 5 * 60_000;
 
 /** Wraps a provider so that it is called again only when its credentials are about to expire: a `credential_process` may prompt a person. */
-export function kept(provide: () => Promise<Identity>): () => Promise<Identity> {
+export function cachedUntilExpiry(provide: () => Promise<Identity>): () => Promise<Identity> {
   const latest: { identity?: Identity } = {};
   return async () => {
     const expiration = latest.identity?.expiration;

@@ -119,17 +119,15 @@ export function tagProblem(key: string, value: string, others: readonly CustomTa
   const prefix = reserved.find((candidate) => `${key}:${value}`.toLowerCase().startsWith(candidate));
   if (key === "") return "a tag needs a key: <TAG_KEY>:<TAG_VALUE>";
   if (prefix !== undefined) return `tag "${key}:${value}" begins with the reserved "${prefix}"`;
-  if (characters(key) > 128) return `tag key "${shortened(key)}" is longer than 128 characters`;
+  if (characters(key) > 128) return `tag key "${key.slice(0, 20)}…" is longer than 128 characters`;
   if (characters(value) > 256) return `the value of tag "${key}" is longer than 256 characters`;
-  if (hasControlCharacter(key + value)) return `tag "${key}" contains a control character`;
+  if (/\p{Cc}/u.test(key + value)) return `tag "${key}" contains a control character`;
   if (others.some((tag) => tag.key === key)) return `tag "${key}" is set twice`;
   if (others.length >= limit) return `more than ${limit} custom tags`;
   return undefined;
 }
 
 const characters = (text: string): number => Array.from(text).length;
-const shortened = (text: string): string => `${text.slice(0, 20)}…`;
-const hasControlCharacter = (text: string): boolean => /\p{Cc}/u.test(text);
 
 /** Options for the clusters of the library's CloudBackend. */
 export interface CloudBackendOptions {

@@ -1,6 +1,6 @@
 import { endText, numbered } from "../../system/amounts.ts";
 import type { Instance } from "@aws-sdk/client-ec2";
-import { ClusterError, messageOf } from "../../errors.ts";
+import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
 import type { ClusterName } from "../../model/cluster-record.ts";
 import { parseMoment } from "../../model/parse-values.ts";
 import { isAbandonedCreation } from "../../store/creation-folder.ts";
@@ -9,7 +9,7 @@ import { poll, retry } from "../../system/retry.ts";
 import type { Clock, Runtime } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
-import { isCredentialsRefused, isFailure, wasRefused } from "./api/api-errors.ts";
+import { isFailure, wasRefused } from "./api/api-errors.ts";
 import { type CloudApi, describeGroups, describeInstances, untilVisible } from "./api/api.ts";
 import { type SavedLaunch, readLaunches, readOwnLaunches } from "./launch/saved-requests.ts";
 import { type Machine, nodeState, readGroups, readMachines } from "./read-machines.ts";
@@ -280,7 +280,7 @@ async function launchAgain(
   } catch (error) {
     if (limit.hasExpired()) return "unanswered";
     // A definite refusal, for example because the group is gone. So the request launched nothing earlier, or those machines have since ended.
-    if (wasRefused(error) && !isCredentialsRefused(error)) return [];
+    if (wasRefused(error) && !hasErrorId(error, "credentials-refused")) return [];
     if (error instanceof ClusterError && error.transient) return "unanswered";
     throw error;
   }

@@ -10,37 +10,34 @@ import { removeCreation, removeGroup, terminate } from "./removal.ts";
 export interface Inventory {
   readonly machines: readonly Machine[];
   readonly groups: readonly Group[];
+  /** Machines and groups that only look like ours. */
+  readonly foreignResources: readonly ForeignResource[];
 }
 
 /**
  * Includes machines that have ended, for as long as the API reports them, and rivals, so that an expired machine with a running node's tags can't hide
  * that node.
  */
-export async function takeInventory(
-  api: CloudApi,
-  signal: AbortSignal,
-): Promise<Inventory & { readonly foreignResources: readonly ForeignResource[] }> {
+export async function takeInventory(api: CloudApi, signal: AbortSignal): Promise<Inventory> {
   const [instances, groups] = await Promise.all([
-    describeInstances(api, "all", signal),
-    describeGroups(api, "all", signal),
+    describeInstances(api, "all", signal).then((described) => readMachines(described)),
+    describeGroups(api, "all", signal).then(readGroups),
   ]);
-  const [readInstances, readGroup] = [readMachines(instances), readGroups(groups)];
   return {
-    machines: [...readInstances.machines, ...readInstances.rivals],
-    groups: readGroup.groups,
-    foreignResources: [...readInstances.foreignResources, ...readGroup.foreignResources],
+    machines: [...instances.machines, ...instances.rivals],
+    groups: groups.groups,
+    foreignResources: [...instances.foreignResources, ...groups.foreignResources],
   };
 }
+
+type Leftovers = Pick<Inventory, "machines" | "groups">;
 
 /**
  * Finds what ended clusters left: machines past their deadline, and groups past theirs that no machine uses. Identifies them by id, never by name. A
  * machine must also have run for two hours and be in its cluster's security group, because others may change tags, so tags alone must not be enough
  * to end it.
  */
-export function findLeftovers(
-  { machines, groups }: Inventory,
-  nowMs: number,
-): { readonly machines: readonly Machine[]; readonly groups: readonly Group[] } {
+export function findLeftovers({ machines, groups }: Leftovers, nowMs: number): Leftovers {
   const present = machines.filter((machine) => machine.state !== "ended");
   const used = new Set(present.flatMap(({ groupIds }) => groupIds));
   return {
@@ -57,7 +54,7 @@ export function findLeftovers(
  */
 export async function removeExpired(
   api: CloudApi,
-  inventory: Inventory & { readonly foreignResources: readonly ForeignResource[] },
+  inventory: Inventory,
   { clusterId, runtime }: { readonly clusterId: string; readonly runtime: Runtime },
   signal: AbortSignal,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-import { ClusterError, type ErrorId, hasErrorId } from "../../../errors.ts";
+import { ClusterError, type ErrorId } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { plainLine, withoutFullStop } from "../../../system/printable.ts";
 
@@ -219,9 +219,6 @@ export function wasRefused(error: unknown): boolean {
   const status = error instanceof ClusterError ? statusOf(error.cause) : undefined;
   return status !== undefined && status >= 400 && status < 500;
 }
-
-/** Whether the API refused the credentials, without looking at the request itself. */
-export const isCredentialsRefused = (error: unknown): boolean => hasErrorId(error, "credentials-refused");
 
 /** The SDK's own errors about sources of credentials. They have no codes. */
 const isNoCredentials = (error: unknown): boolean =>

@@ -1,4 +1,3 @@
-import type * as ec2 from "@aws-sdk/client-ec2";
 import type { Filter, Instance, SecurityGroup } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
 import { retry } from "../../../system/retry.ts";
@@ -6,6 +5,7 @@ import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import { tagNames } from "../tags.ts";
 import { type FailureMeaning, isFailure } from "./api-errors.ts";
+import type { commands } from "./commands.ts";
 
 /** The cloud's API in one region, with one set of credentials. */
 export interface CloudApi {
@@ -30,45 +30,20 @@ export interface CloudApi {
   now(): number;
 }
 
+type Commands = typeof commands;
+
 /** The API actions that this program uses, each with its request and its answer. */
-export interface Calls {
-  readonly AuthorizeSecurityGroupIngress: Call<
-    ec2.AuthorizeSecurityGroupIngressCommandInput,
-    ec2.AuthorizeSecurityGroupIngressCommandOutput
-  >;
-  readonly CreateSecurityGroup: Call<ec2.CreateSecurityGroupCommandInput, ec2.CreateSecurityGroupCommandOutput>;
-  readonly DeleteSecurityGroup: Call<ec2.DeleteSecurityGroupCommandInput, ec2.DeleteSecurityGroupCommandOutput>;
-  readonly DescribeImages: Call<ec2.DescribeImagesCommandInput, ec2.DescribeImagesCommandOutput>;
-  readonly DescribeInstances: Call<ec2.DescribeInstancesCommandInput, ec2.DescribeInstancesCommandOutput>;
-  readonly DescribeInstanceTypeOfferings: Call<
-    ec2.DescribeInstanceTypeOfferingsCommandInput,
-    ec2.DescribeInstanceTypeOfferingsCommandOutput
-  >;
-  readonly DescribeRegions: Call<ec2.DescribeRegionsCommandInput, ec2.DescribeRegionsCommandOutput>;
-  readonly DescribeSecurityGroups: Call<
-    ec2.DescribeSecurityGroupsCommandInput,
-    ec2.DescribeSecurityGroupsCommandOutput
-  >;
-  readonly DescribeSubnets: Call<ec2.DescribeSubnetsCommandInput, ec2.DescribeSubnetsCommandOutput>;
-  readonly GetConsoleOutput: Call<ec2.GetConsoleOutputCommandInput, ec2.GetConsoleOutputCommandOutput>;
-  readonly ModifyInstanceMetadataOptions: Call<
-    ec2.ModifyInstanceMetadataOptionsCommandInput,
-    ec2.ModifyInstanceMetadataOptionsCommandOutput
-  >;
-  readonly RevokeSecurityGroupIngress: Call<
-    ec2.RevokeSecurityGroupIngressCommandInput,
-    ec2.RevokeSecurityGroupIngressCommandOutput
-  >;
-  readonly RunInstances: Call<ec2.RunInstancesCommandInput, ec2.RunInstancesCommandOutput>;
-  readonly TerminateInstances: Call<ec2.TerminateInstancesCommandInput, ec2.TerminateInstancesCommandOutput>;
-}
+export type Calls = { readonly [Name in Action]: Call<Commands[Name]> };
 
-export type Action = keyof Calls;
+export type Action = keyof Commands;
 
-interface Call<Input, Output> {
-  readonly input: Input;
-  readonly output: Output;
+/** The types that the SDK gives a command. */
+type Call<Command> = Command extends new (...args: never) => {
+  readonly input: infer Input;
+  resolveMiddleware(...args: never): (...args: never) => Promise<{ readonly output: infer Output }>;
 }
+  ? { readonly input: Input; readonly output: Output }
+  : never;
 
 /** Selects everything of ours, or the things of one cluster id or of one creation. */
 export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };

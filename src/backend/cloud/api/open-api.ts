@@ -1,12 +1,19 @@
+import type { $Command, EC2ClientResolvedConfig } from "@aws-sdk/client-ec2";
 import { ClusterError, messageOf, quoted } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { retry } from "../../../system/retry.ts";
-import type { Clock, Environment, Progress, Runtime } from "../../../system/runtime.ts";
+import type { Environment, Progress, Runtime } from "../../../system/runtime.ts";
 import { orAborted, whileWaitingFor } from "../../../system/time-limit.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
-import { type CredentialSource, type Identity, findCredentials, kept, resolveCredentials } from "../credentials.ts";
+import {
+  type CredentialSource,
+  type Identity,
+  cachedUntilExpiry,
+  findCredentials,
+  resolveCredentials,
+} from "../credentials.ts";
 import { callFailure, encodedMessage, failureCode } from "./api-errors.ts";
-import type { Action, CloudApi } from "./api.ts";
+import type { Action, Calls, CloudApi } from "./api.ts";
 import {
   boundedFetch,
   certificateAuthorities,
@@ -26,7 +33,7 @@ export type OpenRegion = (region: string) => CloudApi;
  * credentials. Throws `no-credentials`.
  */
 export async function openApi(region: string, runtime: Runtime, signal: AbortSignal): Promise<OpenRegion> {
-  const { EC2Client, FetchHttpHandler, senders } = await import("./senders.ts");
+  const { EC2Client, FetchHttpHandler, commands } = await import("./commands.ts");
   const { environment, clock, progress } = runtime;
   const endpoint = endpointOf(environment);
   const offset = { ms: 0 };
@@ -41,10 +48,11 @@ export async function openApi(region: string, runtime: Runtime, signal: AbortSig
   // The services that issue credentials answer in forms of their own.
   const innerClient = { region, requestHandler: handle(async (response) => response) };
   const source = await findCredentials(environment, innerClient, signal);
-  const provide = kept(source.provide ?? new EC2Client(innerClient).config.credentials);
+  const provide = cachedUntilExpiry(source.provide ?? new EC2Client(innerClient).config.credentials);
   const resolve = async (): Promise<Identity> => resolveCredentials(source, provide, signal);
   const identity = await whileWaitingFor(() => `credentials from ${source.name}`, resolve, signal);
-  hide(identity, progress);
+  progress.hide(identity.secretAccessKey);
+  if (identity.sessionToken !== undefined) progress.hide(identity.sessionToken);
   progress.detail(1, `Credentials from ${source.name}`);
   const configuration = { retryMode: "adaptive", maxAttempts: attempts, ...endpoint };
   const requestHandler = handle(judge);
@@ -57,12 +65,18 @@ export async function openApi(region: string, runtime: Runtime, signal: AbortSig
       ...(identity.expiration !== undefined && { credentialsExpireAt: identity.expiration }),
       now: () => clock.now() + offset.ms,
       call: async (action, input, callSignal) =>
-        await sendLogged({ action, region: chosen, source, offset, runtime }, callSignal, async () =>
-          senders[action](client, input, { abortSignal: callSignal }),
-        ),
+        await sendLogged({ action, region: chosen, source, offset, runtime }, callSignal, async () => {
+          // The compiler doesn't see that the table has the command of this action.
+          const Command = commands[action] as unknown as CommandOf<typeof action>;
+          return client.send(new Command(input), { abortSignal: callSignal });
+        }),
     };
   };
 }
+
+type CommandOf<Name extends Action> = new (
+  input: Calls[Name]["input"],
+) => $Command<Calls[Name]["input"], Calls[Name]["output"], EC2ClientResolvedConfig>;
 
 interface LoggedCall {
   readonly action: Action;
@@ -125,31 +139,20 @@ function endpointOf(environment: Environment): { readonly endpoint?: string } {
   });
 }
 
-function hide(identity: Identity, progress: Progress): void {
-  progress.hide(identity.secretAccessKey);
-  if (identity.sessionToken !== undefined) progress.hide(identity.sessionToken);
-}
-
-interface RetryRuntime {
-  readonly clock: Clock;
-  readonly progress: Pick<Progress, "waiting">;
-}
-
 /**
  * Returns an API for creations, which a short outage must not end. It retries every request for minutes while the
  * failure is transient, and shows what it waits for. The SDK's own retries last only seconds. Every request that
  * creates something is safe to repeat.
  */
-export function retryingApi(api: CloudApi, { clock, progress }: RetryRuntime): CloudApi {
+export function retryingApi(
+  api: CloudApi,
+  { clock, progress }: Pick<Runtime, "clock"> & { readonly progress: Pick<Progress, "waiting"> },
+): CloudApi {
   const outage = { isShown: false };
   const show = (text: string): void => {
     // One line for each outage, no matter how many requests wait for its end.
     if (!outage.isShown) progress.waiting(`waiting for ${text}`);
     outage.isShown = true;
-  };
-  const showEnd = (): void => {
-    if (outage.isShown) progress.waiting("");
-    outage.isShown = false;
   };
   return {
     ...api,
@@ -165,7 +168,8 @@ export function retryingApi(api: CloudApi, { clock, progress }: RetryRuntime): C
       try {
         return await whileWaitingFor(() => waiting.for, ask, signal);
       } finally {
-        showEnd();
+        if (outage.isShown) progress.waiting("");
+        outage.isShown = false;
       }
     },
   };

@@ -8,7 +8,7 @@ import { stateFolder } from "../../../store/state-folder.ts";
 import { isAccessible } from "../../../system/files/private-file.ts";
 import type { Clock, Environment, Runtime } from "../../../system/runtime.ts";
 import { withForeignResources } from "../../shared/foreign-resource.ts";
-import { cidrProblem } from "../admin-cidrs.ts";
+import { rangesOf } from "../admission.ts";
 import type { CloudApi } from "../api/api.ts";
 import { isAllowedAddress } from "../launch/look-at-machines.ts";
 import type { Group, Machine } from "../read-machines.ts";
@@ -16,12 +16,12 @@ import { findLeftovers } from "../remove-expired.ts";
 import {
   type CheckedDefaults,
   type CloudFacts,
+  cloudCheck,
   cloudFacts,
   cloudLimitMs,
   failureOf,
   findObstacle,
   isDenied,
-  withCloud,
 } from "./facts.ts";
 import { launchChecks, permissionChecks } from "./permissions.ts";
 
@@ -53,7 +53,7 @@ const allowedSkewMs = 5 * 60_000;
 export function accessChecks(facts: CloudFacts, region: string, clock: Clock): readonly Check[] {
   return [
     { name: "credentials", limitMs: cloudLimitMs, run: () => checkCredentials(facts) },
-    { name: "account", limitMs: cloudLimitMs, run: () => withCloud(facts, () => tellAccount(facts)) },
+    cloudCheck(facts, "account", () => checkAccount(facts)),
     { name: "region", limitMs: cloudLimitMs, run: () => checkRegion(facts, region) },
     { name: "clock", limitMs: cloudLimitMs, run: () => checkClock(facts, clock) },
   ];
@@ -84,7 +84,7 @@ function judgeLife(api: CloudApi): Outcome {
 }
 
 /** The program has no client for the identity service, but every security group names its owner. */
-async function tellAccount(facts: CloudFacts): Promise<Outcome> {
+async function checkAccount(facts: CloudFacts): Promise<Outcome> {
   const [group] = await facts.defaultGroups();
   if (group?.OwnerId === undefined)
     return skip("Not known: the account has no network in the region from which to read it.");
@@ -117,7 +117,8 @@ const answers: ReadonlySet<string> = new Set(["credentials-refused", "not-permit
 
 const sshPort = 22;
 
-interface Place {
+/** Where the keys of this machine's clusters are. */
+interface KeyLocation {
   readonly region: string;
   readonly environment: Environment;
 }
@@ -126,18 +127,18 @@ interface Place {
  * Checks which address a create would let in, and whether the clusters created here still let it in: people move and
  * addresses change.
  */
-export function adminAddressCheck(facts: CloudFacts, place: Place): Check {
-  return { name: "admin address", limitMs: cloudLimitMs, run: () => compare(facts, place) };
+export function adminAddressCheck(facts: CloudFacts, keys: KeyLocation): Check {
+  return { name: "admin address", limitMs: cloudLimitMs, run: () => checkAdminAddress(facts, keys) };
 }
 
-async function compare(facts: CloudFacts, place: Place): Promise<Outcome> {
-  const { region } = place;
+async function checkAdminAddress(facts: CloudFacts, keys: KeyLocation): Promise<Outcome> {
+  const { region } = keys;
   const address = await facts.address();
   const seen = `This machine's public address is ${address}`;
   const failures = await Promise.all([facts.instances(), facts.groups()].map(failureOf));
   if (failures.some((failure) => failure !== undefined))
     return pass(`${seen}; it is not known whether clusters allow it`);
-  const clusters = await clustersMadeHere((await facts.instances()).machines, (await facts.groups()).groups, place);
+  const clusters = await clustersOfThisMachine((await facts.instances()).machines, (await facts.groups()).groups, keys);
   const closed = clusters.filter(({ cidrs }) => !isAllowedAddress(address, cidrs));
   if (closed.length === 0)
     return pass(clusters.length === 0 ? seen : `${seen}, and the clusters created here allow it`);
@@ -161,10 +162,10 @@ interface LivingCluster {
  * Returns only clusters whose key is on this machine. Nobody logs in to other clusters from here, so their ranges don't
  * matter.
  */
-async function clustersMadeHere(
+async function clustersOfThisMachine(
   machines: readonly Machine[],
   groups: readonly Group[],
-  { region, environment }: Place,
+  { region, environment }: KeyLocation,
 ): Promise<readonly LivingCluster[]> {
   const living = machines.filter(({ state }) => ["starting", "running"].includes(state));
   const used = new Set(living.flatMap(({ groupIds }) => groupIds));
@@ -185,23 +186,17 @@ function loginRanges(group: Group): readonly string[] {
     ({ IpProtocol, FromPort = 0, ToPort = 65_535 }) =>
       IpProtocol === "-1" || (IpProtocol === "tcp" && FromPort <= sshPort && ToPort >= sshPort),
   );
-  const ranges = rules.flatMap((rule) => [
-    ...(rule.IpRanges ?? []).map((range) => range.CidrIp),
-    ...(rule.Ipv6Ranges ?? []).map((range) => range.CidrIpv6),
-  ]);
-  const known = ranges.filter((range) => range !== undefined).filter((range) => cidrProblem(range) === undefined);
-  return [...new Set(known)];
+  return [...new Set(rules.flatMap(rangesOf))];
 }
 
 /**
  * Reports what ended clusters left in the region, and things that only look like ours. Groups cost nothing; machines
  * that outlived their deadline do.
  */
-export function leftoversCheck(facts: CloudFacts, region: string): Check {
-  return { name: "leftovers", limitMs: cloudLimitMs, run: () => withCloud(facts, () => find(facts, region)) };
-}
+export const leftoversCheck = (facts: CloudFacts, region: string): Check =>
+  cloudCheck(facts, "leftovers", () => checkLeftovers(facts, region));
 
-async function find(facts: CloudFacts, region: string): Promise<Outcome> {
+async function checkLeftovers(facts: CloudFacts, region: string): Promise<Outcome> {
   const [api, instances, groups] = await Promise.all([facts.api(), facts.instances(), facts.groups()]);
   const advice = `Find out who created or changed it in region ${region}, and remove its tags that begin with cluster-e2e:`;
   const outcome = judge(findLeftovers({ ...instances, ...groups }, api.now()), region, api.now());

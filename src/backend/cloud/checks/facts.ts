@@ -1,6 +1,6 @@
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
-import { ClusterError } from "../../../errors.ts";
-import { type Outcome, skip } from "../../../model/check.ts";
+import { ClusterError, hasErrorId } from "../../../errors.ts";
+import { type Check, type Outcome, skip } from "../../../model/check.ts";
 import { once } from "../../../system/concurrency.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { type CloudApi, collectPages, describeGroups, describeInstances } from "../api/api.ts";
@@ -135,11 +135,18 @@ async function describeDefaultSubnets(api: CloudApi, signal: AbortSignal): Promi
 /** The limit for checks that wait for facts about the cloud. The facts have shorter limits of their own. */
 export const cloudLimitMs = 35_000;
 
+/** Returns a check that needs the cloud; see `withCloud`. */
+export const cloudCheck = (facts: CloudFacts, name: string, ask: () => Promise<Outcome>): Check => ({
+  name,
+  limitMs: cloudLimitMs,
+  run: () => withCloud(facts, ask),
+});
+
 /**
  * Runs a check that needs the cloud. Skips it if credentials or region are at fault, since those have checks of their
  * own, or if a permission is missing. Sends the check's question without waiting for the answers to the others.
  */
-export async function withCloud(facts: CloudFacts, ask: () => Promise<Outcome>): Promise<Outcome> {
+async function withCloud(facts: CloudFacts, ask: () => Promise<Outcome>): Promise<Outcome> {
   const asked = Promise.allSettled([ask()]);
   const obstacle = await findObstacle(facts);
   if (obstacle !== undefined) return skip(`Not checked: ${obstacle}.`);
@@ -177,6 +184,5 @@ export async function failureOf(fact: Promise<unknown>): Promise<ClusterError | 
   }
 }
 
-export function isDenied(error: unknown): error is ClusterError & { readonly id: "not-permitted" } {
-  return error instanceof ClusterError && error.id === "not-permitted";
-}
+export const isDenied = (error: unknown): error is ClusterError & { readonly id: "not-permitted" } =>
+  hasErrorId(error, "not-permitted");

@@ -1,6 +1,5 @@
 import { numbered } from "../../../system/amounts.ts";
 import { randomUUID } from "node:crypto";
-import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { type ClusterError, messageOf } from "../../../errors.ts";
 import { type Check, type Outcome, fail, pass, skip, warn } from "../../../model/check.ts";
 import { version } from "../../../version.ts";
@@ -9,18 +8,14 @@ import type { Action } from "../api/api.ts";
 import { launchRequest } from "../launch/launch.ts";
 import { metadataText } from "../launch/look-at-machines.ts";
 import { groupName, toTags } from "../tags.ts";
-import { type CheckedDefaults, type CloudFacts, cloudLimitMs, failureOf, isDenied, withCloud } from "./facts.ts";
+import { type CheckedDefaults, type CloudFacts, cloudCheck, failureOf, isDenied } from "./facts.ts";
 
 /**
  * Returns one check for each action that the program uses. Tries read actions by reading, and create actions with a dry
  * run. Skips actions on existing resources, because those that exist belong to someone.
  */
 export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults): readonly Check[] {
-  const check = (action: Action, ask: () => Promise<Outcome>): Check => ({
-    name: `ec2:${action}`,
-    limitMs: cloudLimitMs,
-    run: () => withCloud(facts, ask),
-  });
+  const check = (action: Action, ask: () => Promise<Outcome>): Check => cloudCheck(facts, `ec2:${action}`, ask);
   const byReading = (action: Action, read: () => Promise<unknown>): Check => check(action, () => tryReading(read));
   const onExisting = (action: Action, what: string): Check =>
     check(action, () => Promise.resolve(skip(`Not tested: a dry run needs an existing ${what}.`)));
@@ -94,10 +89,10 @@ async function tryGroup(facts: CloudFacts): Promise<Outcome> {
 const tags = { clusterId: "doctor", createdBy: version };
 
 async function tryLaunch(facts: CloudFacts, defaults: CheckedDefaults): Promise<Outcome> {
-  const place = await findPlace(facts);
-  if (place === undefined)
+  const parts = await findLaunchParts(facts);
+  if (parts === undefined)
     return skip("Not tested: an image, a network or a zone for the test is missing or not known.");
-  const { image, subnet, group } = place;
+  const { image, subnet, group } = parts;
   const plan = {
     clusterId: "doctor",
     directory: "",
@@ -115,18 +110,14 @@ async function tryLaunch(facts: CloudFacts, defaults: CheckedDefaults): Promise<
 }
 
 /** Finds what a machine could be created from; `undefined` if something is missing, which has a check of its own. */
-async function findPlace(facts: CloudFacts) {
+async function findLaunchParts(facts: CloudFacts) {
   const wanted = [facts.image(), facts.subnets(), facts.zones(), facts.defaultGroups()] as const;
   const failures = await Promise.all(wanted.map(failureOf));
   if (failures.some((failure) => failure !== undefined)) return undefined;
   const [image, subnets, zones, groups] = await Promise.all(wanted);
   const subnet = subnets.find(({ AvailabilityZone }) => zones.includes(AvailabilityZone ?? ""));
-  const group = subnet && groupOf(subnet, groups);
+  const group = subnet && groups.find(({ VpcId }) => VpcId === subnet.VpcId);
   return group && { image, subnet, group };
-}
-
-function groupOf(subnet: Subnet, groups: readonly SecurityGroup[]): SecurityGroup | undefined {
-  return groups.find((group) => group.VpcId === subnet.VpcId);
 }
 
 /**
@@ -149,18 +140,13 @@ async function dryRun(asked: Promise<unknown>): Promise<Outcome> {
 
 /** Checks whether the region has everything that a `create` without options needs for its machines. */
 export function launchChecks(facts: CloudFacts, defaults: CheckedDefaults): readonly Check[] {
-  const check = (name: string, ask: () => Promise<Outcome>): Check => ({
-    name,
-    limitMs: cloudLimitMs,
-    run: () => withCloud(facts, ask),
-  });
   return [
-    check("network", () => checkNetwork(facts, defaults)),
-    check("image", async () => {
+    cloudCheck(facts, "network", () => checkNetwork(facts, defaults)),
+    cloudCheck(facts, "image", async () => {
       const image = await facts.image();
       return pass(`${defaults.distribution}: ${image.id} (${image.name}); instance metadata: ${metadataText(image)}`);
     }),
-    check("instance type", () => checkInstanceType(facts, defaults)),
+    cloudCheck(facts, "instance type", () => checkInstanceType(facts, defaults)),
   ];
 }
 

@@ -1,13 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
-import { ClusterError, messageOf } from "../../../errors.ts";
+import { ClusterError, hasErrorId, messageOf } from "../../../errors.ts";
 import type { Role } from "../../../model/cluster-record.ts";
 import { numbered } from "../../../system/amounts.ts";
 import type { Clock } from "../../../system/runtime.ts";
-import { failureCode, isCredentialsRefused, isFailure, wasRefused } from "../api/api-errors.ts";
+import { failureCode, isFailure, wasRefused } from "../api/api-errors.ts";
 import { type CloudApi, untilVisible } from "../api/api.ts";
-import type { CustomTag } from "../tags.ts";
-import { type TagValues, toTags } from "../tags.ts";
+import { type CustomTag, type TagValues, toTags } from "../tags.ts";
 import type { LaunchImage } from "./images.ts";
 import type { LaunchSubnet } from "./network.ts";
 import { type SavedLaunch, saveLaunch } from "./saved-requests.ts";
@@ -35,28 +34,28 @@ export type LaunchLedger = Map<string, SavedLaunch>;
 
 /**
  * Launches all machines of one role with one request, all or none. If a subnet has no room, tries the next one. Writes
- * each request to the disk and to the ledger before sending it. Returns the machines' ids.
+ * each request to the disk and to the ledger before sending it.
  */
 export async function launchRole(
   api: CloudApi,
   job: { readonly plan: LaunchPlan; readonly role: Role; readonly count: number; readonly ledger: LaunchLedger },
   clock: Clock,
   signal: AbortSignal,
-): Promise<readonly string[]> {
+): Promise<void> {
   const { plan, role, count } = job;
   const refusals: Refusal[] = [];
   for (const [attempt, subnet] of plan.subnets.entries()) {
     const name = `${role}-${attempt}`;
     const request = launchRequest(plan, { role, count, subnet });
     try {
-      return await ask(api, { name, request, machineIds: undefined }, { ...job, clock }, signal);
+      await sendRequest(api, { name, request, machineIds: undefined }, { ...job, clock }, signal);
+      return;
     } catch (error) {
       if (!isFailure(error, "zone-full")) throw tooMany(error, plan, { count, role });
       refusals.push({ zone: subnet.zone, code: failureCode(error) ?? "", error });
       if (attempt === plan.subnets.length - 1) throw noRoom(refusals, plan, { role, count, region: api.region });
     }
   }
-  return [];
 }
 
 /** The answer of a zone without room. */
@@ -66,12 +65,12 @@ interface Refusal {
   readonly error: unknown;
 }
 
-async function ask(
+async function sendRequest(
   api: CloudApi,
   launch: SavedLaunch,
   job: { readonly plan: LaunchPlan; readonly ledger: LaunchLedger; readonly clock: Clock },
   signal: AbortSignal,
-): Promise<readonly string[]> {
+): Promise<void> {
   const { plan, ledger, clock } = job;
   const settle = async (machineIds: readonly string[]): Promise<void> => {
     const settled = { ...launch, machineIds };
@@ -84,13 +83,11 @@ async function ask(
   try {
     const send = () => api.call("RunInstances", launch.request, signal);
     const answer = await untilVisible(send, "group-missing", clock, signal);
-    const ids = (answer.Instances ?? []).map((instance) => instance.InstanceId).filter((id) => id !== undefined);
-    await settle(ids);
-    return ids;
+    await settle((answer.Instances ?? []).map((instance) => instance.InstanceId).filter((id) => id !== undefined));
   } catch (error) {
     // An earlier attempt of the same request, whose answer was lost, may have been accepted before the credentials
     // expired.
-    if (wasRefused(error) && !isCredentialsRefused(error)) await settle([]);
+    if (wasRefused(error) && !hasErrorId(error, "credentials-refused")) await settle([]);
     throw error;
   }
 }

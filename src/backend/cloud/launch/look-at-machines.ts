@@ -1,6 +1,6 @@
 import { BlockList, isIPv4 } from "node:net";
 import type { Instance } from "@aws-sdk/client-ec2";
-import { ClusterError, messageOf } from "../../../errors.ts";
+import { ClusterError, hasErrorId, messageOf } from "../../../errors.ts";
 import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
 import type { Clock, Environment, Progress } from "../../../system/runtime.ts";
 import { waits } from "../../../system/waits.ts";
@@ -179,15 +179,12 @@ export function metadata2Requirer(
       await api.call("ModifyInstanceMetadataOptions", request, signal);
       progress.detail(1, `${name}: instance metadata now requires version 2`);
     } catch (error) {
-      if (!isRefusal(error)) throw error;
+      if (!hasErrorId(error, "not-permitted")) throw error;
       if (!state.isForbidden) progress.warn(warning(error));
       state.isForbidden = true;
     }
   };
 }
-
-const isRefusal = (error: unknown): error is ClusterError =>
-  error instanceof ClusterError && error.id === "not-permitted";
 
 const warning = (error: ClusterError): string =>
   `Version 1 of the instance metadata stays open on these machines, so any program on them can read the metadata: ${messageOf(error)} Allow ec2:ModifyInstanceMetadataOptions, or choose a distribution whose images work without version 1.`;

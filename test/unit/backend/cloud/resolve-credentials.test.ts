@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, mock, spyOn, test } from "bun:test";
 import {
   type CredentialSource,
   type Identity,
-  kept,
+  cachedUntilExpiry,
   resolveCredentials,
 } from "../../../../src/backend/cloud/credentials.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -63,7 +63,7 @@ test.each([
   ["that have four minutes left", 240_000, 2],
 ])("credentials %s are asked for again only when they are about to expire", async (_, leftMs, times) => {
   const asked: Identity[] = [];
-  const get = kept(async () => {
+  const get = cachedUntilExpiry(async () => {
     const given = { ...identity, ...(leftMs !== undefined && { expiration: new Date(Date.now() + leftMs) }) };
     asked.push(given);
     return given;
