@@ -22,7 +22,7 @@ import type { ContainerOptions } from "./options.ts";
 import type { CreationName } from "./records/labels.ts";
 import { type Selection, describeNetworks, readContainers } from "./records/read-containers.ts";
 import { assertIdCanBeClaimed, creationsRoot, readInventory, toClusters } from "./records/records.ts";
-import { removeContainers, removeCreation } from "./remove-creation.ts";
+import { removeCreation } from "./remove-creation.ts";
 import { ContainerSnapshots } from "./snapshots/container-snapshots.ts";
 import { deleteAllSnapshots, removeUnusedImages } from "./snapshots/remove-snapshots.ts";
 
@@ -93,7 +93,7 @@ async function removeCluster(
   await using _ = existsSync(dirname(directory)) ? await lockMachines(directory, runtime, signal) : undefined;
   const name = { clusterId, creationId };
   const left =
-    (await removeContainers(engine, name, clock, signal)) ??
+    (await removeCreation(engine, { ...name, keepsNetworks: true }, clock, signal)) ??
     (await deleteAllSnapshots(engine, name, clock, signal)) ??
     (await removeImagesOfSources(engine, name, signal)) ??
     (await removeCreation(engine, name, clock, signal));
@@ -103,15 +103,10 @@ async function removeCluster(
 
 /** Removes what a copy has kept of snapshots that were deleted. Its network says whose they were. */
 async function removeImagesOfSources(engine: Engine, { creationId }: CreationName, signal: AbortSignal): Promise<void> {
-  const { networks } = readContainers({
-    networks: await describeNetworks(engine, { creationId }, signal),
-    containers: [],
-  });
-  await removeUnusedImages(
-    engine,
-    networks.flatMap(({ copiedFrom = [] }) => copiedFrom),
-    signal,
-  );
+  const described = await describeNetworks(engine, { creationId }, signal);
+  const { networks } = readContainers({ networks: described, containers: [] });
+  const sources = networks.flatMap(({ copiedFrom = [] }) => copiedFrom);
+  await removeUnusedImages(engine, sources, signal);
 }
 
 async function planCreation(

@@ -10,7 +10,7 @@ import { machineFailed } from "../shared/machine-errors.ts";
 import type { Reach } from "./engine/engine-kind.ts";
 import { type Engine, removalCommand } from "./engine/engine.ts";
 import type { CreationName, LabelValues } from "./records/labels.ts";
-import { describeContainers, inspectContainers, readNodes } from "./records/read-containers.ts";
+import { describeContainers, inspect, readNodes } from "./records/read-containers.ts";
 import { assertIdIsFree, readInventory, toClusters } from "./records/records.ts";
 import { removeCreation, stopCreation } from "./remove-creation.ts";
 import { consoleOutputs } from "../shared/node-scripts.ts";
@@ -84,7 +84,8 @@ export abstract class ContainerMachines {
   }
 
   async look(signal: AbortSignal): Promise<ClusterRecord> {
-    const cluster = this.#read(await inspectContainers(this.plan.engine, this.#started, signal));
+    const started = { names: this.#started, kind: "container" } as const;
+    const cluster = this.#read(await inspect(this.plan.engine, started, signal));
     this.#assertNoneRemoved(cluster.nodes);
     const ended = cluster.nodes.find(({ state }) => ["stopped", "ending", "ended"].includes(state));
     if (ended === undefined) return cluster;

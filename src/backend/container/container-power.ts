@@ -8,7 +8,7 @@ import { lockMachines } from "../shared/lock-machines.ts";
 import type { Engine } from "./engine/engine.ts";
 import { pinPorts, readHostKey, readPins } from "./host-keys.ts";
 import { containerName, networkName } from "./records/labels.ts";
-import type { NodeContainer } from "./records/read-containers.ts";
+import { type NodeContainer, addressNumber } from "./records/read-containers.ts";
 import { readInventory } from "./records/records.ts";
 
 const shutDownSeconds = 120;
@@ -109,7 +109,9 @@ async function readPinned(
     },
     signal,
   );
-  return members.toSorted((a, b) => numberOf(a.address) - numberOf(b.address));
+  const numberOf = ({ address }: PinnedContainer): number =>
+    address === undefined ? Infinity : addressNumber(address);
+  return members.toSorted((a, b) => numberOf(a) - numberOf(b));
 }
 
 async function readContainersOf(
@@ -121,10 +123,6 @@ async function readContainersOf(
   const { containers } = await readInventory(engine, { clusterId }, root, signal);
   return containers.filter((container) => container.creationId === creationId);
 }
-
-/** Sorts IPv4 addresses as the engine counts them, and a missing one last. */
-const numberOf = (address: string | undefined): number =>
-  address === undefined ? Infinity : address.split(".").reduce((number, part) => number * 256 + Number(part), 0);
 
 /** Pins the nodes' new ports. Stops what got another address than before: the platform on the nodes knows the former. */
 async function settle(

@@ -26,31 +26,12 @@ export async function stopCreation(engine: Engine, name: CreationName, signal: A
 }
 
 /**
- * Removes all containers and networks of a creation. Retries while some remain, because an engine under load reports
- * busy devices and removals already in progress. Resolves with a sentence about what is left after that, if anything.
+ * Removes all containers of a creation, and its networks unless `keepsNetworks` is set. Retries while some remain, because an engine under load
+ * reports busy devices and removals already in progress. Resolves with a sentence about what is left after that, if anything.
  */
 export async function removeCreation(
   engine: Engine,
-  name: CreationName,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  return removeAll(engine, { ...name, keepsNetworks: false }, clock, signal);
-}
-
-/** Removes all containers of a creation, in the same way, and keeps its networks. */
-export async function removeContainers(
-  engine: Engine,
-  name: CreationName,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  return removeAll(engine, { ...name, keepsNetworks: true }, clock, signal);
-}
-
-async function removeAll(
-  engine: Engine,
-  { keepsNetworks, ...name }: CreationName & { readonly keepsNetworks: boolean },
+  { keepsNetworks = false, ...name }: CreationName & { readonly keepsNetworks?: boolean },
   clock: Clock,
   signal: AbortSignal,
 ): Promise<string | undefined> {

@@ -35,7 +35,7 @@ export async function chooseEngine(
     const engine = openEngine(kind, "", runtime);
     try {
       if (!(await answers(engine, runtime, signal))) throw notOwn(kind);
-      for (const { error } of failures) tellOfFailure(error, kind, runtime);
+      for (const { error } of failures) reportFailure(error, kind, runtime);
       return engine;
     } catch (error) {
       signal.throwIfAborted();
@@ -72,8 +72,8 @@ function chosenFailure(error: ClusterError, { title, name }: EngineKind, choice:
   });
 }
 
-/** If the skipped engine is on this machine, users may look for its clusters, so this tells them. */
-function tellOfFailure(error: ClusterError, used: EngineKind, { progress }: EngineRuntime): void {
+/** Users may look for the clusters of a skipped engine that is on this machine, so they get a note about it. */
+function reportFailure(error: ClusterError, used: EngineKind, { progress }: EngineRuntime): void {
   const text = `${messageOf(error)} Using ${used.title}.`;
   if (isPresent(error)) progress.note(text);
   else progress.detail(1, text);
@@ -171,8 +171,8 @@ export async function findReach(
   if (facts.isRootless) throw rootless(engine);
   if (facts.location === "elsewhere") throw elsewhere(engine, "it reports a remote host");
   if (platform === "darwin") {
-    const address = await spokenTo(engine, signal);
-    if (isFar(address)) throw elsewhere(engine, `its address is ${address}`);
+    const address = await addressOf(engine, signal);
+    if (isOtherMachine(address)) throw elsewhere(engine, `its address is ${address}`);
     return "published";
   }
   if (facts.location === "virtual-machine") return "published";
@@ -183,7 +183,7 @@ export async function findReach(
 }
 
 /** Returns the address of the engine; empty if the engine has none or doesn't report it. */
-async function spokenTo(engine: Engine, signal: AbortSignal): Promise<string> {
+async function addressOf(engine: Engine, signal: AbortSignal): Promise<string> {
   const words = engine.kind.addressWords;
   return words === undefined ? "" : engine.ask({ words, accepts: () => true }, signal);
 }
@@ -192,7 +192,7 @@ async function spokenTo(engine: Engine, signal: AbortSignal): Promise<string> {
  * Whether the address belongs to another machine, and isn't a socket file or this machine's own loopback, which virtual
  * machines use.
  */
-function isFar(address: string): boolean {
+function isOtherMachine(address: string): boolean {
   const host = parseUrl(address)?.hostname ?? "";
   return host !== "" && !/^(?:localhost|127\.[0-9.]+|\[::1\])$/.test(host);
 }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { ClusterError } from "../../../errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type CreationName, type LabelValues, labelArguments, networkName } from "../records/labels.ts";
-import { describeNetworks, parseNetworkAddress, readContainers } from "../records/read-containers.ts";
+import { addressNumber, describeNetworks, parseNetworkAddress, readContainers } from "../records/read-containers.ts";
 
 type NewNetwork = CreationName & { readonly labels: LabelValues };
 
@@ -12,14 +12,8 @@ type NewNetwork = CreationName & { readonly labels: LabelValues };
  * moment, and then starts no container in either.
  */
 export async function createNetwork(engine: Engine, { clusterId, creationId, labels }: NewNetwork): Promise<void> {
-  const words = [
-    "network",
-    "create",
-    "--driver=bridge",
-    ...labelArguments(labels),
-    networkName({ clusterId, creationId }),
-  ];
-  await engine.change({ words });
+  const name = networkName({ clusterId, creationId });
+  await engine.change({ words: ["network", "create", "--driver=bridge", ...labelArguments(labels), name] });
 }
 
 const mostRanges = 32;
@@ -69,7 +63,6 @@ export function overlap(one: string, other: string): boolean {
   const [a, b] = [one, other].map((text) => parseNetworkAddress(text)?.split("/"));
   if (a === undefined || b === undefined) return false;
   const size = 2 ** (32 - Math.min(Number(a[1]), Number(b[1])));
-  const numberOf = ([address = ""]: readonly string[]): number =>
-    address.split(".").reduce((number, part) => number * 256 + Number(part), 0);
-  return Math.floor(numberOf(a) / size) === Math.floor(numberOf(b) / size);
+  const networkOf = ([address = ""]: readonly string[]): number => Math.floor(addressNumber(address) / size);
+  return networkOf(a) === networkOf(b);
 }

@@ -1,6 +1,7 @@
-import { type NodeRecord, nodeReference } from "../../../model/cluster-record.ts";
+import { nodeReference } from "../../../model/cluster-record.ts";
 import * as read from "../../../model/reader.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
+import type { NodeName } from "../../contract.ts";
 import { assertReadable } from "../../shared/foreign-resource.ts";
 import { type ContainerOptions, cpusProblem, volumeProblem } from "../options.ts";
 
@@ -70,26 +71,23 @@ export const networkName = ({ clusterId, creationId }: CreationName): string =>
   `cluster-e2e-${clusterId}-${creationId}`;
 
 /** Two creations of one cluster id can't both have this name. */
-export const containerName = (clusterId: string, node: Pick<NodeRecord, "role" | "index">): string =>
+export const containerName = (clusterId: string, node: NodeName): string =>
   `cluster-e2e-${clusterId}-${nodeReference(node)}`;
 
 /** The repository of all images of snapshots. The names of their volumes begin with its last part. */
 export const snapshotImages = "localhost/cluster-e2e-snapshot";
 
 /** The image of one node in a snapshot. An image from elsewhere has another name, whatever its labels are. */
-export const snapshotImage = (creationId: string, snapshot: string, node: Pick<NodeRecord, "role" | "index">): string =>
+export const snapshotImage = (creationId: string, snapshot: string, node: NodeName): string =>
   `${snapshotImages}:${creationId}-${snapshot}-${nodeReference(node)}`;
 
 /** The same image until the whole snapshot is there. */
-export const draftImage = (creationId: string, snapshot: string, node: Pick<NodeRecord, "role" | "index">): string =>
+export const draftImage = (creationId: string, snapshot: string, node: NodeName): string =>
   `${snapshotImage(creationId, snapshot, node)}-draft`;
 
 /** The volume with the contents of the node's own volumes. */
-export const snapshotVolume = (
-  creationId: string,
-  snapshot: string,
-  node: Pick<NodeRecord, "role" | "index">,
-): string => `cluster-e2e-snapshot-${creationId}-${snapshot}-${nodeReference(node)}`;
+export const snapshotVolume = (creationId: string, snapshot: string, node: NodeName): string =>
+  `cluster-e2e-snapshot-${creationId}-${snapshot}-${nodeReference(node)}`;
 
 /** The options that a node was created with. */
 export type NodeSettings = Pick<ContainerOptions, "volumes" | "memory" | "cpus">;

@@ -188,6 +188,10 @@ export const parseNetworkAddress = read.refined(read.string, (text) => {
   return isRead ? `${address}/${Number(bits)}` : undefined;
 });
 
+/** Numbers IPv4 addresses in the order in which the engine gives them. */
+export const addressNumber = (address: string): number =>
+  address.split(".").reduce((number, part) => number * 256 + Number(part), 0);
+
 /** The labels in the engine's description of a container or an image. */
 export const labelsOf = read.field("Config", read.field("Labels", read.anything));
 
@@ -260,10 +264,12 @@ export async function describeNetworks(
 /** Matches ids, and the names that Podman uses for networks. */
 const nameShape = /^(?:sha256:)?[a-zA-Z0-9][a-zA-Z0-9_.-]{0,255}$/;
 
+type ThingKind = "container" | "network" | "image" | "volume";
+
 /** Describes the things whose ids or names the command prints. */
 export async function describeEach(
   engine: Engine,
-  { words, kind }: { readonly words: readonly string[]; readonly kind: "container" | "network" | "image" | "volume" },
+  { words, kind }: { readonly words: readonly string[]; readonly kind: ThingKind },
   signal: AbortSignal,
 ): Promise<readonly unknown[]> {
   const lines = (await engine.ask({ words }, signal)).split("\n").filter((name) => nameShape.test(name));
@@ -271,22 +277,13 @@ export async function describeEach(
   return inspect(engine, { names: [...new Set(lines)], kind }, signal);
 }
 
-/** Describes the containers with these ids. The answer lacks those that are gone. */
-export async function inspectContainers(
+/** Describes the things with these ids or names. The answer lacks those that are gone. */
+export async function inspect(
   engine: Engine,
-  ids: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly unknown[]> {
-  return inspect(engine, { names: ids, kind: "container" }, signal);
-}
-
-async function inspect(
-  engine: Engine,
-  { names, kind }: { readonly names: readonly string[]; readonly kind: string },
+  { names, kind }: { readonly names: readonly string[]; readonly kind: ThingKind },
   signal: AbortSignal,
 ): Promise<readonly unknown[]> {
   if (names.length === 0) return [];
-  // Something that was removed meanwhile is missing from the answer.
   const accepts = (stderr: string): boolean => indicates(stderr, "gone");
   const answer = await askJson(engine, { words: [kind, "inspect", ...names], accepts }, signal);
   return anyList(answer);

@@ -20,7 +20,13 @@ import {
   snapshotImage,
   snapshotVolume,
 } from "../records/labels.ts";
-import { type NodeContainer, type NodeVolume, describeContainers, readNodes } from "../records/read-containers.ts";
+import {
+  type NodeContainer,
+  type NodeVolume,
+  addressNumber,
+  describeContainers,
+  readNodes,
+} from "../records/read-containers.ts";
 import type { SavedNode } from "./read-snapshots.ts";
 import refillFile from "./refill-volumes.sh" with { type: "text" };
 import saveFile from "./save-volumes.sh" with { type: "text" };
@@ -106,8 +112,6 @@ function commitWords(node: NodeContainer, snapshot: string, volumeKilobytes: num
   return ["commit", "--pause=false", ...changes, node.id, draftImage(node.creationId, snapshot, node)];
 }
 
-const restoresAtOnce = 6;
-
 export interface RestorePlan {
   readonly nodes: readonly SavedNode[];
   readonly system: SystemFlags;
@@ -141,7 +145,7 @@ export async function restoreNodes(
   const inOrder = [...ids].toSorted(([, a], [, b]) => addressNumber(a.address) - addressNumber(b.address));
   await mapConcurrently(
     inOrder,
-    engine.kind.grantsAddresses ? restoresAtOnce : 1,
+    engine.kind.grantsAddresses ? atOnce : 1,
     async ([id]) => engine.change({ words: ["start", id] }),
     signal,
   );
@@ -165,10 +169,10 @@ export async function createSavedNodes(
     ids.set(await createNode(engine, launchPlan(engine, plan, node), node), node);
   const [first, ...others] = nodes;
   if (first !== undefined) await create(first);
-  await mapConcurrently(others, restoresAtOnce, create, signal);
+  await mapConcurrently(others, atOnce, create, signal);
   await mapConcurrently(
     await readCreated(engine, nodes, signal),
-    restoresAtOnce,
+    atOnce,
     async (container) => {
       const node = ids.get(container.id);
       if (node !== undefined) await refillVolumes(engine, container, { node, rights });
@@ -209,10 +213,6 @@ async function readCreated(
   const network = { clusterId, creationId, counts, variant: undefined, distribution: undefined };
   return readNodes(await describeContainers(engine, { creationId }, signal), [network]).read;
 }
-
-/** Sorts IPv4 addresses as the engine counts them. */
-const addressNumber = (address: string): number =>
-  address.split(".").reduce((number, part) => number * 256 + Number(part), 0);
 
 function assertAddresses(nodes: readonly SavedNode[], containers: readonly NodeContainer[], { kind }: Engine): void {
   const moved = nodes.filter((node) => {
