@@ -99,7 +99,7 @@ async function collectLogs(
 ): Promise<readonly NamedText[]> {
   const gathered = await Promise.allSettled([
     backend.consoleOutput(cluster, signal),
-    collectNodeLogs(cluster, connections, { limitMs }, signal),
+    collectNodeLogs(cluster, connections, limitMs, signal),
   ]);
   return gathered.flatMap((outcome) => (outcome.status === "fulfilled" ? outcome.value : []));
 }

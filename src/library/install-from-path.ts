@@ -154,7 +154,7 @@ async function readScript(path: string): Promise<string> {
 }
 
 async function filesForGenconf(folder: string | undefined, signal: AbortSignal): Promise<readonly FileToCopy[]> {
-  return folder === undefined ? [] : accepted(await readGenconfFolder(resolve(folder), signal)).files;
+  return folder === undefined ? [] : accepted(await readGenconfFolder(resolve(folder), signal));
 }
 
 const filesForMasters = async ({ source, target }: CopyToMaster, signal: AbortSignal): Promise<readonly FileToCopy[]> =>

@@ -98,19 +98,14 @@ export const logsScript =
 export const parseLogs = (stdout: string): readonly NodeLog[] =>
   [...parseFrames(stdout, logNames)].map(([name, text]) => ({ name, text }));
 
-export interface NodeLogsLimit {
-  /** Time limit in milliseconds for all nodes together; logs that arrive by then are returned. */
-  readonly limitMs: number;
-}
-
 /**
- * Collects the logs of installer, platform and first boot from every node that answers in time, named `<reference>.<log>`. Best effort: for a node
+ * Collects the logs of installer, platform and first boot from every node that answers within `limitMs`, named `<reference>.<log>`. Best effort: for a node
  * that can't be reached it returns a text that says why, and it never throws. The logs may hold secrets; the code that writes them masks those.
  */
 export async function collectNodeLogs(
   cluster: ClusterRecord,
   connections: ConnectionPool,
-  { limitMs }: NodeLogsLimit,
+  limitMs: number,
   signal: AbortSignal,
 ): Promise<readonly NodeLog[]> {
   using limit = watchdog(limitMs, signal);

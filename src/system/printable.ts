@@ -126,9 +126,8 @@ export const shownText = (text: string, mask: (text: string) => string): string 
 /** A value as JSON text for terminals. Unprintable characters, and what begins a CI system's command, are escaped, which changes no value. */
 export const printableJson = (data: unknown): string =>
   JSON.stringify(data, null, 2)
-    .replaceAll(unprintable, (character) =>
-      Array.from({ length: character.length }, (_, index) => escaped(character.charCodeAt(index))).join(""),
-    )
-    .replaceAll("##", `#${escaped(0x23)}`);
+    .replaceAll(unprintable, (character) => character.split("").map(unicodeEscape).join(""))
+    .replaceAll("##", `#${unicodeEscape("#")}`);
 
-const escaped = (unit: number): string => `\\u${unit.toString(16).padStart(4, "0")}`;
+/** The escape of one UTF-16 code unit in JSON, YAML and other languages. */
+export const unicodeEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;

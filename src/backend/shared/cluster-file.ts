@@ -13,7 +13,7 @@ import type { ClusterRecord } from "../../model/cluster-record.ts";
 import * as read from "../../model/reader.ts";
 import { outside } from "../../outside-text.ts";
 import { byteSource, gather } from "../../system/files/byte-source.ts";
-import { draftBeside } from "../../system/files/draft.ts";
+import { cannotWrite, draftBeside } from "../../system/files/draft.ts";
 import { errorCode, isAccessible, isFileOrAbsent, writeAll } from "../../system/files/private-file.ts";
 import { unreadableReason, parseJson } from "../../system/files/read-text.ts";
 import { IncompleteArchive } from "../../system/files/tar.ts";
@@ -115,16 +115,10 @@ export async function* knownParts(
 
 /** Throws `bad-usage` unless a file may be written there. */
 export async function assertWritable(path: string, replaces: boolean): Promise<void> {
-  if (!(await isFileOrAbsent(path).catch(() => false))) throw notWritten(path, "it is not a regular file", undefined);
+  if (!(await isFileOrAbsent(path).catch(() => false))) throw cannotWrite(path, "it is not a regular file");
   if (!replaces && (await isAccessible(path)))
     throw new ClusterError("bad-usage", `${path} exists already.`, { hint: "Choose another file, or pass `replace`." });
 }
-
-const notWritten = (path: string, reason: string, cause: unknown): ClusterError =>
-  new ClusterError("bad-usage", `Cannot write ${path}: ${reason}.`, {
-    hint: "Pass a file in an existing folder that you may write to.",
-    cause,
-  });
 
 /**
  * Writes the file (0600) under another name, and renames it once it is complete. What a killed program left is removed. Throws `bad-usage` if it
@@ -145,7 +139,7 @@ export async function writeClusterFile(file: FileToWrite, signal: AbortSignal): 
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ClusterError) throw error;
-    throw diskFull(error, file.path) ?? notWritten(file.path, messageOf(error), error);
+    throw diskFull(error, file.path) ?? cannotWrite(file.path, messageOf(error), error);
   }
 }
 

@@ -232,7 +232,7 @@ const installationRequest = (input: CreateInput): InstallationRequest => ({
     securityMode: input.securityMode,
     licenseFile: input.licenseKey,
   },
-  genconfFiles: input.genconfDir?.files ?? [],
+  genconfFiles: input.genconfDir ?? [],
   copyToMaster: input.copyToMaster.flat(),
   selinuxEnforcing: input.enableSelinuxEnforcing,
   workspaceFolder: input.workspaceDir,

@@ -2,7 +2,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { sha256OfFile } from "../../system/files/byte-source.ts";
-import { errorCode, freeSpaceProblem, temporaryFolder } from "../../system/files/private-file.ts";
+import { errorCode, freeSpaceProblem, temporaryFolder, writeAll } from "../../system/files/private-file.ts";
 import { SentTooMuch, bounded, mostBytes } from "../../system/network.ts";
 import { retry } from "../../system/retry.ts";
 import type { Clock } from "../../system/runtime.ts";
@@ -196,11 +196,8 @@ async function take(
 
 async function write(draft: Draft, chunk: Uint8Array): Promise<void> {
   try {
-    for (let offset = 0; offset < chunk.length;) {
-      const { bytesWritten } = await draft.file.write(chunk, offset, chunk.length - offset, draft.receivedBytes);
-      offset += bytesWritten;
-      draft.receivedBytes += bytesWritten;
-    }
+    await writeAll(draft.file, chunk, draft.receivedBytes);
+    draft.receivedBytes += chunk.length;
   } catch (error) {
     throwFull(error, draft.path);
   }

@@ -7,7 +7,7 @@ import { type Checked, problem } from "../../model/checked.ts";
 import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
 import { errorCode, isAccessible, isFolder } from "../../system/files/private-file.ts";
 import { gather } from "../../system/files/byte-source.ts";
-import { type TarFile, tarStream } from "../../system/files/tar.ts";
+import { type TarFile, tarStream, textFile } from "../../system/files/tar.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import type { Layout } from "../layouts/layout.ts";
 
@@ -192,15 +192,4 @@ function unchangedList(plan: SyncPlan): readonly TarFile[] {
   return paths.length === 0 ? [] : [textMember("unchanged", paths.map(({ path }) => `${path}\0`).join(""))];
 }
 
-function textMember(name: string, text: string): TarFile {
-  const bytes = new TextEncoder().encode(text);
-  return {
-    name,
-    mode: 0o600,
-    modifiedMs: 0,
-    sizeBytes: bytes.length,
-    contents: async function* () {
-      if (bytes.length > 0) yield bytes;
-    },
-  };
-}
+const textMember = (name: string, text: string): TarFile => textFile({ name, mode: 0o600, modifiedMs: 0, text });

@@ -1,11 +1,13 @@
 import type * as Yaml from "yaml";
 import { outside } from "../../outside-text.ts";
+import { unicodeEscape } from "../../system/printable.ts";
 import { isMapping } from "../../model/reader.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { errorCode } from "../../system/files/private-file.ts";
 import { readBytes, readText, unreadableReason } from "../../system/files/read-text.ts";
 import type { Configuration } from "./configuration.ts";
 import { stat } from "node:fs/promises";
+import { posix } from "node:path";
 import { listFiles } from "../../system/files/list-files.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import type { Environment } from "../../system/runtime.ts";
@@ -33,10 +35,12 @@ export async function renderConfiguration(configuration: Configuration): Promise
     defaultKeyType: "PLAIN",
     doubleQuotedAsJSON: true,
   });
-  return text.replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, escaped);
+  return text.replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, unicodeEscape);
 }
 
-const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+/** Returns the text of `config.yaml` in the format that a layout's genconf reads. */
+export const configurationText = async (configuration: Configuration, format: "yaml" | "json"): Promise<string> =>
+  format === "json" ? `${JSON.stringify(configuration)}\n` : renderConfiguration(configuration);
 
 /** A real configuration has a few kilobytes. The parser's time for some texts grows with the square of their length. */
 const mostBytes = 256 * 1024;
@@ -58,7 +62,10 @@ export async function parseConfiguration(text: string, path: string): Promise<Ch
   if (found.length > 0) {
     const shown = found.slice(0, mostProblems);
     return {
-      problems: shown.map(({ at, message }) => `${path}${place(lineCounter.linePos(at))}: ${outside(message)}`),
+      problems: shown.map(({ at, message }) => {
+        const { line, col } = lineCounter.linePos(at);
+        return `${path}:${line}:${col}: ${outside(message)}`;
+      }),
     };
   }
   return mapping(() => document.toJS({ reviver: (_key, value: unknown) => plain(value) }) as unknown, path);
@@ -104,8 +111,6 @@ function mapping(read: () => unknown, path: string): Checked<Configuration> {
   }
 }
 
-const place = ({ line, col }: { readonly line: number; readonly col: number }): string => `:${line}:${col}`;
-
 /** Integers of any length stay exact; those that a number can hold become numbers. */
 const plain = (value: unknown): unknown =>
   typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : value;
@@ -139,42 +144,39 @@ export interface FileToCopy {
   readonly sizeBytes: number;
 }
 
-/** The contents of `--genconf-dir`. The targets are relative to the installer's `genconf` folder. */
-export interface GenconfFolder {
-  readonly files: readonly FileToCopy[];
-  /** Whether the user's own `ip-detect` replaces the backend's. */
-  readonly hasIpDetect: boolean;
-  readonly hasPublicIpDetect: boolean;
-}
-
-/** Lists the folder with its subfolders. `folder` is absolute. */
-export async function readGenconfFolder(folder: string, signal: AbortSignal): Promise<Checked<GenconfFolder>> {
+/** Lists the files of `--genconf-dir`, with targets relative to the installer's `genconf` folder. `folder` is absolute. */
+export async function readGenconfFolder(folder: string, signal: AbortSignal): Promise<Checked<readonly FileToCopy[]>> {
   const information = await stat(folder).catch(() => undefined);
   if (information === undefined) return problem(`the folder ${folder} does not exist`);
   if (!information.isDirectory()) return problem(`${folder} is not a folder`);
-  const listed = await listFiles(folder, { boundary: folder, isSkipped: () => false }, signal);
+  const listed = await listFilesToCopy(folder, "", signal);
   if (listed.problems !== undefined) return listed;
-  const targets = new Set(listed.value.map((file) => file.path));
-  if (targets.has("config.yaml")) {
+  if (listed.value.some(({ target }) => target === "config.yaml"))
     return problem(`${folder}/config.yaml is not allowed: pass your configuration with \`extraConfig\``);
-  }
+  return { value: listed.value.map((file) => ({ ...file, mode: scriptMode(file) })) };
+}
+
+/** Lists a folder with its subfolders, as files to copy into the folder `target`. */
+export async function listFilesToCopy(
+  folder: string,
+  target: string,
+  signal: AbortSignal,
+): Promise<Checked<readonly FileToCopy[]>> {
+  const listed = await listFiles(folder, {}, signal);
+  if (listed.problems !== undefined) return listed;
   return {
-    value: {
-      files: listed.value.map(({ source, path, mode, sizeBytes }) => ({
-        source,
-        target: path,
-        mode: scriptMode(path, mode),
-        sizeBytes,
-      })),
-      hasIpDetect: targets.has("ip-detect"),
-      hasPublicIpDetect: targets.has("ip-detect-public"),
-    },
+    value: listed.value.map(({ source, path, mode, sizeBytes }) => ({
+      source,
+      target: posix.join(target, path),
+      mode,
+      sizeBytes,
+    })),
   };
 }
 
 /** genconf runs these two files, so they are executable whatever their mode is here. */
-const scriptMode = (path: string, mode: number): number =>
-  path === "ip-detect" || path === "ip-detect-public" ? mode | 0o555 : mode;
+const scriptMode = ({ target, mode }: FileToCopy): number =>
+  target === "ip-detect" || target === "ip-detect-public" ? mode | 0o555 : mode;
 
 export interface License {
   /** Secret. */

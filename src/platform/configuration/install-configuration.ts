@@ -4,14 +4,13 @@ import { ClusterError } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { type Checked, problem } from "../../model/checked.ts";
-import { listFiles } from "../../system/files/list-files.ts";
 import { isAccessible } from "../../system/files/private-file.ts";
 import { bootstrapPort } from "../install/bootstrap/serve.ts";
 import type { GenconfFile } from "../install/genconf.ts";
 import type { AddedConfiguration, InstallPlan, PlanForNodes } from "../install/install-plan.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import type { Layout } from "../layouts/layout.ts";
-import { renderConfiguration, type FileToCopy } from "./configuration-file.ts";
+import { type FileToCopy, configurationText, listFilesToCopy } from "./configuration-file.ts";
 import { type Configuration, baseConfiguration, mergeConfiguration } from "./configuration.ts";
 
 /** Fails as `machine-failed` if the backend knows no private address of the node. */
@@ -50,9 +49,7 @@ export async function genconfFiles(
       : [{ path: "ip-detect-public", source: { text: plan.ipDetectPublic }, mode: 0o755 }]),
   ];
   const configuration = withBootstrapUrl(configurationOf(plan, cluster, found), new URL(found.bootstrapUrl));
-  const { configurationFormat } = found.layout;
-  const text =
-    configurationFormat === "json" ? `${JSON.stringify(configuration)}\n` : await renderConfiguration(configuration);
+  const text = await configurationText(configuration, found.layout.configurationFormat);
   return [
     { path: "config.yaml", source: { text }, mode: 0o600 },
     ...detectors.filter((file) => !own.has(file.path)),
@@ -150,26 +147,9 @@ export async function listCopyToMaster(
 ): Promise<Checked<readonly FileToCopy[]>> {
   const information = await stat(source).catch(() => undefined);
   if (information === undefined) return problem(`${source} does not exist`);
-  if (information.isDirectory()) return listFolder(source, target, signal);
+  if (information.isDirectory()) return listFilesToCopy(source, target, signal);
   if (!information.isFile()) return problem(`${source} is neither a file nor a folder`);
   if (!(await isAccessible(source, constants.R_OK))) return problem(`this user may not read ${source}`);
-  const place = target.endsWith("/") ? target + posix.basename(source) : target;
-  return { value: [{ source, target: place, mode: information.mode & 0o777, sizeBytes: information.size }] };
-}
-
-async function listFolder(
-  source: string,
-  target: string,
-  signal: AbortSignal,
-): Promise<Checked<readonly FileToCopy[]>> {
-  const listed = await listFiles(source, { boundary: source, isSkipped: () => false }, signal);
-  if (listed.problems !== undefined) return listed;
-  return {
-    value: listed.value.map(({ source: file, path, mode, sizeBytes }) => ({
-      source: file,
-      target: posix.join(target, path),
-      mode,
-      sizeBytes,
-    })),
-  };
+  const path = target.endsWith("/") ? target + posix.basename(source) : target;
+  return { value: [{ source, target: path, mode: information.mode & 0o777, sizeBytes: information.size }] };
 }

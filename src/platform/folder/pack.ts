@@ -7,9 +7,10 @@ import { createGzip } from "node:zlib";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { shellText, withoutHeader } from "../../ssh/shell-text.ts";
 import { sha256OfFile } from "../../system/files/byte-source.ts";
-import { draftBeside } from "../../system/files/draft.ts";
+import { cannotWrite, draftBeside } from "../../system/files/draft.ts";
 import { isFileOrAbsent, writeAll } from "../../system/files/private-file.ts";
-import { type TarFile, tarStream } from "../../system/files/tar.ts";
+import { type TarFile, tarStream, textFile } from "../../system/files/tar.ts";
+import { unicodeEscape } from "../../system/printable.ts";
 import artifactFile from "./artifact.sh" with { type: "text" };
 import checkFile from "./check-node.sh" with { type: "text" };
 import genconfFile from "./genconf.py" with { type: "text" };
@@ -35,11 +36,11 @@ export async function packFolder(
     });
   }
   try {
-    if (!(await isFileOrAbsent(file))) throw notWritten(file, "it is not a regular file", undefined);
+    if (!(await isFileOrAbsent(file))) throw cannotWrite(file, "it is not a regular file");
     await writeArtifact(platform, file, signal);
   } catch (error) {
     signal.throwIfAborted();
-    throw error instanceof ClusterError ? error : notWritten(file, messageOf(error), error);
+    throw error instanceof ClusterError ? error : cannotWrite(file, messageOf(error), error);
   }
   return { sizeBytes: (await stat(file)).size, sha256: await sha256OfFile(file, signal) };
 }
@@ -65,12 +66,6 @@ function lasting(error: ClusterError): ClusterError {
   const { message, hint, facts } = ClusterError.marked(error);
   return new ClusterError(error.id, message, { ...(hint !== undefined && { hint }), facts, cause: error });
 }
-
-const notWritten = (file: string, reason: string, cause: unknown): ClusterError =>
-  new ClusterError("bad-usage", `Cannot write ${file}: ${reason}.`, {
-    hint: "Pass a file in an existing folder that you may write to.",
-    cause,
-  });
 
 /** The sum of the archive stands in front of the archive, so it is filled in at the end. */
 const noSum = "0".repeat(64);
@@ -107,9 +102,9 @@ const endMark = "# The files follow as a gzipped tar archive.\n";
 
 /** The readers of `--version` look for braces, so the text has none besides its own. */
 const versionJson = ({ name, version }: PlatformFacts): string =>
-  asciiJson({ variant: "none", version: "", name }).replace('""', () => asciiJson(version).replace(/[{}]/g, escaped));
-
-const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  asciiJson({ variant: "none", version: "", name }).replace('""', () =>
+    asciiJson(version).replace(/[{}]/g, unicodeEscape),
+  );
 
 /** Returns the SHA-256 of what it writes, in hexadecimal. */
 async function writeArchive(
@@ -139,17 +134,10 @@ async function writeArchive(
 const systemByte = 9;
 const unknownSystem = 255;
 
-const archived = ({ path, mode, sizeBytes, source }: PlatformFolderFile): TarFile => ({
-  name: path,
-  mode,
-  modifiedMs: 0,
-  sizeBytes,
-  contents: () => ("text" in source ? one(Buffer.from(source.text)) : createReadStream(source.file)),
-});
-
-async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
-  yield bytes;
-}
+const archived = ({ path: name, mode, sizeBytes, source }: PlatformFolderFile): TarFile =>
+  "text" in source
+    ? textFile({ name, mode, modifiedMs: 0, text: source.text })
+    : { name, mode, modifiedMs: 0, sizeBytes, contents: () => createReadStream(source.file) };
 
 /** What `pack` says of a folder with problems. */
 export function notPackable(problems: readonly string[]): ClusterError {

@@ -2,6 +2,7 @@ import { type Role, type WebScheme, masterCounts, roles } from "../../model/clus
 import { integer, matching, oneOf, refined } from "../../model/reader.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { parseJson } from "../../system/files/read-text.ts";
+import { unicodeEscape } from "../../system/printable.ts";
 import { parseConfiguration } from "../configuration/configuration-file.ts";
 import type { NodeCondition } from "../layouts/layout.ts";
 import {
@@ -96,10 +97,7 @@ export function platformHead({ nodes, kernelModules, logs, secrets, ...facts }: 
 }
 
 /** JSON in ASCII, in which JSON.stringify's own line stays one line for every reader. */
-export const asciiJson = (value: unknown): string =>
-  JSON.stringify(value).replace(/[^\x20-\x7e]/g, (character) => escaped(character));
-
-const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+export const asciiJson = (value: unknown): string => JSON.stringify(value).replace(/[^\x20-\x7e]/g, unicodeEscape);
 
 const nodeKeys = { master: "masters", agent: "agents", public_agent: "public_agents" } as const;
 const conditions = [

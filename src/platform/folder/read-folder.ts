@@ -32,8 +32,7 @@ export async function readPlatformFolder(folder: string, signal: AbortSignal): P
   const information = await stat(folder).catch(() => undefined);
   if (information === undefined) return problem(`the folder ${folder} does not exist`);
   if (!information.isDirectory()) return problem(`${folder} is not a folder`);
-  const rules = { boundary: folder, isSkipped: (name: string) => skipped.has(name) };
-  const listed = await listFiles(folder, rules, signal);
+  const listed = await listFiles(folder, { isSkipped: (name) => skipped.has(name) }, signal);
   if (listed.problems !== undefined) return listed;
   return checkFolder(folder, listed.value.map(fileOnDisk));
 }

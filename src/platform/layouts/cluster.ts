@@ -41,7 +41,6 @@ export const clusterLayout: Layout = {
     bootstrapLibraryFolder: "/opt/cluster/active/bootstrap/lib",
     internalLibrary: "cluster_internal_utils",
     loginPath: "/acs/api/v1/auth/login",
-    customCaKeyFile: "/var/lib/cluster/pki/tls/CA/private/custom_ca.key",
     testVariables: () => ({}),
     agentsRegistered: {
       path: "/nodes",

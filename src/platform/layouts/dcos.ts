@@ -64,7 +64,6 @@ export const dcosLayout: Layout = {
     bootstrapLibraryFolder: "/opt/mesosphere/active/bootstrap/lib",
     internalLibrary: "dcos_internal_utils",
     loginPath: "/acs/api/v1/auth/login",
-    customCaKeyFile: "/var/lib/dcos/pki/tls/CA/private/custom_ca.key",
     // The platform's own test suite refuses an empty list of hosts unless it is told not to wait for them.
     testVariables: ({ agent, public_agent: publicAgent }): Readonly<Record<string, string>> =>
       agent === 0 || publicAgent === 0 ? { WAIT_FOR_HOSTS: "false" } : {},

@@ -100,8 +100,6 @@ export interface ReleaseParts {
   readonly bootstrapLibraryFolder: string;
   readonly internalLibrary: string;
   readonly loginPath: string;
-  /** Path of a custom CA's private key on masters. */
-  readonly customCaKeyFile: string;
   /** Further variables of the test environment. */
   readonly testVariables: (counts: Readonly<Record<Role, number>>) => Readonly<Record<string, string>>;
   readonly agentsRegistered: AgentsRegistered;

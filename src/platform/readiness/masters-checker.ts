@@ -43,30 +43,24 @@ export interface Wait {
   readonly reason: string;
 }
 
-export interface MastersChecker {
-  /**
-   * Resolves with everything that is still missing: nothing once every master answers, the login works and all agents are registered.
-   */
-  check(request: MastersCheck, signal: AbortSignal): Promise<readonly Wait[]>;
-}
+/** Resolves with everything that is still missing: nothing once every master answers, the login works and all agents are registered. */
+export type MastersChecker = (request: MastersCheck, signal: AbortSignal) => Promise<readonly Wait[]>;
 
 const mastersAtOnce = 9;
 
 /** Remembers, from one check to the next, the cluster's certificate authority and since when it has refused the login. */
 export function createMastersChecker(clock: Clock): MastersChecker {
   const known: { certificateAuthority: string | undefined } = { certificateAuthority: undefined };
-  const refusals = createRefusalWatch(clock);
-  return {
-    check: async (request, signal) => {
-      const [first] = request.masters;
-      if (first === undefined) return [];
-      if (request.isTlsEnabled) known.certificateAuthority ??= await readAuthority(first, request, signal);
-      if (request.isTlsEnabled && known.certificateAuthority === undefined)
-        return [waitFor(first, "its certificate authority is not readable yet")];
-      const access = { isTlsEnabled: request.isTlsEnabled, certificateAuthority: known.certificateAuthority };
-      const silent = await silentMasters(request, access, signal);
-      return silent.length > 0 ? silent : checkAsSuperuser(first, { ...request, refusals }, access, signal);
-    },
+  const isFinalRefusal = createRefusalJudge(clock);
+  return async (request, signal) => {
+    const [first] = request.masters;
+    if (first === undefined) return [];
+    if (request.isTlsEnabled) known.certificateAuthority ??= await readAuthority(first, request, signal);
+    if (request.isTlsEnabled && known.certificateAuthority === undefined)
+      return [waitFor(first, "its certificate authority is not readable yet")];
+    const access = { isTlsEnabled: request.isTlsEnabled, certificateAuthority: known.certificateAuthority };
+    const silent = await silentMasters(request, access, signal);
+    return silent.length > 0 ? silent : checkAsSuperuser(first, { ...request, isFinalRefusal }, access, signal);
   };
 }
 
@@ -135,11 +129,11 @@ async function silentMasters(
 
 async function checkAsSuperuser(
   master: NodeRecord,
-  request: MastersCheck & { readonly refusals: RefusalWatch },
+  request: MastersCheck & { readonly isFinalRefusal: RefusalJudge },
   access: WebAccess,
   signal: AbortSignal,
 ): Promise<readonly Wait[]> {
-  const { variant, login, refusals } = request;
+  const { variant, login, isFinalRefusal } = request;
   const { release } = request.layout;
   if (release === undefined) return [];
   const asksAgents = release.agentsRegistered.variants.includes(variant);
@@ -152,7 +146,7 @@ async function checkAsSuperuser(
   const answers = access.isTlsEnabled
     ? await askOverTls(master, { release, loginBody: body }, access, signal)
     : await askOnMaster(master, { release, loginBody: body }, request.connections, signal);
-  const wait = loginWait(master, login, answers, refusals);
+  const wait = loginWait(master, login, answers, isFinalRefusal);
   if (wait !== undefined) return [waitFor(master, wait)];
   return asksAgents && answers.agents !== undefined ? agentWaits(master, { ...request, release }, answers.agents) : [];
 }
@@ -168,21 +162,19 @@ function agentWaits(
   return count >= agentCount ? [] : [waitFor(master, `${count} of ${numbered(agentCount, "agent")} registered`)];
 }
 
-/** Decides whether a refused login is final: a platform that has just started may refuse the right password for a while. */
-interface RefusalWatch {
-  /** Resolves with whether every try has been refused for long enough by now. */
-  isFinal(isRefused: boolean): boolean;
-}
+/**
+ * Gets the outcome of each login. Returns whether all of them have been refused for so long that the refusal is final: a platform that has just
+ * started may refuse the right password for a while.
+ */
+type RefusalJudge = (isRefused: boolean) => boolean;
 
 const refusalGraceMs = 30_000;
 
-function createRefusalWatch(clock: Clock): RefusalWatch {
+function createRefusalJudge(clock: Clock): RefusalJudge {
   const first: { refusedAtMs: number | undefined } = { refusedAtMs: undefined };
-  return {
-    isFinal: (isRefused) => {
-      first.refusedAtMs = isRefused ? (first.refusedAtMs ?? clock.now()) : undefined;
-      return first.refusedAtMs !== undefined && clock.now() - first.refusedAtMs >= refusalGraceMs;
-    },
+  return (isRefused) => {
+    first.refusedAtMs = isRefused ? (first.refusedAtMs ?? clock.now()) : undefined;
+    return first.refusedAtMs !== undefined && clock.now() - first.refusedAtMs >= refusalGraceMs;
   };
 }
 
@@ -191,11 +183,11 @@ function loginWait(
   master: NodeRecord,
   { username }: Superuser,
   { login, agents }: SuperuserAnswers,
-  refusals: RefusalWatch,
+  isFinalRefusal: RefusalJudge,
 ): string | undefined {
   if (login.problem !== undefined) return `login: ${login.problem}`;
   const isRefused = login.status === 401;
-  if (refusals.isFinal(isRefused)) throw loginRefused(master, outside(username));
+  if (isFinalRefusal(isRefused)) throw loginRefused(master, outside(username));
   if (isRefused) return "login: the superuser was refused";
   return agents === undefined ? `login: status ${login.status}` : undefined;
 }

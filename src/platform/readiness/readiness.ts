@@ -92,7 +92,7 @@ interface Round {
 /** Returns a function that asks all nodes once, looks several times at what is ready, and reports what is still being waited for. */
 function createRound(request: ReadinessRequest): (looking: Looking, signal: AbortSignal) => Promise<Round> {
   const watch = createMachineWatch(request);
-  const checker = createMastersChecker(request.clock);
+  const checkMasters = createMastersChecker(request.clock);
   const tell = createWaitReporter(request.progress);
   const earlier = new Map<string, NodeAnswer>();
   let known: readonly Wait[] = [];
@@ -113,7 +113,7 @@ function createRound(request: ReadinessRequest): (looking: Looking, signal: Abor
     // A round that the deadline cut short says less than the one before.
     if (known.length > 0 && given.some(({ isCutShort }) => isCutShort === true)) return { answers, waits: known };
     const check = mastersCheck(cluster, answers, request);
-    const ofMasters = check === undefined ? [] : await lookAtMasters(async () => checker.check(check, signal));
+    const ofMasters = check === undefined ? [] : await lookAtMasters(async () => checkMasters(check, signal));
     const waits = [...nodeWaits(answers), ...ofMasters];
     tell(waits, answers);
     known = waits;

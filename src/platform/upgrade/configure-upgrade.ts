@@ -2,7 +2,7 @@ import { ClusterError } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import type { Connection } from "../../ssh/connection/connection.ts";
 import { shellText } from "../../ssh/shell-text.ts";
-import { parseConfiguration, renderConfiguration } from "../configuration/configuration-file.ts";
+import { configurationText, parseConfiguration } from "../configuration/configuration-file.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { bootstrapOriginOf } from "../configuration/install-configuration.ts";
 import { installWork, upgradeWork } from "../install-paths.ts";
@@ -49,7 +49,6 @@ const generateUpgrade = (
       {
         name: "e2e-upgrade-folder",
         text: shellText(folderFile, { FROM: installWork.genconf, TO: upgradeWork.genconf }),
-        arguments: [],
         limitMs: 60_000,
         task: "creating the upgrade's folder",
         failure: `${reference}: cannot create the upgrade's folder`,
@@ -57,10 +56,7 @@ const generateUpgrade = (
       },
       signal,
     );
-    const text =
-      layout.configurationFormat === "json"
-        ? `${JSON.stringify(configuration)}\n`
-        : await renderConfiguration(configuration);
+    const text = await configurationText(configuration, layout.configurationFormat);
     const target = { path: `${upgradeWork.genconf}/config.yaml`, mode: 0o600, sudo: true };
     await connection.upload({ text }, target, signal);
     step.update("generating the upgrade");

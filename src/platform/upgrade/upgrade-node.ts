@@ -61,13 +61,11 @@ async function runUpgrade(installation: Installation, request: UpgradeNode, sign
   await runPhase(startUpgrade(layout.upgrade, source), node, runtime, signal);
   const after = await untilUpgradeEnds(installation, request, signal);
   seen(node, after.version);
-  if (after.upgrade.state !== "succeeded") throw upgradeFailed(node, failureOf(after), after.upgrade.log);
-  if (after.version !== source.to) throw upgradeFailed(node, wrongVersion(after.version), []);
+  if (after.upgrade.state !== "succeeded")
+    throw upgradeFailed(node, after.upgrade.reason || "its upgrade was interrupted", after.upgrade.log);
+  const other = `its upgrade script succeeded, but the node still has version ${outside(after.version)}`;
+  if (after.version !== source.to) throw upgradeFailed(node, other, []);
 }
-
-const failureOf = ({ upgrade }: NodeVersion): string => upgrade.reason || "its upgrade was interrupted";
-const wrongVersion = (version: string): string =>
-  `its upgrade script succeeded, but the node still has version ${outside(version)}`;
 
 /** Resolves when no upgrade runs on the node. A node that doesn't answer, because it restarts, is waited for. */
 export async function untilUpgradeEnds(

@@ -1,5 +1,6 @@
 import { readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { ClusterError } from "../../errors.ts";
 import { identifyThisProcess, isProcessAlive, parseProcessIdentity } from "../processes/process-identity.ts";
 import { isOwnTemporaryFolder, temporaryFolder } from "./private-file.ts";
 import { readOwnJson } from "./read-text.ts";
@@ -8,6 +9,13 @@ import { readOwnJson } from "./read-text.ts";
 export interface Draft extends AsyncDisposable {
   readonly path: string;
 }
+
+/** Returns the error for a file that the user wants and that can't be written. */
+export const cannotWrite = (path: string, reason: string, cause?: unknown): ClusterError =>
+  new ClusterError("bad-usage", `Cannot write ${path}: ${reason}.`, {
+    hint: "Pass a file in an existing folder that you may write to.",
+    cause,
+  });
 
 const ownerIn = (folder: string): string => join(folder, "owner.json");
 

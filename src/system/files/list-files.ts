@@ -19,9 +19,10 @@ export interface ListedFile {
 }
 
 export interface ListingRules {
-  /** Symbolic links must not lead out of this folder. */
-  readonly boundary: string;
-  readonly isSkipped: (name: string) => boolean;
+  /** Symbolic links must not lead out of this folder; default: the listed folder. */
+  readonly boundary?: string;
+  /** Default: no entry is skipped. */
+  readonly isSkipped?: (name: string) => boolean;
 }
 
 /** Links between folders make the same files appear at many paths: 40 links can make a million million. */
@@ -36,12 +37,13 @@ const mostLevels = 200;
  */
 export async function listFiles(
   folder: string,
-  rules: ListingRules,
+  { boundary = folder, isSkipped = () => false }: ListingRules,
   signal: AbortSignal,
 ): Promise<Checked<readonly ListedFile[]>> {
-  const boundary = await realpath(rules.boundary);
-  const listing: Listing = { root: folder, boundary, rules, files: [], problems: [], entries: 0, signal };
-  await tellingFailures(listing, "", async () =>
+  const realBoundary = await realpath(boundary);
+  const counts = { files: [], problems: [], entries: 0 };
+  const listing: Listing = { root: folder, boundary, realBoundary, isSkipped, ...counts, signal };
+  await catchingFailures(listing, "", async () =>
     visitFolder(listing, { path: "", source: await realpath(folder) }, []),
   );
   if (listing.entries > mostEntries) {
@@ -54,7 +56,8 @@ export async function listFiles(
 interface Listing {
   readonly root: string;
   readonly boundary: string;
-  readonly rules: ListingRules;
+  readonly realBoundary: string;
+  readonly isSkipped: (name: string) => boolean;
   readonly files: ListedFile[];
   readonly problems: string[];
   /** The number of entries visited so far. */
@@ -70,25 +73,26 @@ async function visitFolder(
   { path, source: real }: { readonly path: string; readonly source: string },
   above: readonly string[],
 ): Promise<void> {
-  const tell = problemsOf(listing, path);
-  if (above.includes(real)) return tell((place) => `${place} is a symbolic link to one of its parent folders.`);
-  if (above.length >= mostLevels) return tell((place) => `${place} is too deep.`);
+  const report = reporterOf(listing, path);
+  if (above.includes(real)) return report((name) => `${name} is a symbolic link to one of its parent folders.`);
+  if (above.length >= mostLevels) return report((name) => `${name} is too deep.`);
   const entries = await readdir(real, { withFileTypes: true });
   for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
-    if (listing.rules.isSkipped(entry.name)) continue;
+    if (listing.isSkipped(entry.name)) continue;
     listing.signal.throwIfAborted();
     listing.entries += 1;
     if (isCutOff(listing)) return;
-    const place = path === "" ? entry.name : `${path}/${entry.name}`;
-    await tellingFailures(listing, place, async () => {
+    const entryPath = path === "" ? entry.name : `${path}/${entry.name}`;
+    await catchingFailures(listing, entryPath, async () => {
       // Only a link leads elsewhere. Among thousands of files, most need no system call.
       const source = entry.isSymbolicLink() ? await targetOf(join(real, entry.name)) : join(real, entry.name);
-      await visit(listing, { path: place, source }, [...above, real]);
+      await visit(listing, { path: entryPath, source }, [...above, real]);
     });
   }
 }
 
-async function tellingFailures(listing: Listing, path: string, task: () => Promise<void>): Promise<void> {
+/** Turns a failure of the system into a problem of the entry at `path`. */
+async function catchingFailures(listing: Listing, path: string, task: () => Promise<void>): Promise<void> {
   try {
     await task();
   } catch (error) {
@@ -96,7 +100,7 @@ async function tellingFailures(listing: Listing, path: string, task: () => Promi
     if (code === undefined) throw error;
     // The system's name has other bytes than what became of them in a text.
     const isOtherName = code === "ENOENT" && path.includes("\uFFFD");
-    problemsOf(listing, path)((place) => `Cannot read ${place} (${isOtherName ? "its name is not UTF-8" : code}).`);
+    reporterOf(listing, path)((name) => `Cannot read ${name} (${isOtherName ? "its name is not UTF-8" : code}).`);
   }
 }
 
@@ -107,16 +111,14 @@ interface Visited {
 }
 
 async function visit(listing: Listing, { path, source }: Visited, above: readonly string[]): Promise<void> {
-  const tell = problemsOf(listing, path);
-  if (source === undefined) return tell((place) => `${place} is a broken symbolic link.`);
-  if (!isInside(source, listing.boundary)) {
-    const { boundary } = listing.rules;
-    return tell((place) => `${place} is a symbolic link to ${shown(source)}, outside ${boundary}.`);
-  }
+  const report = reporterOf(listing, path);
+  if (source === undefined) return report((name) => `${name} is a broken symbolic link.`);
+  if (!isInside(source, listing.realBoundary))
+    return report((name) => `${name} is a symbolic link to ${shown(source)}, outside ${listing.boundary}.`);
   // Waiting for each answer takes four times as long as the answers of a disk.
   const information = statSync(source);
   if (information.isDirectory()) return visitFolder(listing, { path, source }, above);
-  if (!information.isFile()) return tell((place) => `${place} is neither a file nor a folder.`);
+  if (!information.isFile()) return report((name) => `${name} is neither a file nor a folder.`);
   accessSync(source, constants.R_OK);
   const { mode, size, mtimeMs } = information;
   listing.files.push({ source, path, mode: mode & 0o777, sizeBytes: size, modifiedMs: mtimeMs });
@@ -127,10 +129,10 @@ const longestShown = 1000;
 /** The folder may come from a stranger, and names may have line breaks. */
 const shown = (path: string): string => plainLine(path, longestShown);
 
-/** Returns what adds a problem of the file or folder at this path. */
-const problemsOf =
+/** Returns a function that reports a problem with the file or folder at this path. */
+const reporterOf =
   ({ root, problems }: Listing, path: string) =>
-  (text: (place: string) => string): void =>
+  (text: (name: string) => string): void =>
     void problems.push(text(shown(join(root, path))));
 
 const targetOf = (link: string): Promise<string | undefined> => realpath(link).catch(() => undefined);

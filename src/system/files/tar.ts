@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { ClusterError, OwnError } from "../../errors.ts";
 
 /** A file to put into an archive. */
@@ -13,6 +14,13 @@ export interface TarFile {
    * sent.
    */
   readonly contents: () => AsyncIterable<Uint8Array>;
+}
+
+/** A file whose contents are this text. */
+export function textFile(file: Pick<TarFile, "name" | "mode" | "modifiedMs"> & { readonly text: string }): TarFile {
+  const { text, ...rest } = file;
+  const bytes = Buffer.from(text);
+  return { ...rest, sizeBytes: bytes.length, contents: () => Readable.from([bytes]) };
 }
 
 /**

@@ -41,7 +41,7 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
   test("can't add or change a log through the content of another", async () => {
     await using machines = await startMachines({ roles: ["master"], programs: { journalctl: forgingJournal } });
     await machines.machines[0]!.write("var/lib/cluster-e2e/install.log", "\nunits.txt aGVsbG8=\n\0\n");
-    const logs = await collectNodeLogs(cluster(machines, "/none"), machines.connections, { limitMs: 60_000 }, signal);
+    const logs = await collectNodeLogs(cluster(machines, "/none"), machines.connections, 60_000, signal);
     const byName = new Map(logs.map(({ name, text }) => [name, text]));
     expect([...byName.keys()]).toEqual(["master_0.install.log", "master_0.journal.txt"]);
     expect(byName.get("master_0.install.log")).toBe("\nunits.txt aGVsbG8=\n\0\n");
@@ -57,7 +57,7 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     for (const name of names) await machines.machines[0]!.write(`var/lib/${name}`, text);
     for (const name of ["cloud-init", "cloud-init-output"])
       await machines.machines[0]!.write(`var/log/${name}.log`, text);
-    const logs = await collectNodeLogs(cluster(machines, "/none"), machines.connections, { limitMs: 60_000 }, signal);
+    const logs = await collectNodeLogs(cluster(machines, "/none"), machines.connections, 60_000, signal);
     expect(logs.map(({ name }) => name.slice("master_0.".length))).toEqual([
       "install.log",
       "install-status.txt",

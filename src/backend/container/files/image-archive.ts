@@ -11,7 +11,7 @@ import { createGunzip } from "node:zlib";
 import { ClusterError } from "../../../errors.ts";
 import * as read from "../../../model/reader.ts";
 import { readTar } from "../../../system/files/read-tar.ts";
-import { type TarFile, archiveEnd, blockBytes, tarEntry } from "../../../system/files/tar.ts";
+import { type TarFile, archiveEnd, blockBytes, tarEntry, textFile } from "../../../system/files/tar.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import { createDecompressor } from "../../shared/cluster-file.ts";
 import { type Engine, askJson } from "../engine/engine.ts";
@@ -206,8 +206,7 @@ export class ImageLoader implements AsyncDisposable {
   }
 
   async #addText(name: string, text: string): Promise<void> {
-    const bytes = Buffer.from(text);
-    await this.#add({ name, sizeBytes: bytes.length, contents: () => Readable.from([bytes]) });
+    await this.#add(textFile({ name, mode: 0o644, modifiedMs: 0, text }));
   }
 
   async #add(file: Pick<TarFile, "name" | "sizeBytes" | "contents">): Promise<void> {

@@ -1,7 +1,8 @@
+import { buffer } from "node:stream/consumers";
 import { type Counts, roles, webPortsOf } from "../../../model/cluster-record.ts";
 import { parseWebUi } from "../../../model/parse-values.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
-import { type TarFile, tarStream } from "../../../system/files/tar.ts";
+import { tarStream, textFile } from "../../../system/files/tar.ts";
 import type { NodeName } from "../../contract.ts";
 import { clusterExists } from "../../shared/machine-errors.ts";
 import { isNameTaken } from "../engine/engine-errors.ts";
@@ -165,14 +166,5 @@ export async function identityArchive(
     ]),
     ...more,
   ];
-  const entries = files.map(({ name, mode, text }): TarFile => {
-    const bytes = Buffer.from(text);
-    const contents = async function* (): AsyncGenerator<Uint8Array> {
-      yield await Promise.resolve(bytes);
-    };
-    return { name, mode, modifiedMs: nowMs, sizeBytes: bytes.length, contents };
-  });
-  const parts: Uint8Array[] = [];
-  for await (const part of tarStream(entries)) parts.push(part);
-  return Buffer.concat(parts);
+  return buffer(tarStream(files.map((file) => textFile({ ...file, modifiedMs: nowMs }))));
 }

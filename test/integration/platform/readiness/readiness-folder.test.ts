@@ -26,7 +26,7 @@ async function check(web: PlatformFacts["web"], identity?: Identity, authority =
   await using server: ExampleWeb = startWeb({ "/broken": () => ({ status: 503 }) }, identity);
   const [machine] = machines.machines;
   if (authority !== "") await machine!.write("etc/meter/ca.pem", authority);
-  const waits = await createMastersChecker(systemClock).check(
+  const waits = await createMastersChecker(systemClock)(
     {
       variant: "none",
       layout: folderLayout({ ...leastFacts, web }),

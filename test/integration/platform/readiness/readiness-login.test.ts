@@ -50,7 +50,7 @@ const checkOnce = async (
   checker = createMastersChecker(systemClock),
   isTlsEnabled = false,
 ): Promise<readonly Wait[]> =>
-  checker.check(
+  checker(
     {
       variant: "enterprise",
       layout: layoutOf("cluster"),

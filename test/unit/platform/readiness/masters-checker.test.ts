@@ -27,7 +27,7 @@ async function check(
     login: undefined,
     connections,
   } as const;
-  return createMastersChecker(systemClock).check(request, signal);
+  return createMastersChecker(systemClock)(request, signal);
 }
 
 const failing = (error: Error) => async (): Promise<never> => {
