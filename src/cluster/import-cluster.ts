@@ -133,7 +133,7 @@ async function loginFailure(
 ): Promise<ClusterError | undefined> {
   const key = hostKeys.get(hostName(node.ssh.host, node.ssh.port));
   if (key === undefined) return noHostKey(node);
-  const options = { ...targetOf(node), privateKey, hostKeys: [key], ...limits, clock, progress };
+  const options = { ...targetOf(node), privateKey, hostKeys: [key], clock, progress };
   try {
     await using _connection = await openConnection(options, signal);
     return undefined;
@@ -149,10 +149,3 @@ function noHostKey(node: NodeRecord): ClusterError {
   const message = `The file has no host key for ${name} at ${node.ssh.host}.`;
   return new ClusterError("connection-failed", message, { facts: { node: name } });
 }
-
-const limits = {
-  connectTimeoutMs: 10_000,
-  readyTimeoutMs: 20_000,
-  keepaliveMs: 10_000,
-  authenticationMayComeLater: false,
-};

@@ -105,8 +105,6 @@ async function tryToMeet(contact: FirstContact, progress: SwitchProgress, signal
         shown.key = key;
       },
       connectTimeoutMs: 3_000,
-      readyTimeoutMs: 20_000,
-      keepaliveMs: 10_000,
       authenticationMayComeLater: true,
       clock: contact.clock,
       progress: contact.progress,

@@ -13,7 +13,7 @@ export interface RetryRule {
   /** Whether the failure is worth another try. Default: if it is `transient`. */
   readonly tolerates?: (error: ClusterError) => boolean;
   /** Called for each failure that is followed by another try. */
-  readonly onFailure?: (error: ClusterError, failures: number) => void;
+  readonly onFailure?: (error: ClusterError) => void;
 }
 
 /**
@@ -39,7 +39,7 @@ export async function retry<Result>(
       if (!(error instanceof ClusterError) || !tolerates(error) || failures >= mostTries) throw error;
       const pauseMs = rule.pauseMs(failures);
       if (clock.now() + pauseMs > deadlineMs) throw error;
-      rule.onFailure?.(error, failures);
+      rule.onFailure?.(error);
       await clock.sleep(pauseMs, signal);
     }
   }

@@ -1,12 +1,12 @@
 import { ClusterError } from "../../errors.ts";
 import { parseIpv4 } from "../../model/parse-values.ts";
 import * as read from "../../model/reader.ts";
-import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
+import type { RemoteResult } from "../../ssh/connection/connection.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { parseJson } from "../../system/files/read-text.ts";
 import { outsideLines, plainLine } from "../../system/printable.ts";
 import { bootstrapPort } from "../install/bootstrap/serve.ts";
-import { completeScript, reasonOf } from "../install/phase.ts";
+import { type NodeConnection, completeScript, reasonOf } from "../install/phase.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import { pairsIn } from "../readiness/node-question.ts";
 import clockFile from "./clock.sh" with { type: "text" };
@@ -92,21 +92,16 @@ function fileOf(part: FaultPart): readonly [file: string, values: Readonly<Recor
   }
 }
 
-interface Place {
-  readonly connection: Connection;
-  readonly reference: string;
-}
-
 /** Begins a fault on a node, or leaves the node as it was and throws `remote-command-failed`. */
-export async function startFault(place: Place, fault: NewFault, signal: AbortSignal): Promise<void> {
+export async function startFault(node: NodeConnection, fault: NewFault, signal: AbortSignal): Promise<void> {
   const script = { name: "e2e-start-fault", text: startFaultScript(fault), limitMs: 330_000, words: [] };
-  await runScript(place, { ...script, task: "begin the fault" }, signal);
+  await runScript(node, { ...script, task: "begin the fault" }, signal);
 }
 
 /** Heals these faults on a node. Those that it doesn't have count as healed. */
-export async function healFaults(place: Place, ids: readonly string[], signal: AbortSignal): Promise<void> {
+export async function healFaults(node: NodeConnection, ids: readonly string[], signal: AbortSignal): Promise<void> {
   const text = shellText(healFile, { FOLDER: folder, UNIT_PREFIX: unitPrefix });
-  await runScript(place, { name: "e2e-heal-faults", text, words: ids, limitMs: 120_000, task: "heal faults" }, signal);
+  await runScript(node, { name: "e2e-heal-faults", text, words: ids, limitMs: 120_000, task: "heal faults" }, signal);
 }
 
 export interface ObserveRequest {
@@ -119,12 +114,16 @@ export interface ObserveRequest {
 
 export const noLinks: ObserveRequest = { links: [], folder: "", limitSeconds: 1, tries: 1 };
 
-export async function observeNode(place: Place, request: ObserveRequest, signal: AbortSignal): Promise<Observation> {
+export async function observeNode(
+  node: NodeConnection,
+  request: ObserveRequest,
+  signal: AbortSignal,
+): Promise<Observation> {
   const { links, limitSeconds, tries } = request;
   const values = { FOLDER: folder, PLACE: request.folder, LIMIT: limitSeconds, TRIES: tries };
   const limitMs = 30_000 + limitSeconds * tries * 1000;
   const script = { name: "e2e-observe-node", text: shellText(observeFile, values), words: links, limitMs };
-  return parseObservation((await runScript(place, { ...script, task: "observe the node" }, signal)).stdout);
+  return parseObservation((await runScript(node, { ...script, task: "observe the node" }, signal)).stdout);
 }
 
 interface Script {
@@ -137,7 +136,7 @@ interface Script {
 }
 
 async function runScript(
-  { connection, reference }: Place,
+  { connection, reference }: NodeConnection,
   { name, text, words, limitMs, task }: Script,
   signal: AbortSignal,
 ): Promise<RemoteResult> {

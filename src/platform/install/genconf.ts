@@ -8,7 +8,7 @@ import type { Layout } from "../layouts/layout.ts";
 import { layoutByInstallScript, layouts } from "../layouts/find-layout.ts";
 import genconfFile from "./genconf.sh" with { type: "text" };
 import { outsideLines } from "../../system/printable.ts";
-import { type Phase, type PhaseContext, makeFolders } from "./phase.ts";
+import { type NodeConnection, type Phase, makeFolders } from "./phase.ts";
 
 export interface GenconfFile {
   /** Relative to `genconf/`, with `/` as separator. */
@@ -76,7 +76,7 @@ export const genconfScript = ({ work, words, linePrefix }: GenconfRun): string =
 
 /** Runs the artifact on its folder `genconf/`. Resolves with the names and the rest of the line, one a line. Fails as `configuration-refused`, or if the disk is full. */
 export async function runGenconf(
-  { connection, reference }: Pick<PhaseContext, "connection" | "reference">,
+  { connection, reference }: NodeConnection,
   run: GenconfRun,
   signal: AbortSignal,
 ): Promise<string> {
@@ -102,12 +102,9 @@ export const plainGenconf: GenconfRun = {
   hint: "Change `extraConfig` or `genconfDir` accordingly.",
 };
 
-async function generateInstaller(
-  context: Pick<PhaseContext, "connection" | "reference">,
-  signal: AbortSignal,
-): Promise<Layout> {
+async function generateInstaller(node: NodeConnection, signal: AbortSignal): Promise<Layout> {
   const { names } = plainGenconf;
-  const layout = layoutByInstallScript(await runGenconf(context, plainGenconf, signal));
+  const layout = layoutByInstallScript(await runGenconf(node, plainGenconf, signal));
   if (layout !== undefined) return layout;
   throw new ClusterError(
     "artifact-invalid",

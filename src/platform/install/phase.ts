@@ -17,11 +17,15 @@ export interface Phase<Result = void> {
   run(context: PhaseContext, signal: AbortSignal): Promise<Result>;
 }
 
-export interface PhaseContext {
-  readonly node: NodeRecord;
+/** A connection to a node, and the node's reference for messages. */
+export interface NodeConnection {
+  readonly connection: Connection;
   /** `master_0` */
   readonly reference: string;
-  readonly connection: Connection;
+}
+
+export interface PhaseContext extends NodeConnection {
+  readonly node: NodeRecord;
   readonly step: Step;
   readonly progress: Progress;
 }
@@ -127,7 +131,7 @@ interface NewFolders extends Pick<RemoteScript, "name" | "errorId"> {
 
 /** Creates folders on the node. */
 export async function makeFolders(
-  { connection, reference }: Pick<PhaseContext, "connection" | "reference">,
+  { connection, reference }: NodeConnection,
   { name, errorId, paths, what, values }: NewFolders,
   signal: AbortSignal,
 ): Promise<void> {

@@ -7,7 +7,7 @@ import type { Configuration } from "../configuration/configuration.ts";
 import { bootstrapOriginOf } from "../configuration/install-configuration.ts";
 import { installWork, upgradeWork } from "../install-paths.ts";
 import { runGenconf } from "../install/genconf.ts";
-import { type Phase, runPhase, runRemoteScript } from "../install/phase.ts";
+import { type NodeConnection, type Phase, runPhase, runRemoteScript } from "../install/phase.ts";
 import { type FoundArtifact, type Installation, bootstrapUrlOf, firstMasterOf } from "../install/steps.ts";
 import type { Layout, LayoutUpgrade } from "../layouts/layout.ts";
 import folderFile from "./upgrade-folder.sh" with { type: "text" };
@@ -113,7 +113,7 @@ interface ScriptRequest {
 const safeVersion = /^[\w.+~-]{1,100}$/;
 
 async function generateScript(
-  place: { readonly connection: Connection; readonly reference: string },
+  node: NodeConnection,
   { layout, version, server }: ScriptRequest,
   signal: AbortSignal,
 ): Promise<string> {
@@ -126,7 +126,7 @@ async function generateScript(
     hint: `An upgrade keeps the configuration of the cluster, which is ${installWork.genconf}/config.yaml on the first master. Change it there.`,
   };
   const isSafe = safeVersion.test(run.words[1] ?? "none");
-  const found = isSafe ? await runGenconf(place, run, signal) : "";
+  const found = isSafe ? await runGenconf(node, run, signal) : "";
   const path = "file" in script ? namedIn(found, script.file) : pathBelow(found, server);
   if (path !== "") return path;
   const [option] = run.words;

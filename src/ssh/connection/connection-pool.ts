@@ -82,16 +82,9 @@ async function login(node: Destination, options: PoolOptions, signal: AbortSigna
   if (hostKey === undefined) throw hostKeyUnknown(target.name, options.knownHosts.path);
   const { clock, progress } = options;
   const openIt = (attemptSignal: AbortSignal): Promise<Connection> =>
-    openConnection({ ...target, privateKey, hostKeys: [hostKey], ...limits, clock, progress }, attemptSignal);
+    openConnection({ ...target, privateKey, hostKeys: [hostKey], clock, progress }, attemptSignal);
   return await retry(openIt, ruleOf(waits.connection, clock), signal);
 }
-
-const limits = {
-  connectTimeoutMs: 10_000,
-  readyTimeoutMs: 20_000,
-  keepaliveMs: 10_000,
-  authenticationMayComeLater: false,
-};
 
 async function readPrivateKey(path: string): Promise<string> {
   const key = await readOwnText(path).catch((error: unknown) => {

@@ -27,14 +27,14 @@ export interface ConnectionOptions extends Target {
   readonly laterHostKeys?: () => Promise<readonly Buffer[]>;
   /** Called with the accepted key that the node presents. */
   readonly onHostKey?: (key: Buffer) => void;
-  /** Time limit for the TCP connection. */
-  readonly connectTimeoutMs: number;
-  /** Time limit from the TCP connection to the finished login. */
-  readonly readyTimeoutMs: number;
-  /** Silence after which a keepalive request is sent; after three unanswered requests the node counts as lost. */
-  readonly keepaliveMs: number;
-  /** Whether a refused login is `transient`, because the node's users may not exist yet. */
-  readonly authenticationMayComeLater: boolean;
+  /** Time limit for the TCP connection; default: 10 s. */
+  readonly connectTimeoutMs?: number;
+  /** Time limit from the TCP connection to the finished login; default: 20 s. */
+  readonly readyTimeoutMs?: number;
+  /** Silence after which a keepalive request is sent; default: 10 s. After three unanswered requests the node counts as lost. */
+  readonly keepaliveMs?: number;
+  /** Whether a refused login is `transient`, because the node's users may not exist yet; default: no. */
+  readonly authenticationMayComeLater?: boolean;
   readonly clock: Clock;
   readonly progress: Progress;
 }
@@ -87,10 +87,10 @@ interface ServerSeen {
 
 async function connectSocket(options: ConnectionOptions, signal: AbortSignal): Promise<Socket> {
   try {
-    return await openSocket(options, signal);
+    return await openSocket({ connectTimeoutMs: 10_000, ...options }, signal);
   } catch (error) {
     signal.throwIfAborted();
-    const mayStillBoot = options.authenticationMayComeLater;
+    const mayStillBoot = options.authenticationMayComeLater === true;
     throw error instanceof Error ? connectFailure(options, error, { mayStillBoot, offer: undefined }) : error;
   }
 }
@@ -98,7 +98,7 @@ async function connectSocket(options: ConnectionOptions, signal: AbortSignal): P
 function loginFailure(options: ConnectionOptions, seen: ServerSeen, error: Error | undefined): Error {
   if (seen.refused !== undefined) return hostKeyChanged(options, options.hostKeys, seen.refused);
   return connectFailure(options, error ?? new Error("the connection was closed during the login"), {
-    mayStillBoot: options.authenticationMayComeLater,
+    mayStillBoot: options.authenticationMayComeLater === true,
     offer: seen.offer === undefined ? undefined : readServerOffer(seen.offer),
   });
 }
@@ -143,8 +143,8 @@ function configuration(options: ConnectionOptions, socket: Socket, seen: ServerS
     debug: (line: string) => {
       if (isServerOffer(line)) seen.offer = line;
     },
-    readyTimeout: options.readyTimeoutMs,
-    keepaliveInterval: options.keepaliveMs,
+    readyTimeout: options.readyTimeoutMs ?? 20_000,
+    keepaliveInterval: options.keepaliveMs ?? 10_000,
     keepaliveCountMax: 3,
   };
 }

@@ -91,7 +91,7 @@ class ProxySession implements MasterSession {
   }
 
   exec(line: string): CommandChannel {
-    this.#send(type.request, u32(this.#peer), text("exec"), flag(true), text(line));
+    this.#send(type.request, u32(this.#peer), text("exec"), wantsReply, text(line));
     const close = (): void => void this.#socket.destroy();
     return Object.assign(this.#stdout, { stderr: this.#stderr, close });
   }
@@ -224,7 +224,8 @@ function u32(value: number): Buffer {
   return buffer;
 }
 
-const flag = (value: boolean): Buffer => Buffer.from([value ? 1 : 0]);
+/** A true boolean. */
+const wantsReply = Buffer.from([1]);
 
 function text(value: string | Buffer): Buffer {
   const bytes = Buffer.from(value);

@@ -6,6 +6,7 @@ import {
   damaged,
   hasChecksum,
   isEmptyBlock,
+  paddingAfter,
   readOctal,
   readPaxRecords,
 } from "./tar.ts";
@@ -155,7 +156,7 @@ class TarCheck {
   }
 }
 
-const padded = (size: number): number => Math.ceil(size / blockBytes) * blockBytes;
+const padded = (size: number): number => size + paddingAfter(size);
 
 function entryOf(block: Buffer): Entry {
   const magic = block.toString("latin1", 257, 263);

@@ -10,6 +10,7 @@ import {
   type TarHeader,
   blockBytes,
   damaged,
+  paddingAfter,
   readPaxRecords,
   readTarHeader,
 } from "./tar.ts";
@@ -64,8 +65,6 @@ const mostNameCharacters = 32 * 1024 * 1024;
 const mostExtendedHeaders = 4;
 /** Writers fill the last record, which is 10 KiB by default. */
 const mostTrailingBytes = 1024 * 1024;
-
-const paddingAfter = (size: number): number => (blockBytes - (size % blockBytes)) % blockBytes;
 
 /** The header is undefined at the end of the archive. */
 async function nextHeader(

@@ -2,6 +2,7 @@ import { constants, type FileHandle, open } from "node:fs/promises";
 import { messageOf } from "../../errors.ts";
 import type { Reader } from "../../model/reader.ts";
 import { orAborted } from "../time-limit.ts";
+import { errorCode } from "./private-file.ts";
 
 /** Larger files are none that this program or its users write for it. */
 const mostOwnBytes = 16 * 1024 * 1024;
@@ -26,8 +27,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** Why a file that the user names can't be read, as the end of a sentence without a full stop. */
 export function unreadableReason(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : undefined;
-  return reasons[code ?? ""] ?? messageOf(error);
+  return reasons[errorCode(error) ?? ""] ?? messageOf(error);
 }
 
 /** Reads a file that the user names, which may also be a pipe. Throws `TooLong`, the system's error, or the signal's reason. */

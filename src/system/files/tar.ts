@@ -110,7 +110,9 @@ function paxRecord(key: string, value: string): Buffer {
   return Buffer.concat([Buffer.from(String(length)), rest]);
 }
 
-const padding = (size: number): Uint8Array => Buffer.alloc((blockBytes - (size % blockBytes)) % blockBytes);
+/** How many bytes follow contents of this size, up to the next block. */
+export const paddingAfter = (size: number): number => (blockBytes - (size % blockBytes)) % blockBytes;
+const padding = (size: number): Uint8Array => Buffer.alloc(paddingAfter(size));
 
 async function* exactly(file: TarFile): AsyncGenerator<Uint8Array, void, undefined> {
   let sent = 0;

@@ -40,9 +40,9 @@ test.each([
 });
 
 test("failures that are followed by another try are reported", async () => {
-  const reported: number[] = [];
-  await tries(9, { mostTries: 3, onFailure: (_, failures) => void reported.push(failures) });
-  expect(reported).toEqual([1, 2]);
+  const reported: ClusterError[] = [];
+  await tries(9, { mostTries: 3, onFailure: (error) => void reported.push(error) });
+  expect(reported).toEqual([outage, outage]);
 });
 
 test("an abort ends it with the abort's reason, whatever failed", async () => {

@@ -6,8 +6,8 @@ export interface ImageSource {
   readonly user: string;
   /** The version of the control groups that it boots with. */
   readonly cgroupVersion: 1 | 2;
-  /** Whether its cloud-init is known to work with version 2 of the instance metadata alone. */
-  readonly knowsMetadata2: boolean;
+  /** Its cloud-init is not known to work with version 2 of the instance metadata alone. */
+  readonly needsMetadata1?: true;
   /** The most similar distributions, for regions that have no image of this one. */
   readonly nearest: readonly [string, string];
 }
@@ -20,13 +20,13 @@ const canonical = "099720109477";
 const amazon = "137112412989";
 
 export const sources: Readonly<Record<string, ImageSource>> = {
-  // cloud-init 19.4 is the first version with any support for it, and isn't known to work.
+  // cloud-init 19.4 is the first version with any support for version 2 of the metadata, and isn't known to work.
   "centos-7": {
     owner: "125523088429",
     names: "CentOS Linux 7 x86_64*",
     user: "centos",
     cgroupVersion: 1,
-    knowsMetadata2: false,
+    needsMetadata1: true,
     nearest: ["rocky-8", "almalinux-8"],
   },
   "rhel-7": {
@@ -34,7 +34,7 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     names: "RHEL-7.9_HVM-*",
     user: "ec2-user",
     cgroupVersion: 1,
-    knowsMetadata2: false,
+    needsMetadata1: true,
     nearest: ["rhel-8", "rocky-8"],
   },
   "rhel-8": {
@@ -42,7 +42,6 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     names: "RHEL-8*_HVM-*",
     user: "ec2-user",
     cgroupVersion: 1,
-    knowsMetadata2: true,
     nearest: ["rocky-8", "almalinux-8"],
   },
   "rhel-9": {
@@ -50,7 +49,6 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     names: "RHEL-9*_HVM-*",
     user: "ec2-user",
     cgroupVersion: 2,
-    knowsMetadata2: true,
     nearest: ["rocky-9", "almalinux-9"],
   },
   "rocky-8": {
@@ -58,7 +56,6 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     names: "Rocky-8-EC2-Base-*.x86_64",
     user: "rocky",
     cgroupVersion: 1,
-    knowsMetadata2: true,
     nearest: ["almalinux-8", "rhel-8"],
   },
   "rocky-9": {
@@ -66,7 +63,6 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     names: "Rocky-9-EC2-Base-*.x86_64",
     user: "rocky",
     cgroupVersion: 2,
-    knowsMetadata2: true,
     nearest: ["almalinux-9", "rhel-9"],
   },
   "almalinux-8": {
@@ -74,7 +70,6 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     names: "AlmaLinux OS 8*x86_64",
     user: "ec2-user",
     cgroupVersion: 1,
-    knowsMetadata2: true,
     nearest: ["rocky-8", "rhel-8"],
   },
   "almalinux-9": {
@@ -82,7 +77,6 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     names: "AlmaLinux OS 9*x86_64",
     user: "ec2-user",
     cgroupVersion: 2,
-    knowsMetadata2: true,
     nearest: ["rocky-9", "rhel-9"],
   },
   "debian-11": {
@@ -90,7 +84,6 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     names: "debian-11-amd64-*",
     user: "admin",
     cgroupVersion: 2,
-    knowsMetadata2: true,
     nearest: ["debian-12", "ubuntu-22"],
   },
   "debian-12": {
@@ -98,7 +91,6 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     names: "debian-12-amd64-*",
     user: "admin",
     cgroupVersion: 2,
-    knowsMetadata2: true,
     nearest: ["debian-13", "debian-11"],
   },
   "debian-13": {
@@ -106,7 +98,6 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     names: "debian-13-amd64-*",
     user: "admin",
     cgroupVersion: 2,
-    knowsMetadata2: true,
     nearest: ["debian-12", "ubuntu-24"],
   },
   "ubuntu-20": {
@@ -114,7 +105,6 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     names: "ubuntu/images/hvm-ssd*/ubuntu-*-20.04-amd64-server-*",
     user: "ubuntu",
     cgroupVersion: 1,
-    knowsMetadata2: true,
     nearest: ["ubuntu-22", "debian-11"],
   },
   "ubuntu-22": {
@@ -122,7 +112,6 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     names: "ubuntu/images/hvm-ssd*/ubuntu-*-22.04-amd64-server-*",
     user: "ubuntu",
     cgroupVersion: 2,
-    knowsMetadata2: true,
     nearest: ["ubuntu-24", "debian-12"],
   },
   "ubuntu-24": {
@@ -130,7 +119,6 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     names: "ubuntu/images/hvm-ssd*/ubuntu-*-24.04-amd64-server-*",
     user: "ubuntu",
     cgroupVersion: 2,
-    knowsMetadata2: true,
     nearest: ["ubuntu-22", "debian-13"],
   },
   "amazon-2": {
@@ -138,7 +126,6 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     names: "amzn2-ami-kernel-5.10-hvm-*-x86_64-gp2",
     user: "ec2-user",
     cgroupVersion: 1,
-    knowsMetadata2: true,
     nearest: ["amazon-2023", "rocky-8"],
   },
   "amazon-2023": {
@@ -146,7 +133,6 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     names: "al2023-ami-2023.*-x86_64",
     user: "ec2-user",
     cgroupVersion: 2,
-    knowsMetadata2: true,
     nearest: ["rocky-9", "almalinux-9"],
   },
 };

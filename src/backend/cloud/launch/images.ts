@@ -37,7 +37,7 @@ export async function findImage(
   const newest = images.toSorted((a, b) => (b.CreationDate ?? "").localeCompare(a.CreationDate ?? ""))[0];
   if (newest?.ImageId === undefined) throw imageNotFound(api.region, distribution, chosen?.id);
   // For a user's own image, rely only on what the API says about it.
-  const isKnown = chosen === undefined && sourceOf(distribution).knowsMetadata2;
+  const isKnown = chosen === undefined && sourceOf(distribution).needsMetadata1 !== true;
   return launchImage(newest, chosen?.user ?? sourceOf(distribution).user, isKnown);
 }
 

@@ -7,7 +7,7 @@ import {
 } from "../../../../../src/backend/cloud/launch/distributions.ts";
 
 test("only images of version 7, whose cloud-init is too old, get version 1 of the instance metadata", () => {
-  const unaware = Object.entries(sources).filter(([, { knowsMetadata2 }]) => !knowsMetadata2);
+  const unaware = Object.entries(sources).filter(([, { needsMetadata1 }]) => needsMetadata1);
   expect(unaware.map(([name]) => name)).toEqual(["centos-7", "rhel-7"]);
 });
 
