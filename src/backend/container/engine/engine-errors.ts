@@ -1,4 +1,4 @@
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, type ErrorId } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import { plainLine, withoutFullStop } from "../../../system/printable.ts";
@@ -71,37 +71,31 @@ export function engineFailure(
   const said = tellingLine(end.stderr) || tellingLine(end.stdout) || `it exited with status ${end.status ?? "unknown"}`;
   const meaning = (Object.keys(meanings) as EngineMeaning[]).find((candidate) => indicates(end.stderr, candidate));
   const facts = { command: words[0], status: end.status, meaning };
+  const failure = (id: ErrorId, what: string, hint: string): ClusterError =>
+    new ClusterError(id, `${what}: ${said}.`, { hint, facts, transient: meaning === "notFrozen" });
   switch (meaning) {
     case "forbidden":
-      return new ClusterError("machine-not-set-up", `You may not use ${title} on this machine: ${said}.`, {
-        hint: advice.forbidden,
-        facts,
-      });
+      return failure("machine-not-set-up", `You may not use ${title} on this machine`, advice.forbidden);
     case "silent":
-      return new ClusterError("machine-not-set-up", `${title} does not answer: ${said}.`, {
-        hint: advice.silent,
-        facts,
-      });
+      return failure("machine-not-set-up", `${title} does not answer`, advice.silent);
     case "noAddresses":
-      return new ClusterError("capacity-lacking", `${title} has no free addresses for another network: ${said}.`, {
-        hint: `Destroy clusters that you no longer need, or remove unused networks with: ${name} network prune`,
-        facts,
-      });
+      return failure(
+        "capacity-lacking",
+        `${title} has no free addresses for another network`,
+        `Destroy clusters that you no longer need, or remove unused networks with: ${name} network prune`,
+      );
     case "noSpace":
-      return new ClusterError("capacity-lacking", `${title}'s disk is full: ${said}.`, {
-        hint: `Free some space, for example with: ${name} system prune`,
-        facts,
-      });
+      return failure(
+        "capacity-lacking",
+        `${title}'s disk is full`,
+        `Free some space, for example with: ${name} system prune`,
+      );
     case "nameTaken":
     case "gone":
     case "inUse":
     case "notFrozen":
     case undefined:
-      return new ClusterError("engine-failed", `${name} ${words.slice(0, 1).join(" ")} failed: ${said}.`, {
-        hint: "Pass -vv to see every command that was run.",
-        facts,
-        transient: meaning === "notFrozen",
-      });
+      return failure("engine-failed", `${name} ${words[0]} failed`, "Pass -vv to see every command that was run.");
   }
 }
 

@@ -52,8 +52,8 @@ export async function saveNodes(
     async (node) => saveVolumes(engine, node, { snapshot, rights }),
     signal,
   );
-  const commit = async (node: NodeContainer, place: number): Promise<unknown> =>
-    engine.change({ words: commitWords(node, snapshot, sizes[place] ?? 0), limitMs: commitLimitMs });
+  const commit = async (node: NodeContainer, index: number): Promise<unknown> =>
+    engine.change({ words: commitWords(node, snapshot, sizes[index] ?? 0), limitMs: commitLimitMs });
   await mapConcurrently(containers, atOnce, commit, signal);
   // If this program was killed, the engine would finish its last commit while the nodes already continue. Such a commit
   // only leaves a draft.
@@ -232,11 +232,9 @@ function assertAddresses(nodes: readonly SavedNode[], containers: readonly NodeC
 }
 
 const copyLimitMs = 30 * 60_000;
-const place = "/cluster-e2e-snapshot";
-/**
- * Below it, the helper has the node's own volumes and nothing else: not the folders of this machine that a node may
- * have inside a volume.
- */
+/** Where the helper has the volume of the snapshot. */
+const copyFolder = "/cluster-e2e-snapshot";
+/** Below it, the helper has the node's own volumes, but no folders of this machine, which a node may have inside a volume. */
 const source = "/cluster-e2e-node";
 
 interface Helper {
@@ -258,9 +256,10 @@ export async function saveVolumes(
   const volume = snapshotVolume(creationId, snapshot, node);
   const labels = labelArguments({ clusterId, creationId, role, index: String(index), snapshot });
   await engine.change({ words: ["volume", "create", ...labels, volume] });
-  const script = shellText(saveFile, { SOURCE: source, TARGET: place });
-  const mounts = [...volumeWords(node.volumes, ":ro"), `--mount=type=volume,source=${volume},target=${place}`];
-  const words = helperWords({ rights, mounts, image: node.imageId, script, paths: pathsOf(node.volumes) });
+  const script = shellText(saveFile, { SOURCE: source, TARGET: copyFolder });
+  const mounts = [...volumeWords(node.volumes, ":ro"), `--mount=type=volume,source=${volume},target=${copyFolder}`];
+  const argv = ["/bin/sh", "-ec", script, "sh", ...pathsOf(node.volumes)] as const;
+  const words = helperWords({ rights, mounts, image: node.imageId, argv });
   const size = (await engine.change({ words, limitMs: copyLimitMs })).trim();
   // Some file systems count nothing for folders and empty files, which are to be restored like any other.
   if (size !== "empty") return Math.max(1, Number(size));
@@ -275,25 +274,26 @@ export async function refillVolumes(
   { node, rights }: Helper & { readonly node: SavedNode },
 ): Promise<void> {
   if (node.volume === undefined) return;
-  const script = shellText(refillFile, { SOURCE: source, TARGET: place });
-  const mounts = [...volumeWords(volumes, ""), `--volume=${node.volume}:${place}:ro`];
-  const words = helperWords({ rights, mounts, image: node.image, script, paths: pathsOf(volumes) });
+  const script = shellText(refillFile, { SOURCE: source, TARGET: copyFolder });
+  const mounts = [...volumeWords(volumes, ""), `--volume=${node.volume}:${copyFolder}:ro`];
+  const argv = ["/bin/sh", "-ec", script, "sh", ...pathsOf(volumes)] as const;
+  const words = helperWords({ rights, mounts, image: node.image, argv });
   await engine.change({ words, limitMs: copyLimitMs });
 }
 
 /** The arguments of `tar` for a volume, in either direction. What only root may set is kept too. */
-const tarWords = ["--numeric-owner", "--xattrs", "--xattrs-include=*", `--directory=${place}`] as const;
+const tarWords = ["--numeric-owner", "--xattrs", "--xattrs-include=*", `--directory=${copyFolder}`] as const;
 
 /** The command that prints the contents of a snapshot's volume as an archive. */
 export const readVolumeWords = ({ rights, image, volume }: Helper & VolumeOfImage): readonly string[] => {
-  const mounts = [`--volume=${volume}:${place}:ro`];
-  return [...containerWords({ rights, mounts, program: "tar" }), image, "--create", "--format=posix", ...tarWords, "."];
+  const mounts = [`--volume=${volume}:${copyFolder}:ro`];
+  return helperWords({ rights, mounts, image, argv: ["tar", "--create", "--format=posix", ...tarWords, "."] });
 };
 
 /** The command that fills such a volume from an archive on its input. */
 export const writeVolumeWords = ({ rights, image, volume }: Helper & VolumeOfImage): readonly string[] => {
-  const mounts = ["--interactive", `--volume=${volume}:${place}`];
-  return [...containerWords({ rights, mounts, program: "tar" }), image, "--extract", ...tarWords];
+  const mounts = ["--interactive", `--volume=${volume}:${copyFolder}`];
+  return helperWords({ rights, mounts, image, argv: ["tar", "--extract", ...tarWords] });
 };
 
 interface VolumeOfImage {
@@ -307,24 +307,22 @@ const pathsOf = (volumes: readonly NodeVolume[]): readonly string[] => volumes.m
 const volumeWords = (volumes: readonly NodeVolume[], mode: "" | ":ro"): readonly string[] =>
   volumes.map(({ name, path }) => `--volume=${name}:${source}${path}${mode}`);
 
-function helperWords(helper: {
-  readonly rights: readonly string[];
-  readonly mounts: readonly string[];
-  readonly image: string;
-  readonly script: string;
-  readonly paths: readonly string[];
-}): readonly string[] {
-  const { rights, mounts, image, script, paths } = helper;
-  const run = containerWords({ rights, mounts, program: "/bin/sh" });
-  return [...run, image, "-ec", script, "sh", ...paths];
-}
-
-/** The engine keeps no log, which would hold all that `tar` writes. */
-const containerWords = ({
+/** The command that runs a helper. The engine keeps no log, which would hold all that `tar` writes. */
+const helperWords = ({
   rights,
   mounts,
-  program,
-}: Helper & { readonly mounts: readonly string[]; readonly program: string }): readonly string[] => {
-  const alone = ["--rm", "--network=none", "--log-driver=none", "--user=0:0"];
-  return ["run", ...alone, ...rights, ...mounts, `--entrypoint=${program}`];
-};
+  image,
+  argv: [program, ...words],
+}: Helper & {
+  readonly mounts: readonly string[];
+  readonly image: string;
+  readonly argv: readonly [string, ...string[]];
+}): readonly string[] => [
+  "run",
+  ...["--rm", "--network=none", "--log-driver=none", "--user=0:0"],
+  ...rights,
+  ...mounts,
+  `--entrypoint=${program}`,
+  image,
+  ...words,
+];
