@@ -12,7 +12,7 @@ import type {
   Variant,
   WebUi,
 } from "../model/cluster-record.ts";
-import type { BackendOption, OptionSchema, PlaceValues, SchemaValues } from "../model/option-schema.ts";
+import type { BackendOption, OptionSchema, ScopeValues, SchemaValues } from "../model/option-schema.ts";
 import type { ClusterFileReference, SnapshotFile, SnapshotRecord, TemplateRecord } from "../model/snapshot.ts";
 import type { Checked } from "../model/checked.ts";
 import type { Runtime } from "../system/runtime.ts";
@@ -42,7 +42,7 @@ export interface BackendKind<
   selinuxProblem(distribution: string): string | undefined;
   /** Sends no request yet, but looks for credentials. */
   open(
-    place: PlaceValues<Schema>,
+    scope: ScopeValues<Schema>,
     runtime: Runtime,
     signal: AbortSignal,
   ): Promise<Backend<Options> & PartsNamedIn<Texts>>;
@@ -57,7 +57,7 @@ interface Doctor<Schema extends BackendSchema> {
   /** The object of "Check … for common problems": "this machine and …". */
   readonly subject: string;
   /** In display order. Requests that the checks share end with the signal. */
-  checks(place: PlaceValues<Schema>, runtime: Runtime, signal: AbortSignal): Promise<readonly Check[]>;
+  checks(scope: ScopeValues<Schema>, runtime: Runtime, signal: AbortSignal): Promise<readonly Check[]>;
 }
 
 /** The help for what only some backends can do. A program lacks the commands and options for which its backend has no text. */
@@ -73,8 +73,8 @@ interface PartTexts {
   readonly admission?: string;
   /** What stopping and pausing mean. */
   readonly power?: string;
-  /** For `listAll` of the place. */
-  readonly allPlaces?: string;
+  /** For `listAll` of the scope. */
+  readonly allScopes?: string;
   /** For `removeExpired`: what the time is that users may choose. Without it, clusters end by themselves, and cost money until then. */
   readonly lifetimes?: string;
 }
@@ -91,7 +91,7 @@ type PartsNamedIn<Texts> = Named<Texts, "snapshots", { snapshots: Snapshots }, {
     { snapshots?: { planCopy?: undefined } }
   > &
   Named<Texts, "files", { snapshots: Required<Pick<Snapshots, "files">> }, { snapshots?: { files?: undefined } }> &
-  Named<Texts, "allPlaces", { place: Required<Pick<BackendPlace, "listAll">> }, { place?: { listAll?: undefined } }>;
+  Named<Texts, "allScopes", { scope: Required<Pick<BackendScope, "listAll">> }, { scope?: { listAll?: undefined } }>;
 
 /** What the text requires of the opened backend: unknown if the texts aren't known either. */
 type Named<Texts, Text extends keyof PartTexts, Present, Absent> = Text extends keyof Texts
@@ -105,11 +105,11 @@ export const defineBackend = <const Schema extends BackendSchema, Options, const
   kind: BackendKind<Schema, Options, Texts>,
 ): BackendKind<Schema, Options, Texts> => kind;
 
-/** One kind of machines, in one place. */
+/** Clusters of one kind of machines, in one scope. */
 export interface Backend<Options> {
   readonly name: ClusterRecord["backend"];
-  /** Where it works; absent if this machine is the only place. */
-  readonly place?: BackendPlace;
+  /** Absent if the backend has only one scope, this machine. */
+  readonly scope?: BackendScope;
   readonly nodes: NodeTraits;
 
   /**
@@ -132,39 +132,39 @@ export interface Backend<Options> {
   readonly snapshots?: Snapshots;
   /** Machines that were booted once, for others to be copied from. */
   readonly templates?: Templates;
-  /** Lets other computers reach the nodes. Without it, only this machine can. Its places are regions, which exports name. */
+  /** Lets other computers reach the nodes. Without it, only this machine can. Its scopes are regions, which exports name. */
   readonly admission?: Admission;
   readonly power?: Power;
   /** Removes what clusters have left whose time is over, and says so; `find` and `list` leave them out. The next call retries what fails. */
   readonly removeExpired?: (signal: AbortSignal) => Promise<void>;
 }
 
-/** One of several places, such as regions, that know nothing about each other's clusters. */
-export interface BackendPlace {
+/** A region or an engine. None knows anything about the clusters of another. */
+export interface BackendScope {
   /** Such as "region". */
   readonly kind: string;
   readonly name: string;
   /** The name of the option that selects another. */
   readonly option: string;
-  /** Finds the other places that have a cluster with this id. Called only on the error path. */
-  findElsewhere(clusterId: string, signal: AbortSignal): Promise<OtherPlaces>;
-  readonly listAll?: (signal: AbortSignal) => Promise<AllPlacesList>;
+  /** Finds the other scopes that have a cluster with this id. Called only on the error path. */
+  findElsewhere(clusterId: string, signal: AbortSignal): Promise<OtherScopes>;
+  readonly listAll?: (signal: AbortSignal) => Promise<AllScopesList>;
 }
 
-export interface AllPlacesList {
+export interface AllScopesList {
   readonly clusters: readonly ClusterRecord[];
-  readonly unreachable: readonly UnreachablePlace[];
+  readonly unreachable: readonly UnreachableScope[];
 }
 
-/** Other places, such as regions, that have the cluster or may have it. */
-export interface OtherPlaces {
-  readonly places: readonly string[];
-  readonly unreachable: readonly UnreachablePlace[];
+/** Other scopes that have the cluster, or may have it. */
+export interface OtherScopes {
+  readonly scopes: readonly string[];
+  readonly unreachable: readonly UnreachableScope[];
 }
 
-/** A place that could not be queried, and why. */
-interface UnreachablePlace {
-  readonly place: string;
+/** A scope that could not be queried, and why. */
+interface UnreachableScope {
+  readonly scope: string;
   readonly reason: string;
 }
 

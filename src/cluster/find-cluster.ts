@@ -1,5 +1,5 @@
 import { isIPv4 } from "node:net";
-import type { Backend, BackendPlace, OtherPlaces } from "../backend/contract.ts";
+import type { Backend, BackendScope, OtherScopes } from "../backend/contract.ts";
 import { ClusterError } from "../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeGroups, nodeReference, roles } from "../model/cluster-record.ts";
 import { outside } from "../outside-text.ts";
@@ -7,11 +7,11 @@ import { assertOwnFolder } from "../store/creation-folder.ts";
 
 /**
  * Finds the cluster with this id. If there is none, removes what is left of clusters whose time is over, and throws `cluster-not-found`, which names
- * the other places that have one or could not be queried. Throws `machine-not-set-up` if the cluster's folder on this machine is a link to another
- * place.
+ * the other scopes that have one or could not be queried. Throws `machine-not-set-up` if the cluster's folder on this machine is a link to another
+ * folder.
  */
 export async function findCluster(
-  backend: Pick<Backend<never>, "find" | "place" | "removeExpired">,
+  backend: Pick<Backend<never>, "find" | "scope" | "removeExpired">,
   clusterId: string,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
@@ -20,28 +20,28 @@ export async function findCluster(
     await assertOwnFolder(cluster.directory);
     return cluster;
   }
-  const { place } = backend;
+  const { scope } = backend;
   await backend.removeExpired?.(signal);
-  const others = (await place?.findElsewhere(clusterId, signal)) ?? { places: [], unreachable: [] };
-  const here = place === undefined ? "" : ` in ${place.kind} ${place.name}`;
+  const others = (await scope?.findElsewhere(clusterId, signal)) ?? { scopes: [], unreachable: [] };
+  const here = scope === undefined ? "" : ` in ${scope.kind} ${scope.name}`;
   throw new ClusterError("cluster-not-found", `There is no cluster "${clusterId}"${here}.`, {
-    hint: hintFor(place, others),
+    hint: hintFor(scope, others),
     facts: {
       cluster: clusterId,
-      ...(place && { [place.kind]: place.name }),
-      elsewhere: others.places,
+      ...(scope && { [scope.kind]: scope.name }),
+      elsewhere: others.scopes,
       ...(others.unreachable.length > 0 && { silent: others.unreachable }),
     },
   });
 }
 
-function hintFor(place: BackendPlace | undefined, { places, unreachable }: OtherPlaces): string {
-  if (place !== undefined && places.length > 0) {
-    const options = places.map((name) => `\`${place.option} ${name}\``);
-    return `There is one in ${places.join(", ")}: add ${options.join(" or ")}.`;
+function hintFor(scope: BackendScope | undefined, { scopes, unreachable }: OtherScopes): string {
+  if (scope !== undefined && scopes.length > 0) {
+    const options = scopes.map((name) => `\`${scope.option} ${name}\``);
+    return `There is one in ${scopes.join(", ")}: add ${options.join(" or ")}.`;
   }
   const unasked = unreachable.map(
-    (each) => `It may be in ${each.place}, whose clusters cannot be listed: ${each.reason}`,
+    (each) => `It may be in ${each.scope}, whose clusters cannot be listed: ${each.reason}`,
   );
   return [...unasked, "Run the list command to see all clusters."].join(" ");
 }

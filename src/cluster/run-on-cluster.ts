@@ -10,7 +10,7 @@ import { findLastRecord, keepLastRecord } from "../store/last-record.ts";
 import { type NodeRun, type RunRequest, type RunRuntime, runOnNode, startOnNode } from "./run-on-node.ts";
 
 export interface RunOnCluster {
-  readonly backend: Pick<Backend<never>, "name" | "place">;
+  readonly backend: Pick<Backend<never>, "name" | "scope">;
   readonly clusterId: string;
   /** Asks the backend for the cluster. */
   readonly find: (signal: AbortSignal) => Promise<ClusterRecord>;
@@ -43,10 +43,10 @@ export async function runOnCluster(work: RunOnCluster, runtime: RunRuntime, sign
   }
 }
 
-/** Only a backend with several places asks a service elsewhere. */
+/** Only a backend with several scopes asks a service elsewhere. */
 async function lastRecord({ backend, clusterId }: RunOnCluster, runtime: Runtime): Promise<ClusterRecord | undefined> {
-  if (backend.place === undefined) return undefined;
-  const root = join(stateFolder(runtime.environment), backend.name, backend.place.name);
+  if (backend.scope === undefined) return undefined;
+  const root = join(stateFolder(runtime.environment), backend.name, backend.scope.name);
   return findLastRecord(root, clusterId, runtime.clock.now());
 }
 

@@ -70,7 +70,7 @@ export async function findWebUi(
 /** What the node says counts more than what was expected. */
 function placeOf(cluster: ClusterRecord, layout: Layout, report: NodeReport | undefined): WebPlace | undefined {
   const { web } = layout;
-  if (web === undefined || web.place !== undefined) return web?.place;
+  if (web === undefined || web.endpoint !== undefined) return web?.endpoint;
   const isTlsEnabled = report && hasTls(layout, report);
   return isTlsEnabled === undefined ? expectedPlace(cluster) : usualPlace(isTlsEnabled);
 }

@@ -10,11 +10,11 @@ export const programName = ({ name }: BackendKind): string => `cluster-${name}`;
 export const endsByItself = ({ parts }: BackendKind): boolean => parts.lifetimes === undefined;
 
 /** Options, such as the region, of every command that finds clusters. */
-export const placeOptions = (kind: BackendKind): Options => optionsWhere(kind, (each) => each.isPlace === true);
+export const scopeOptions = (kind: BackendKind): Options => optionsWhere(kind, (each) => each.isScope === true);
 
 /** Options of `create` that only this backend has, after the one that all backends have. */
 export function creationOptions(kind: BackendKind): { readonly linuxDistribution: Option<string> } {
-  const { linuxDistribution, ...own } = optionsWhere(kind, (each) => each.isPlace !== true);
+  const { linuxDistribution, ...own } = optionsWhere(kind, (each) => each.isScope !== true);
   return { linuxDistribution: linuxDistribution as Option<string>, ...own };
 }
 
@@ -37,12 +37,12 @@ function optionsWhere({ options }: BackendKind, isWanted: (each: BackendOption) 
 
 function commandLineOption(name: string, declared: BackendOption): Option {
   if (declared.isFlag === true) return flag({ flag: flagOf(name, declared), summary: declared.summary });
-  const { read, choices, completes, isPlace = false, isLocal: _, ...traits } = declared;
+  const { read, choices, completes, isScope = false, isLocal: _, ...traits } = declared;
   const readPath = async (given: string, { cwd }: Invocation): Promise<unknown> => read(await absolute(given, cwd));
   const type = completes === undefined ? { parse: read } : { parse: readPath, completes };
   return option(
     { ...type, ...(choices !== undefined && { choices }) },
-    { ...traits, flag: flagOf(name, declared), isRepeatedInHints: isPlace },
+    { ...traits, flag: flagOf(name, declared), isRepeatedInHints: isScope },
   );
 }
 

@@ -38,20 +38,20 @@ export const nodeView = (node: NodeRecord) => ({
 });
 
 interface Listing {
-  readonly isOfAllPlaces: boolean;
+  readonly isOfAllScopes: boolean;
   readonly endsByItself: boolean;
   readonly columns: number;
 }
 
 /** One row for each cluster. */
-export function listText(views: readonly ClusterView[], { isOfAllPlaces, endsByItself, columns }: Listing): string {
+export function listText(views: readonly ClusterView[], { isOfAllScopes, endsByItself, columns }: Listing): string {
   if (views.length === 0) return "";
   const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS"];
   const hasEnds = views.some(({ secondsLeft }) => secondsLeft !== undefined);
   const timeHead = endsByItself ? ["TIME LEFT", "COST AT MOST"] : ["AGE", ...(hasEnds ? ["TIME LEFT"] : [])];
-  const regionOf = (view: ClusterView): readonly string[] => (isOfAllPlaces ? [view.region ?? "–"] : []);
+  const regionOf = (view: ClusterView): readonly string[] => (isOfAllScopes ? [view.region ?? "–"] : []);
   const rows = [
-    [...(isOfAllPlaces ? ["REGION"] : []), ...head, ...timeHead],
+    [...(isOfAllScopes ? ["REGION"] : []), ...head, ...timeHead],
     ...views.map((view) => [...regionOf(view), ...row(view), ...timeCells(view, timeHead)]),
   ];
   return table(rows, columns);

@@ -54,7 +54,7 @@ async function waitAndReport(
   };
   const cluster = await waitForCluster(backend, request, context, context.signal).catch((error: unknown) => {
     const isKept = context.signal.aborted || (error instanceof ClusterError && keptAfter.has(error.id));
-    if (isKept) context.progress.note(keptNote(kind, { id: request.clusterId, place: input }, context));
+    if (isKept) context.progress.note(keptNote(kind, { id: request.clusterId, scope: input }, context));
     throw error;
   });
   const seconds = Math.round((context.clock.now() - startMs) / 1000);

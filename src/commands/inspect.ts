@@ -2,7 +2,7 @@ import { defineCommand } from "../cli/command.ts";
 import { flag } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { BackendKind } from "../backend/contract.ts";
-import { endsByItself, placeOptions } from "./backend-options.ts";
+import { endsByItself, scopeOptions } from "./backend-options.ts";
 import { clusterId } from "./options.ts";
 
 export const inspectCommand = (kind: BackendKind) =>
@@ -13,7 +13,7 @@ export const inspectCommand = (kind: BackendKind) =>
     positionals: {},
     options: {
       clusterId,
-      ...placeOptions(kind),
+      ...scopeOptions(kind),
       versions: flag({ flag: "--versions", summary: "Ask each node which version of the platform it has" }),
       output: outputFormat(["text", "json", "ssh-config", "names"]),
       verbose,

@@ -4,7 +4,7 @@ import { flag, type Option } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { plainLine } from "../system/printable.ts";
-import { endsByItself, placeOptions } from "./backend-options.ts";
+import { endsByItself, scopeOptions } from "./backend-options.ts";
 
 export const listCommand = (kind: BackendKind) =>
   defineCommand({
@@ -13,8 +13,8 @@ export const listCommand = (kind: BackendKind) =>
     description: `Show every cluster with its state, its machines and ${endsByItself(kind) ? "the time it has left" : "its age, and the time it has left if it has a lifetime"}. The state describes the machines only: run \`wait\` to find out whether the platform is ready.`,
     positionals: {},
     options: {
-      ...placeOptions(kind),
-      ...allPlacesOption(kind),
+      ...scopeOptions(kind),
+      ...allScopesOption(kind),
       quiet: flag({ flag: "--quiet", short: "-q", summary: "Print only the cluster ids, one per line" }),
       output: outputFormat(["text", "json"]),
       verbose,
@@ -26,42 +26,42 @@ export const listCommand = (kind: BackendKind) =>
     run: async (input, context) => {
       const { clusterView, listText } = await import("./cluster-view.ts");
       const backend = await kind.open(input, context, context.signal);
-      const isOfAllPlaces = input.allPlaces;
+      const isOfAllScopes = input.allScopes;
       const [clusters] = await Promise.all([
-        findClusters(backend, isOfAllPlaces, context),
+        findClusters(backend, isOfAllScopes, context),
         // Completion asks for ids, and nobody waits for it.
         input.quiet ? undefined : backend.removeExpired?.(context.signal),
       ]);
       const views = clusters.map((cluster) => clusterView(cluster, context.clock.now()));
-      if (clusters.length === 0) context.progress.note(`No clusters${isOfAllPlaces ? "" : placeText(backend)}.`);
+      if (clusters.length === 0) context.progress.note(`No clusters${isOfAllScopes ? "" : scopeText(backend)}.`);
       context.output.result({
         text: input.quiet
           ? clusters.map((cluster) => plainLine(cluster.id)).join("\n")
-          : listText(views, { isOfAllPlaces, endsByItself: endsByItself(kind), columns: context.columns }),
+          : listText(views, { isOfAllScopes, endsByItself: endsByItself(kind), columns: context.columns }),
         data: { clusters: views },
       });
     },
   });
 
 /** Such as `--all-regions`. The type has the option for every program, so that its value is `undefined` where it isn't declared. */
-function allPlacesOption(kind: BackendKind): { readonly allPlaces: Option<boolean> } {
-  const { allPlaces: summary } = kind.parts;
-  const [place = "place"] = Object.keys(placeOptions(kind));
-  const options = summary === undefined ? {} : { allPlaces: flag({ flag: `--all-${place}s`, summary }) };
-  return options as { readonly allPlaces: Option<boolean> };
+function allScopesOption(kind: BackendKind): { readonly allScopes: Option<boolean> } {
+  const { allScopes: summary } = kind.parts;
+  const [scope = "scope"] = Object.keys(scopeOptions(kind));
+  const options = summary === undefined ? {} : { allScopes: flag({ flag: `--all-${scope}s`, summary }) };
+  return options as { readonly allScopes: Option<boolean> };
 }
 
 async function findClusters(
   backend: Backend<unknown>,
-  isOfAllPlaces: boolean,
+  isOfAllScopes: boolean,
   { progress, signal }: Context,
 ): Promise<readonly ClusterRecord[]> {
-  const { place } = backend;
-  if (!isOfAllPlaces || place?.listAll === undefined) return backend.list(signal);
-  const { clusters, unreachable } = await place.listAll(signal);
-  for (const each of unreachable) progress.warn(`cannot list the clusters in ${each.place}: ${each.reason}`);
+  const { scope } = backend;
+  if (!isOfAllScopes || scope?.listAll === undefined) return backend.list(signal);
+  const { clusters, unreachable } = await scope.listAll(signal);
+  for (const each of unreachable) progress.warn(`cannot list the clusters in ${each.scope}: ${each.reason}`);
   return clusters;
 }
 
-const placeText = ({ place }: Backend<unknown>): string =>
-  place === undefined ? "" : ` in ${place.kind} ${place.name}`;
+const scopeText = ({ scope }: Backend<unknown>): string =>
+  scope === undefined ? "" : ` in ${scope.kind} ${scope.name}`;

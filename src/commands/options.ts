@@ -5,7 +5,7 @@ import { duration, outputFormat, value, verbose } from "../cli/options/value-typ
 import { clusterIdProblem } from "../model/parse-values.ts";
 import type { Checked } from "../model/checked.ts";
 import { checked } from "../model/option-schema.ts";
-import { placeOptions } from "./backend-options.ts";
+import { scopeOptions } from "./backend-options.ts";
 
 const clusterIdTraits = {
   flag: "--cluster-id",
@@ -94,7 +94,7 @@ export const checkout = checkedValue(async (given, { cwd }) => {
 /** The options of a command for one cluster: its own, and those that all such commands have. */
 export const clusterOptions = <Own>(kind: BackendKind, own: Own) => ({
   clusterId,
-  ...placeOptions(kind),
+  ...scopeOptions(kind),
   ...own,
   output: outputFormat(["text", "json"]),
   verbose,

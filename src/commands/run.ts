@@ -4,7 +4,7 @@ import type { Problems } from "../cli/options/problems.ts";
 import { anyText, outputFormat, text, value, verbose } from "../cli/options/value-types.ts";
 import type { FetchRequest } from "../cluster/fetch.ts";
 import type { BackendKind } from "../backend/contract.ts";
-import { placeOptions } from "./backend-options.ts";
+import { scopeOptions } from "./backend-options.ts";
 import { checkedValue, checkout, clusterId, nodeNames, nodeSelector } from "./options.ts";
 import { isSecretName, readVariable, readVariableFile, secretsIn, type Variable } from "./read-variable.ts";
 
@@ -85,7 +85,7 @@ export const runCommand = (kind: BackendKind) =>
     options: {
       clusterId,
       ...sessionOptions,
-      ...placeOptions(kind),
+      ...scopeOptions(kind),
       node: nodesOption(kind),
       output: outputFormat(["text", "json"]),
       verbose,

@@ -1,7 +1,7 @@
 import { defineCommand } from "../cli/command.ts";
 import { verbose } from "../cli/options/value-types.ts";
 import type { BackendKind } from "../backend/contract.ts";
-import { placeOptions } from "./backend-options.ts";
+import { scopeOptions } from "./backend-options.ts";
 import { clusterId } from "./options.ts";
 
 export const webCommand = (kind: BackendKind) =>
@@ -11,7 +11,7 @@ export const webCommand = (kind: BackendKind) =>
     description:
       "Open the web UI of the first master and print its URL. The command needs the cluster's SSH key and the master's pinned host key, because otherwise another machine could pose as the master. The web UI may be unavailable until `wait` has returned. A cluster that uses TLS has its own certificate authority, which the browser does not know. The command prints the URL of that authority's certificate: trust the certificate, or override the browser's warning. If the platform has no web UI, the command says so.",
     positionals: {},
-    options: { clusterId, ...placeOptions(kind), verbose },
+    options: { clusterId, ...scopeOptions(kind), verbose },
     examples: [{ words: "web -c nightly", summary: "Open the web UI of the cluster `nightly`" }],
     run: async (input, context) => {
       const [{ findCluster }, { findWebUi }, { isForDesktop, openBrowser }] = await Promise.all([

@@ -27,9 +27,9 @@ export async function importForLibrary<Options>(
   readArguments({ text }, { text: required(textCheck) });
   const handOver = await parseHandOver(text, "the text");
   const backend = await clusters.open(signal);
-  const { place } = backend;
-  if (place !== undefined && place.name !== handOver.region) {
-    throw new ClusterError("bad-usage", `The cluster is in ${handOver.region}, but the backend is for ${place.name}.`, {
+  const { scope } = backend;
+  if (scope !== undefined && scope.name !== handOver.region) {
+    throw new ClusterError("bad-usage", `The cluster is in ${handOver.region}, but the backend is for ${scope.name}.`, {
       hint: `Pass a backend for the region ${handOver.region}.`,
       facts: { region: handOver.region },
     });

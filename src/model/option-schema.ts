@@ -6,8 +6,8 @@ export interface BackendOption<Value = unknown> {
   readonly summary: string;
   /** Absent: `--` and the option's name. */
   readonly flag?: `--${string}`;
-  /** Whether it selects the place, such as a region, in which clusters are: every command that finds clusters has it. */
-  readonly isPlace?: true;
+  /** Whether it selects the scope in which to look for clusters, such as a region. Every command that finds clusters has it. */
+  readonly isScope?: true;
   /** Whether it names what only this computer has: a file with the cluster lacks it. */
   readonly isLocal?: true;
   readonly placeholder?: string;
@@ -36,9 +36,9 @@ export type SchemaValues<Schema> = {
       : Single<Schema[Name]> | undefined;
 };
 
-/** The values of the options that select the place. */
-export type PlaceValues<Schema> = SchemaValues<{
-  readonly [Name in keyof Schema as Schema[Name] extends { readonly isPlace: true } ? Name : never]: Schema[Name];
+/** The values of the options that select the scope. */
+export type ScopeValues<Schema> = SchemaValues<{
+  readonly [Name in keyof Schema as Schema[Name] extends { readonly isScope: true } ? Name : never]: Schema[Name];
 }>;
 
 /** The options that a program passes: texts, or numbers and booleans instead of texts. */

@@ -39,7 +39,7 @@ interface CreationName {
   readonly creationId: string;
 }
 
-/** `root` is the folder of one backend and place, such as `…/cloud/us-west-2`. Both ids must have been parsed; an unparsed id is a bug. */
+/** `root` is the folder of one backend and scope, such as `…/cloud/us-west-2`. Both ids must have been parsed; an unparsed id is a bug. */
 export function creationDirectory(root: string, clusterId: string, creationId: string): string {
   if (parseClusterId(clusterId) === undefined || parseCreationId(creationId) === undefined) {
     throw new TypeError(`A creation cannot have the ids ${JSON.stringify([clusterId, creationId])}`);
@@ -55,7 +55,7 @@ export function creationOfDirectory(directory: string): CreationName | undefined
 }
 
 /**
- * Checks that a creation's folder, if it exists, really lies where its path says, in the folder of its backend and place. Throws `machine-not-set-up`
+ * Checks that a creation's folder, if it exists, really lies where its path says, in the folder of its backend and scope. Throws `machine-not-set-up`
  * if a link leads elsewhere, because every change to the folder would be made there.
  */
 export async function assertOwnFolder(directory: string): Promise<void> {

@@ -29,7 +29,7 @@ export async function keepLastRecord(cluster: ClusterRecord): Promise<void> {
 }
 
 /**
- * Returns the last record of the newest cluster with this id in a place's folder. Undefined if there is none, if the cluster's time is over, or if some
+ * Returns the last record of the newest cluster with this id in the folder of its backend and scope. Undefined if there is none, if the cluster's time is over, or if some
  * of its nodes were not running then: a command would find the wrong nodes in its environment.
  */
 export async function findLastRecord(

@@ -133,6 +133,6 @@ function interruption([body, ...tasks]: readonly Outcome<unknown>[], reason: unk
 
 /** Calls `ask` on the first call only. Later calls get the same answer or the same failure. */
 export function once<Value>(ask: () => Promise<Value>): () => Promise<Value> {
-  const kept: { answer?: Promise<Value> } = {};
-  return () => (kept.answer ??= ask());
+  const cached: { answer?: Promise<Value> } = {};
+  return () => (cached.answer ??= ask());
 }

@@ -27,13 +27,13 @@ export class Masker {
   text(given: string): string {
     if (this.#shapes.size === 0) return given;
     const parts: string[] = [];
-    let kept = 0;
+    let copied = 0;
     const { starts, ends } = this.#secretsIn(given);
     for (const [index, start] of starts.entries()) {
-      parts.push(given.slice(kept, start), mask);
-      kept = ends[index] ?? start;
+      parts.push(given.slice(copied, start), mask);
+      copied = ends[index] ?? start;
     }
-    return [...parts, given.slice(kept)].join("");
+    return [...parts, given.slice(copied)].join("");
   }
 
   /** Where the secrets in a text start and end. Secrets that overlap count as one. */
@@ -129,15 +129,15 @@ export class PatternAutomaton {
     const depths: number[] = [0];
     for (const pattern of patterns) {
       let node = root;
-      for (let place = 0; place < pattern.length; place += 1) {
-        const unit = pattern.charCodeAt(place);
+      for (let position = 0; position < pattern.length; position += 1) {
+        const unit = pattern.charCodeAt(position);
         const key = node * unitCount + unit;
         const child = this.#children.get(key) ?? parents.length;
         if (child === parents.length) {
           this.#children.set(key, child);
           parents.push(node);
           units.push(unit);
-          depths.push(place + 1);
+          depths.push(position + 1);
           this.#fallback.push(root);
           this.#longest.push(0);
         }
@@ -157,13 +157,13 @@ export class PatternAutomaton {
     }
   }
 
-  /** Calls `onFound`, for each place where patterns end, with the longest of them, in the order of these places. */
+  /** Calls `onFound` for each position at which patterns end, from left to right, with the start of the longest of them. */
   find(text: string, onFound: (start: number, end: number) => void): void {
     let node = root;
-    for (let place = 0; place < text.length; place += 1) {
-      node = this.#step(node, text.charCodeAt(place));
+    for (let position = 0; position < text.length; position += 1) {
+      node = this.#step(node, text.charCodeAt(position));
       const length = this.#longest[node] ?? 0;
-      if (length > 0) onFound(place + 1 - length, place + 1);
+      if (length > 0) onFound(position + 1 - length, position + 1);
     }
   }
 

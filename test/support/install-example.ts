@@ -39,12 +39,12 @@ INSTALL
 esac
 `;
 
-/** A place without others. */
-export const examplePlace = {
+/** A scope without others. */
+export const exampleScope = {
   kind: "region",
   name: "us-west-2",
   option: "region",
-  findElsewhere: async () => ({ places: [], unreachable: [] }),
+  findElsewhere: async () => ({ scopes: [], unreachable: [] }),
 };
 
 /** A configuration to add to the base, without a license. */

@@ -65,10 +65,10 @@ export const elsewhere = async () => {
     neverAborted,
   );
 };
-export const search = async (places: readonly string[]) => {
-  const findElsewhere = async () => ({ places, unreachable: [] });
-  const place = { kind: "region", name: "us-east-1", option: "region", findElsewhere };
-  const backend = { place, find: async () => undefined };
+export const search = async (scopes: readonly string[]) => {
+  const findElsewhere = async () => ({ scopes, unreachable: [] });
+  const scope = { kind: "region", name: "us-east-1", option: "region", findElsewhere };
+  const backend = { scope, find: async () => undefined };
   return findCluster(backend, "base", neverAborted);
 };
 export const failed = (reason: string, log: readonly string[]): NodeAnswer =>

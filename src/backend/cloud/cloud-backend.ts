@@ -23,7 +23,7 @@ import { resolveCreation } from "./plan.ts";
 import { readMachines } from "./read-machines.ts";
 import {
   type ClusterReading,
-  type Place,
+  type RegionFolder,
   clusterConsoleOutput,
   clustersOf,
   findInOtherRegions,
@@ -40,15 +40,15 @@ export async function createCloudBackend(
 ) {
   const open = await openApi(region, runtime, signal);
   const api = open(region);
-  const placeOf = (name: string): Place => ({
+  const folderOf = (name: string): RegionFolder => ({
     region: name,
     root: join(stateFolder(runtime.environment), "cloud", name),
   });
-  const place = placeOf(region);
+  const folder = folderOf(region);
   const read = clusterReader(runtime);
   return {
     name: "cloud" as const,
-    place: {
+    scope: {
       kind: "region",
       name: region,
       option: "region",
@@ -57,7 +57,7 @@ export async function createCloudBackend(
         const found = await listAllRegions(
           open,
           region,
-          async (name, instances) => (await read(instances, placeOf(name))).clusters,
+          async (name, instances) => (await read(instances, folderOf(name))).clusters,
           listSignal,
         );
         warnOfClock(api.now(), runtime);
@@ -72,17 +72,17 @@ export async function createCloudBackend(
     },
     plan: async (asked, planSignal) => {
       const request = { ...asked, distribution: chooseDistribution(asked.distribution, asked.needsApt) };
-      const planIt = () => planCreation(api, { place, request }, runtime, planSignal);
+      const planIt = () => planCreation(api, { regionFolder: folder, request }, runtime, planSignal);
       return withRegionAdvice(open, region, planIt, planSignal);
     },
     find: async (clusterId, findSignal) => {
       const ask = () => describeInstances(api, { clusterId }, findSignal);
-      const reading = await read(await withRegionAdvice(open, region, ask, findSignal), place);
+      const reading = await read(await withRegionAdvice(open, region, ask, findSignal), folder);
       return pickCluster(reading, clusterId, reading.creationIds);
     },
     list: async (listSignal) => {
       const ask = () => describeInstances(api, "all", listSignal);
-      const { clusters } = await read(await withRegionAdvice(open, region, ask, listSignal), place);
+      const { clusters } = await read(await withRegionAdvice(open, region, ask, listSignal), folder);
       warnOfClock(api.now(), runtime);
       return clusters;
     },
@@ -94,7 +94,7 @@ export async function createCloudBackend(
 
 async function planCreation(
   api: CloudApi,
-  { place, request }: { readonly place: Place; readonly request: CreationRequest<CloudOptions> },
+  { regionFolder, request }: { readonly regionFolder: RegionFolder; readonly request: CreationRequest<CloudOptions> },
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<CloudCreation> {
@@ -102,13 +102,13 @@ async function planCreation(
   const [resolved, instances, abandoned] = await Promise.all([
     resolveCreation(api, request, runtime.environment, signal),
     describeInstances(api, { clusterId }, signal),
-    abandonedCreations(place.root, clusterId),
+    abandonedCreations(regionFolder.root, clusterId),
   ]);
   const leaving = abandoned.map(({ creation }) => creation.creationId);
   const { machines, rivals } = readMachines(instances);
   const wanted = { clusterId, region: api.region, nowMs: api.now(), leaving };
   assertIdIsFree({ machines: [...machines, ...rivals] }, wanted);
-  return new CloudCreation({ api, place, request, resolved }, runtime);
+  return new CloudCreation({ api, regionFolder, request, resolved }, runtime);
 }
 
 /** People read ages and times left by this machine's clock. */
@@ -117,14 +117,17 @@ function warnOfClock(apiMs: number, { clock, progress }: Runtime): void {
   if (Math.abs(behindMs) > shownSkewMs) progress.warn(`${clockText(behindMs)}: ages and times left are wrong.`);
 }
 
-/** Reads the clusters of a place, and reports things that only look like a cluster. */
+/** Reads the clusters of a region, and reports things that only look like a cluster. */
 const clusterReader =
   ({ progress }: Runtime) =>
-  async (instances: readonly Instance[], place: Place): Promise<ClusterReading & Pick<KnownHere, "creationIds">> => {
-    const { creationIds, launches } = await readKnownHere(readMachines(instances).machines, place.root);
+  async (
+    instances: readonly Instance[],
+    folder: RegionFolder,
+  ): Promise<ClusterReading & Pick<KnownHere, "creationIds">> => {
+    const { creationIds, launches } = await readKnownHere(readMachines(instances).machines, folder.root);
     const { machines, foreignResources } = readMachines(instances, launches);
     for (const foreignResource of foreignResources) progress.detail(1, foreignResourceText(foreignResource));
-    return { machines, clusters: clustersOf(machines, place), creationIds };
+    return { machines, clusters: clustersOf(machines, folder), creationIds };
   };
 
 /** Prints the node's public IPv4 address, or the private one if it has none. */

@@ -151,7 +151,7 @@ export class CloudCreation implements Creation {
 
   /** Until the launch is answered, the ids of our machines are unknown, so the cluster is shown without nodes. */
   async look(signal: AbortSignal): Promise<ClusterRecord> {
-    const { place, request } = this.#plan;
+    const { regionFolder, request } = this.#plan;
     const { folder, launchedMs } = this.#claimed();
     if (launchedMs === undefined) return this.#emptyCluster();
     const { clusterId } = request;
@@ -159,7 +159,7 @@ export class CloudCreation implements Creation {
       clusterId,
       creationId: folder.creationId,
       machineIds: this.#machineIds,
-      place,
+      regionFolder,
       launchedMs,
       withoutAddress: this.#withoutAddress,
     };
@@ -167,28 +167,28 @@ export class CloudCreation implements Creation {
   }
 
   async describe(signal: AbortSignal): Promise<ClusterRecord> {
-    const { api, place } = this.#plan;
+    const { api, regionFolder } = this.#plan;
     const instances = await describeInstances(api, { creationId: this.#claimed().folder.creationId }, signal);
-    const clusters = toClusters(instances, place);
+    const clusters = toClusters(instances, regionFolder);
     return clusters.find(({ id }) => id === this.#plan.request.clusterId) ?? this.#emptyCluster();
   }
 
   /** No machine is visible yet, or none is visible any more. */
   #emptyCluster(): ClusterRecord {
-    const { place, request } = this.#plan;
+    const { regionFolder, request } = this.#plan;
     const { folder, expiresAt } = this.#claimed();
     return {
       id: request.clusterId,
       creationId: folder.creationId,
       backend: "cloud",
-      region: place.region,
+      region: regionFolder.region,
       variant: request.variant,
       distribution: request.distribution,
       state: "incomplete",
       createdAt: undefined,
       expiresAt,
       nodes: [],
-      directory: creationDirectory(place.root, request.clusterId, folder.creationId),
+      directory: creationDirectory(regionFolder.root, request.clusterId, folder.creationId),
     };
   }
 

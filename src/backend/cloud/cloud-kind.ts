@@ -12,7 +12,7 @@ export const cloudKind = defineBackend({
   parts: {
     admission:
       "Let this computer's public address, or the given addresses, reach the nodes over SSH and open the web UI. Only rules of the cluster's own security group are changed. The command needs no SSH key of the cluster, so run it before `import`.",
-    allPlaces: "List the clusters of every region that is enabled for the account",
+    allScopes: "List the clusters of every region that is enabled for the account",
   },
   selinuxProblem,
   open: async ({ region }, runtime, signal) => {

@@ -39,7 +39,7 @@ export interface CloudOptions {
 
 export const cloudSchema = {
   region: {
-    isPlace: true,
+    isScope: true,
     flag: "--cloud-region",
     summary: "The cloud region",
     default: "us-west-2",

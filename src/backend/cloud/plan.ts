@@ -14,7 +14,7 @@ import { metadataText } from "./launch/look-at-machines.ts";
 import { type GroupRequest, type LaunchSubnet, checkAddress, findSubnets } from "./launch/network.ts";
 import { lifetimeMs, costText, maximumCost } from "./lifetime.ts";
 import type { CloudOptions } from "./options.ts";
-import type { Place } from "./records.ts";
+import type { RegionFolder } from "./records.ts";
 import { groupName } from "./tags.ts";
 import { ClusterError } from "../../errors.ts";
 
@@ -50,7 +50,7 @@ export async function resolveCreation(
 
 export interface CloudPlan {
   readonly api: CloudApi;
-  readonly place: Place;
+  readonly regionFolder: RegionFolder;
   readonly request: CreationRequest<CloudOptions>;
   readonly resolved: ResolvedCreation;
 }
@@ -168,8 +168,8 @@ export async function assertOffered(
       facts,
     });
   }
-  const places = `${instanceType} is offered in ${zones.join(", ")}, where no subnet of the network is.`;
-  throw new ClusterError("capacity-lacking", places, {
+  const message = `${instanceType} is offered in ${zones.join(", ")}, where no subnet of the network is.`;
+  throw new ClusterError("capacity-lacking", message, {
     hint: "Choose another `instanceType`, or a `subnetId` in one of these zones.",
     facts,
   });

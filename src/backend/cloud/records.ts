@@ -9,7 +9,7 @@ import {
 } from "../../model/cluster-record.ts";
 import { parseRegion } from "../../model/parse-values.ts";
 import { creationDirectory } from "../../store/creation-folder.ts";
-import type { AllPlacesList, NamedText, OtherPlaces } from "../contract.ts";
+import type { AllScopesList, NamedText, OtherScopes } from "../contract.ts";
 import { consoleOutputs } from "../shared/node-scripts.ts";
 import { isFailure } from "./api/api-errors.ts";
 import { type CloudApi, describeInstances } from "./api/api.ts";
@@ -17,24 +17,23 @@ import type { OpenRegion } from "./api/open-api.ts";
 import { lifetimeMs, maximumCost } from "./lifetime.ts";
 import { type Machine, readMachines } from "./read-machines.ts";
 
-/** Where to read clusters: their records name the region and this machine's folder. */
-export interface Place {
+/** A region, and the folder of its creations on this machine. */
+export interface RegionFolder {
   readonly region: string;
-  /** The folder of this region's creations. */
   readonly root: string;
 }
 
 /** Groups the machines that the API knows into clusters; see clustersOf. */
-export function toClusters(instances: readonly Instance[], place: Place): readonly ClusterRecord[] {
-  return clustersOf(readMachines(instances).machines, place);
+export function toClusters(instances: readonly Instance[], folder: RegionFolder): readonly ClusterRecord[] {
+  return clustersOf(readMachines(instances).machines, folder);
 }
 
 /** Groups machines into clusters. A creation whose machines have all ended is no longer a cluster. */
-export function clustersOf(machines: readonly Machine[], place: Place): readonly ClusterRecord[] {
+export function clustersOf(machines: readonly Machine[], folder: RegionFolder): readonly ClusterRecord[] {
   const byCreation = Map.groupBy(machines, ({ clusterId, creationId }) => `${clusterId} ${creationId}`);
   return [...byCreation.values()]
     .filter((members) => members.some((member) => member.state !== "ended"))
-    .map((members) => toCluster(members, place))
+    .map((members) => toCluster(members, folder))
     .toSorted((a, b) => a.id.localeCompare(b.id) || (a.createdAt?.getTime() ?? 0) - (b.createdAt?.getTime() ?? 0));
 }
 
@@ -66,7 +65,7 @@ export interface ClusterReading {
 }
 
 /** The oldest machine speaks for the cluster. */
-function toCluster(members: readonly Machine[], place: Place): ClusterRecord {
+function toCluster(members: readonly Machine[], folder: RegionFolder): ClusterRecord {
   const [eldest] = members;
   if (eldest === undefined) throw new TypeError("A cluster without machines");
   const { clusterId, creationId, variant, webUi, launchedAt: createdAt } = eldest;
@@ -76,7 +75,7 @@ function toCluster(members: readonly Machine[], place: Place): ClusterRecord {
     id: clusterId,
     creationId,
     backend: "cloud",
-    region: place.region,
+    region: folder.region,
     variant,
     distribution: eldest.distribution ?? "unknown",
     state: clusterState(nodes, eldest.counts),
@@ -86,7 +85,7 @@ function toCluster(members: readonly Machine[], place: Place): ClusterRecord {
     ...(cost !== undefined && { maximumCost: cost }),
     ...(webUi !== undefined && { webUi }),
     nodes,
-    directory: creationDirectory(place.root, clusterId, creationId),
+    directory: creationDirectory(folder.root, clusterId, creationId),
   };
 }
 
@@ -116,17 +115,17 @@ export async function listAllRegions(
   here: string,
   read: (region: string, instances: readonly Instance[]) => Promise<readonly ClusterRecord[]>,
   signal: AbortSignal,
-): Promise<AllPlacesList> {
+): Promise<AllScopesList> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
   const regions = (await enabledRegions(open(here), bounded)).toSorted();
   const clusters: (readonly ClusterRecord[])[] = [];
-  const unreachable: { place: string; reason: string }[] = [];
+  const unreachable: { scope: string; reason: string }[] = [];
   await Promise.all(
     regions.map(async (region, index) => {
       try {
         clusters[index] = await read(region, await describeInstances(open(region), "all", bounded));
       } catch (error) {
-        unreachable.push({ place: region, reason: messageOf(error) });
+        unreachable.push({ scope: region, reason: messageOf(error) });
       }
     }),
   );
@@ -142,14 +141,14 @@ export async function findInOtherRegions(
   here: string,
   clusterId: string,
   signal: AbortSignal,
-): Promise<OtherPlaces> {
+): Promise<OtherScopes> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(otherRegionsLimitMs)]);
   const others = (await enabledRegions(open(here), bounded).catch(() => [])).filter((region) => region !== here);
   const found = await Promise.all(
     others.map(async (region) => ((await hasCluster(open(region), clusterId, bounded)) ? region : undefined)),
   );
   signal.throwIfAborted();
-  return { places: found.filter((region) => region !== undefined).toSorted(), unreachable: [] };
+  return { scopes: found.filter((region) => region !== undefined).toSorted(), unreachable: [] };
 }
 
 export async function enabledRegions(api: CloudApi, signal: AbortSignal): Promise<readonly string[]> {

@@ -1,5 +1,5 @@
 import * as read from "../../model/reader.ts";
-/** The names of our tags, in one place. Commands read everything that they need to know about a cluster from these tags. */
+/** The names of our tags. Commands read everything that they need to know about a cluster from these tags. */
 export const tagNames = {
   clusterId: "cluster-e2e:cluster-id",
   creationId: "cluster-e2e:creation-id",

@@ -5,7 +5,7 @@ import { ClusterError, messageOf } from "../../errors.ts";
 import type { ClusterName, ClusterRecord } from "../../model/cluster-record.ts";
 import { isCreationHere } from "../../store/creation-folder.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import type { Backend, CreationRequest, OtherPlaces } from "../contract.ts";
+import type { Backend, CreationRequest, OtherScopes } from "../contract.ts";
 import { foreignResourceText } from "../shared/foreign-resource.ts";
 import { isOver, removeExpired } from "../shared/lifetimes.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
@@ -53,7 +53,7 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
   return {
     name: "container" as const,
     // Engines know nothing about each other's containers, just as regions don't know each other's machines.
-    place: {
+    scope: {
       kind: "engine",
       name: engine.kind.name,
       option: "engine",
@@ -131,11 +131,11 @@ export async function findInOtherEngines(
   clusterId: string,
   runtime: EngineRuntime,
   signal: AbortSignal,
-): Promise<OtherPlaces> {
+): Promise<OtherScopes> {
   const others = engineNames.filter((name) => name !== kind.name);
   const asked = await Promise.all(others.map(async (name) => ask(name, clusterId, runtime, signal)));
   return {
-    places: asked.flatMap(({ places }) => places),
+    scopes: asked.flatMap(({ scopes }) => scopes),
     unreachable: asked.flatMap(({ unreachable }) => unreachable),
   };
 }
@@ -145,15 +145,15 @@ async function ask(
   clusterId: string,
   runtime: EngineRuntime,
   signal: AbortSignal,
-): Promise<OtherPlaces> {
+): Promise<OtherScopes> {
   try {
     const engine = await openOwn(name, runtime, signal);
-    if (engine === undefined) return { places: [], unreachable: [] };
+    if (engine === undefined) return { scopes: [], unreachable: [] };
     const inventory = await readInventory(engine, { clusterId }, creationsRoot(engine, runtime), signal);
-    return { places: toClusters(inventory, "").length > 0 ? [name] : [], unreachable: [] };
+    return { scopes: toClusters(inventory, "").length > 0 ? [name] : [], unreachable: [] };
   } catch (error) {
     signal.throwIfAborted();
     const reason = messageOf(error);
-    return { places: [], unreachable: isPresent(error) ? [{ place: name, reason }] : [] };
+    return { scopes: [], unreachable: isPresent(error) ? [{ scope: name, reason }] : [] };
   }
 }

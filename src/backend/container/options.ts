@@ -42,7 +42,7 @@ export const imageProblem = (given: string): string | undefined =>
 
 export const containerSchema = {
   engine: {
-    isPlace: true,
+    isScope: true,
     summary: "The container engine",
     defaultText: "the first that answers: Docker, then Podman",
     choices: engineNames,

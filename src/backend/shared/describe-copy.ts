@@ -13,20 +13,18 @@ interface OriginFacts extends Omit<CreationSummary, "nodeCount">, Pick<ClusterRe
   readonly summary: Readonly<Record<string, unknown>>;
 }
 
-/** `createdAt`: when the snapshot was made, as ISO 8601. */
-export const snapshotTitle = ({
-  cluster,
-  snapshot,
-  createdAt,
-}: {
+interface SnapshotOrigin {
   readonly cluster: string;
   readonly snapshot: string;
+  /** ISO 8601. */
   readonly createdAt: string | undefined;
-}): string => {
+}
+
+export function snapshotTitle({ cluster, snapshot, createdAt }: SnapshotOrigin): string {
   // Always with the date: snapshots grow old.
-  const made = createdAt === undefined ? "at an unknown time" : momentText(createdAt, 0);
-  return `snapshot "${snapshot}" of cluster "${cluster}", made ${made}`;
-};
+  const when = createdAt === undefined ? "at an unknown time" : momentText(createdAt, 0);
+  return `snapshot "${snapshot}" of cluster "${cluster}", made ${when}`;
+}
 
 /** Describes what a copy would create, for people and as data. `lines` and `facts` are those of one backend. */
 export function describeOrigin(

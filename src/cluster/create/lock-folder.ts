@@ -18,7 +18,7 @@ import type { Runtime } from "../../system/runtime.ts";
 import type { CreateRequest } from "./create-request.ts";
 
 export interface LockedFolder extends CreationFolder {
-  /** The folder that holds all creations of this backend and place. */
+  /** The folder that holds all creations of this backend and scope. */
   readonly root: string;
   /** The public half of the key that opens the nodes, as an `authorized_keys` line. */
   readonly publicKey: string;
@@ -26,14 +26,14 @@ export interface LockedFolder extends CreationFolder {
 
 /** Locks the creation's folder on this machine, which holds the key that opens the nodes. The folder belongs to this process until `endCreation`. */
 export async function lockFolder(
-  backend: Pick<Backend<never>, "name" | "place">,
+  backend: Pick<Backend<never>, "name" | "scope">,
   { clusterId, ownKey }: Pick<CreateRequest<never>, "clusterId" | "ownKey">,
   { environment }: Runtime,
 ): Promise<LockedFolder> {
   const { generateKeyPair, readKeyPair } = await import("../../ssh/keys.ts");
   const keys = ownKey === undefined ? generateKeyPair(`cluster-e2e-${clusterId}`) : await readKeyPair(ownKey);
   const creationId = randomBytes(8).toString("hex");
-  const root = join(stateFolder(environment), backend.name, backend.place?.name ?? "");
+  const root = join(stateFolder(environment), backend.name, backend.scope?.name ?? "");
   const directory = creationDirectory(root, clusterId, creationId);
   try {
     await makeCreationFolder(directory);

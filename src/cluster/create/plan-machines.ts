@@ -70,7 +70,7 @@ function needsOf({ layout = layouts[0], variant, configuration }: Known): Machin
 }
 
 const webUiOf = ({ web }: Layout, scheme: WebScheme): WebUi =>
-  web === undefined ? "none" : web.place === undefined ? scheme : webUiText(web.place);
+  web === undefined ? "none" : web.endpoint === undefined ? scheme : webUiText(web.endpoint);
 
 /** For machines whose artifact isn't known yet; preparing the nodes will find out. */
 const unknownNeeds: MachineNeeds = {

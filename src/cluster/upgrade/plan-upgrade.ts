@@ -103,7 +103,7 @@ function assertSamePlatform(
   }
   const before = surveyed.find(({ found }) => found.facts !== undefined)?.found.facts;
   const [was = "none", is = "none"] = [before, platform].map((facts) => {
-    const place = folderLayout(facts).web?.place;
+    const place = folderLayout(facts).web?.endpoint;
     return place && webUiText(place);
   });
   if (before === undefined || was === is) return;

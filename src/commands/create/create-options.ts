@@ -26,7 +26,7 @@ import { securityModes } from "../../platform/configuration/configuration.ts";
 import type { Problems } from "../../cli/options/problems.ts";
 import { urlSecrets } from "../../system/mask-url.ts";
 import type { BackendKind } from "../../backend/contract.ts";
-import { creationOptions, endsByItself, placeOptions } from "../backend-options.ts";
+import { creationOptions, endsByItself, scopeOptions } from "../backend-options.ts";
 import { checkedValue, clusterId, timeout } from "../options.ts";
 import { summary } from "../summary/step-summary.ts";
 
@@ -155,7 +155,7 @@ export const createOptions = (kind: BackendKind) => ({
   masters: option(masterCount, { flag: "--masters", summary: "Number of masters: 1, 3, 5, 7 or 9", defaultText: "1" }),
   agents: option(nodeCount, { flag: "--agents", summary: "Number of agents", defaultText: "1" }),
   publicAgents: option(nodeCount, { flag: "--public-agents", summary: "Number of public agents", defaultText: "1" }),
-  ...placeOptions(kind),
+  ...scopeOptions(kind),
   ...creationOptions(kind),
   ...platformOptions,
   ...copyOptions(kind),

@@ -2,7 +2,7 @@ import type { BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
 import { type ClusterRecord, countNodes } from "../../model/cluster-record.ts";
 import { durationText, endText, nodesText } from "../../system/amounts.ts";
-import { programName, endsByItself, placeOptions } from "../backend-options.ts";
+import { programName, endsByItself, scopeOptions } from "../backend-options.ts";
 import { clusterView, nodeView } from "../cluster-view.ts";
 import { type Row, renderCluster } from "../summary/render-summary.ts";
 import { appendSummary } from "../summary/step-summary.ts";
@@ -29,13 +29,13 @@ export function describeCreated(cluster: ClusterRecord, happened: string, { prog
 export async function finishCreated(created: Created, wait: () => Promise<unknown>, context: Context): Promise<void> {
   const { kind, cluster, input } = created;
   const next = (command: string): string =>
-    `${programName(kind)} ${command} --cluster-id ${cluster.id}${placeWords(kind, input)}`;
+    `${programName(kind)} ${command} --cluster-id ${cluster.id}${scopeWords(kind, input)}`;
   if (!input.wait) return await finish(created, { next: next("wait") }, context);
   const startMs = context.clock.now();
   try {
     await wait();
   } catch (error) {
-    context.progress.note(keptNote(kind, { ...cluster, place: input }, context));
+    context.progress.note(keptNote(kind, { ...cluster, scope: input }, context));
     setResult(created, { next: next("logs"), isReady: false }, context);
     throw error;
   }
@@ -100,22 +100,22 @@ const phasesOf = ({ progress }: Context): readonly { readonly title: string; rea
 interface Kept {
   readonly id: string;
   readonly expiresAt?: Date | undefined;
-  /** The options that name its place, among others. */
-  readonly place: Readonly<Record<string, unknown>>;
+  /** The options that select its scope, among others. */
+  readonly scope: Readonly<Record<string, unknown>>;
 }
 
 /** Says that a cluster is kept although the command failed or was interrupted, where its logs are, and how it ends. */
-export function keptNote(kind: BackendKind, { id, expiresAt, place }: Kept, { clock }: Pick<Context, "clock">): string {
-  const command = (name: string): string => `${programName(kind)} ${name} --cluster-id ${id}${placeWords(kind, place)}`;
+export function keptNote(kind: BackendKind, { id, expiresAt, scope }: Kept, { clock }: Pick<Context, "clock">): string {
+  const command = (name: string): string => `${programName(kind)} ${name} --cluster-id ${id}${scopeWords(kind, scope)}`;
   const end = expiresAt === undefined ? "by itself, two hours after its creation" : endText(expiresAt, clock.now());
   const ends = endsByItself(kind) || expiresAt !== undefined ? [`It ends ${end}.`] : [];
   const removal = endsByItself(kind) ? [] : [`    Remove it: ${command("destroy")}`];
   return [`Cluster "${id}" is kept.`, `    Save its logs: ${command("logs")}`, ...removal, ...ends].join("\n");
 }
 
-/** The options that name the place, unless it is the default one. */
-function placeWords(kind: BackendKind, input: Readonly<Record<string, unknown>>): string {
-  const given = Object.entries(placeOptions(kind)).filter(
+/** The options that select the scope, unless it is the default one. */
+function scopeWords(kind: BackendKind, input: Readonly<Record<string, unknown>>): string {
+  const given = Object.entries(scopeOptions(kind)).filter(
     ([name, option]) => input[name] !== undefined && input[name] !== option.default,
   );
   return given.map(([name, option]) => ` ${option.flag} ${String(input[name])}`).join("");

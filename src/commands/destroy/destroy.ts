@@ -2,7 +2,7 @@ import type { BackendKind } from "../../backend/contract.ts";
 import { defineCommand } from "../../cli/command.ts";
 import { flag } from "../../cli/options/option.ts";
 import { outputFormat, verbose } from "../../cli/options/value-types.ts";
-import { placeOptions } from "../backend-options.ts";
+import { scopeOptions } from "../backend-options.ts";
 import { canAsk, clusterIdIfGiven } from "../options.ts";
 
 export const destroyCommand = (kind: BackendKind) =>
@@ -20,7 +20,7 @@ export const destroyCommand = (kind: BackendKind) =>
         summary: "Succeed if there is no such cluster, as in a CI step that always runs",
       }),
       yes: flag({ flag: "--yes", short: "-y", summary: "Do not ask for confirmation" }),
-      ...placeOptions(kind),
+      ...scopeOptions(kind),
       output: outputFormat(["text", "json"]),
       verbose,
     },

@@ -1,7 +1,7 @@
 import type { BackendKind } from "../../backend/contract.ts";
 import { defineCommand } from "../../cli/command.ts";
 import { outputFormat, verbose } from "../../cli/options/value-types.ts";
-import { placeOptions } from "../backend-options.ts";
+import { scopeOptions } from "../backend-options.ts";
 
 export const doctorCommand = (kind: BackendKind) =>
   defineCommand({
@@ -10,7 +10,7 @@ export const doctorCommand = (kind: BackendKind) =>
     description:
       "Run all checks at the same time and print how to fix each problem. The checks change nothing. The exit code is 1 if a check fails.",
     positionals: {},
-    options: { ...placeOptions(kind), output: outputFormat(["text", "json"]), verbose },
+    options: { ...scopeOptions(kind), output: outputFormat(["text", "json"]), verbose },
     examples: [
       { words: "doctor", summary: "Check everything before the first `create`" },
       { words: "doctor -v", summary: "Also print details, and how long each check took" },

@@ -2,7 +2,7 @@ import { defineCommand } from "../../cli/command.ts";
 import { option } from "../../cli/options/option.ts";
 import { path, text, verbose } from "../../cli/options/value-types.ts";
 import type { BackendKind } from "../../backend/contract.ts";
-import { placeOptions } from "../backend-options.ts";
+import { scopeOptions } from "../backend-options.ts";
 import { clusterId } from "../options.ts";
 
 export const exportCommand = (kind: BackendKind) =>
@@ -14,7 +14,7 @@ export const exportCommand = (kind: BackendKind) =>
     positionals: {},
     options: {
       clusterId,
-      ...placeOptions(kind),
+      ...scopeOptions(kind),
       outputFile: option(path, {
         flag: "--output-file",
         placeholder: "<file>",

@@ -2,7 +2,7 @@ import type { BackendKind } from "../../backend/contract.ts";
 import { defineCommand } from "../../cli/command.ts";
 import { argument } from "../../cli/options/option.ts";
 import { choice, outputFormat, text, verbose } from "../../cli/options/value-types.ts";
-import { placeOptions } from "../backend-options.ts";
+import { scopeOptions } from "../backend-options.ts";
 
 export const templatesCommand = (kind: BackendKind) =>
   defineCommand({
@@ -17,7 +17,7 @@ export const templatesCommand = (kind: BackendKind) =>
       }),
       name: argument(text, { name: "NAME", summary: "The template to remove; default: all unused ones" }),
     },
-    options: { ...placeOptions(kind), output: outputFormat(["text", "json"]), verbose },
+    options: { ...scopeOptions(kind), output: outputFormat(["text", "json"]), verbose },
     examples: [
       { words: "templates list", summary: "Show all templates" },
       { words: "templates remove", summary: "Remove the templates that no cluster uses" },

@@ -14,13 +14,13 @@ interface RemoteEntry {
   readonly modifiedMs: number;
 }
 
-/** The keys are `<place>/<path>`. */
+/** The keys are `<tree>/<path>`. */
 export type RemoteManifest = ReadonlyMap<string, RemoteEntry>;
 
-/** SHA-256 sums of files on a node. The keys are `<place>/<path>`. */
+/** SHA-256 sums of files on a node. The keys are `<tree>/<path>`. */
 export type RemoteSums = ReadonlyMap<string, string>;
 
-/** Parses what `stateCommand` printed about the places. It skips records of any other form; their files count as missing and are sent. */
+/** Parses what `stateCommand` printed about the trees. It skips records of any other form; their files count as missing and are sent. */
 export function parseManifest(records: string): RemoteManifest {
   const manifest = new Map<string, RemoteEntry>();
   for (const record of records.split("\0")) {
@@ -35,11 +35,11 @@ export function parseManifest(records: string): RemoteManifest {
 /** Parses what `sumsCommand` printed. A file without a line counts as changed. */
 export function parseSums(stdout: string): RemoteSums {
   const sums = new Map<string, string>();
-  let place = "";
+  let tree = "";
   for (const line of stdout.split("\n")) {
-    if (line.startsWith("# ")) place = line.slice(2);
+    if (line.startsWith("# ")) tree = line.slice(2);
     const [, escape, sum, path] = /^(\\?)([0-9a-f]{64}) [ *]\.\/(.*)$/.exec(line) ?? [];
-    if (sum !== undefined && path !== undefined) sums.set(`${place}/${escape === "" ? path : unescaped(path)}`, sum);
+    if (sum !== undefined && path !== undefined) sums.set(`${tree}/${escape === "" ? path : unescaped(path)}`, sum);
   }
   return sums;
 }
@@ -61,14 +61,14 @@ export async function changedFiles(
   signal: AbortSignal,
 ): Promise<SyncPlan> {
   const isSameSize = (file: SyncFile): boolean => {
-    const present = manifest.get(placeAndPath(file));
+    const present = manifest.get(keyOf(file));
     return present?.mode === file.mode && present.sizeBytes === file.sizeBytes;
   };
-  const isSameTime = (file: SyncFile): boolean => isSameMoment(manifest.get(placeAndPath(file)), file);
+  const isSameTime = (file: SyncFile): boolean => isSameMoment(manifest.get(keyOf(file)), file);
   const doubtful = plan.files.filter((file) => isSameSize(file) && (checksum || !isSameTime(file)));
   const sums = doubtful.length === 0 ? new Map<string, string>() : await askSums(doubtful);
   const isSameSum = async (file: SyncFile): Promise<boolean> =>
-    sums.get(placeAndPath(file)) === (await sumOf(file.source, signal));
+    sums.get(keyOf(file)) === (await sumOf(file.source, signal));
   const isEqual = await mapConcurrently(doubtful, filesAtOnce, isSameSum, signal);
   const changed = new Set(doubtful.filter((_file, index) => isEqual[index] === false));
   const isUnchanged = (file: SyncFile): boolean => isSameSize(file) && !changed.has(file);
@@ -82,7 +82,7 @@ export async function changedFiles(
 /** Whether the node already matches the plan: there is nothing to send, and nothing to remove for good. */
 export function isSettled(plan: SyncPlan, manifest: RemoteManifest): boolean {
   if (plan.files.length > 0) return false;
-  const staying = new Set(plan.unchanged.map(placeAndPath));
+  const staying = new Set(plan.unchanged.map(keyOf));
   return ![...manifest.keys()].some(
     (key) => !staying.has(key) && key.startsWith("tests/") && isRemovedFirst(plan, key.slice("tests/".length)),
   );
@@ -90,7 +90,7 @@ export function isSettled(plan: SyncPlan, manifest: RemoteManifest): boolean {
 
 const filesAtOnce = 8;
 
-const placeAndPath = ({ place, path }: SyncFile): string => `${place}/${path}`;
+const keyOf = ({ tree, path }: SyncFile): string => `${tree}/${path}`;
 
 /** Whether two times differ by less than what they lose on their way through an archive: a microsecond, rounded on both sides. */
 const isSameMoment = (one: { readonly modifiedMs: number } | undefined, other: SyncFile): boolean =>

@@ -15,7 +15,7 @@ import {
 import { type Checkout, type SyncFile, type SyncPlan, checkoutArchive, syncPlan } from "./checkout.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { layoutLines, valuesOfEach } from "../readiness/node-question.ts";
-import placesFile from "./sync-places.sh" with { type: "text" };
+import treesFile from "./sync-trees.sh" with { type: "text" };
 import stateFile from "./sync-state.sh" with { type: "text" };
 import sumsFile from "./sync-sums.sh" with { type: "text" };
 import unpackFile from "./sync-unpack.sh" with { type: "text" };
@@ -142,7 +142,7 @@ const statuses = {
   FAILED: syncStatuses.failed,
 };
 
-const placesOf = ({ testsFolders: [testsFolder, parent = ""], release }: Layout) => ({
+const treesOf = ({ testsFolders: [testsFolder, parent = ""], release }: Layout) => ({
   TESTS_FOLDER: testsFolder,
   TESTS_PARENT: parent,
   LIBRARY_FOLDER: release?.bootstrapLibraryFolder ?? "",
@@ -153,34 +153,34 @@ type Argv = readonly [string, string, text: string, ...string[]];
 
 /** Prints what sync-state.sh says; `parseState` reads it. */
 export function stateCommand(layouts: readonly Layout[]): Argv {
-  const state = shellText(stateFile, valuesOfEach(layouts, placesOf));
-  return ["sh", "-c", layoutLines(layouts) + shellText(placesFile, statuses) + state, "e2e-sync-state"];
+  const state = shellText(stateFile, valuesOfEach(layouts, treesOf));
+  return ["sh", "-c", layoutLines(layouts) + shellText(treesFile, statuses) + state, "e2e-sync-state"];
 }
 
 /** Prints what sync-sums.sh says about the files that `sumsInput` names on stdin. */
 export function sumsCommand(files: readonly SyncFile[], layout: Layout): Argv {
-  const places = shellText(placesFile, { ...statuses, ...placesOf(layout) });
+  const trees = shellText(treesFile, { ...statuses, ...treesOf(layout) });
   const sums = shellText(sumsFile, { TESTS_BYTES: Buffer.byteLength(pathsIn("tests", files)) });
-  return ["sh", "-c", places + sums, "e2e-sync-sums"];
+  return ["sh", "-c", trees + sums, "e2e-sync-sums"];
 }
 
 /** Stdin of `sumsCommand`: paths that each end with a NUL, those of the tests first. */
 const sumsInput = (files: readonly SyncFile[]): string => pathsIn("tests", files) + pathsIn("library", files);
 
-const pathsIn = (place: SyncFile["place"], files: readonly SyncFile[]): string =>
+const pathsIn = (tree: SyncFile["tree"], files: readonly SyncFile[]): string =>
   files
-    .filter((file) => file.place === place)
+    .filter((file) => file.tree === tree)
     .map(({ path }) => `./${path}\0`)
     .join("");
 
 /** Reads `checkoutArchive` from stdin and makes the node's folders match the plan. */
 export function unpackCommand(plan: SyncPlan): Argv {
   const { layout, emptiedFolders, removedFolders } = plan;
-  const places = shellText(placesFile, { ...statuses, ...placesOf(layout) });
+  const trees = shellText(treesFile, { ...statuses, ...treesOf(layout) });
   const script = shellText(unpackFile, { NEEDS_LIBRARY: needsLibrary(plan) ? "yes" : "no" });
   const folders = [String(emptiedFolders.length), ...emptiedFolders, ...removedFolders];
-  return ["sh", "-c", places + script, "e2e-sync-unpack", ...folders];
+  return ["sh", "-c", trees + script, "e2e-sync-unpack", ...folders];
 }
 
 const needsLibrary = ({ files, unchanged }: SyncPlan): boolean =>
-  [...files, ...unchanged].some((file) => file.place === "library");
+  [...files, ...unchanged].some((file) => file.tree === "library");

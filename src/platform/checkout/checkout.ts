@@ -38,10 +38,10 @@ export async function readCheckout(folder: string, signal: AbortSignal): Promise
   const found = layouts.filter((layout, index) => present[index] && (layout.release === undefined) === isPlatform);
   if (found.length === 0) {
     const own = layouts.filter((layout) => (layout.release === undefined) === isPlatform);
-    const places = own.map((layout) => testsSource(folder, layout)).join(" nor ");
+    const sources = own.map((layout) => testsSource(folder, layout)).join(" nor ");
     const lack = isPlatform
-      ? `${folder} has no tests: there is no ${places}.`
-      : `${folder} is not a checkout of the platform: it has neither ${places}.`;
+      ? `${folder} has no tests: there is no ${sources}.`
+      : `${folder} is not a checkout of the platform: it has neither ${sources}.`;
     return problem(lack);
   }
   const contents = new Map<Layout["name"], CheckoutContents>();
@@ -80,14 +80,14 @@ const testsSource = (folder: string, { release }: Layout): string =>
 const checkoutVariant = async (folder: string): Promise<Variant> =>
   (await isAccessible(join(folder, "packages", "upstream.json"))) ? "enterprise" : "oss";
 
-/** The two places on a master that a checkout is synced to: the layout's tests folder, and its bootstrap library. */
-type SyncPlace = "tests" | "library";
+/** The two folders on a master that a checkout is synced to: the layout's tests folder, and its bootstrap library. */
+type SyncTree = "tests" | "library";
 
 export interface SyncFile {
   /** Absolute path on this machine. */
   readonly source: string;
-  readonly place: SyncPlace;
-  /** Relative to the place, with `/` as separator. */
+  readonly tree: SyncTree;
+  /** Relative to the tree, with `/` as separator. */
   readonly path: string;
   /** 0o644, or 0o755 for an executable: a repository records nothing else. */
   readonly mode: 0o644 | 0o755;
@@ -126,10 +126,10 @@ export function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layou
       { hint: "Sync a checkout of the installed release." },
     );
   }
-  const tests = contents.tests.map((file) => placed(file, "tests"));
+  const tests = contents.tests.map((file) => inTree(file, "tests"));
   const isMixed = checkout.variant === "oss" && nodeVariant === "enterprise";
   if (isMixed) return mixedPlan(tests, layout);
-  const library = contents.library.map((file) => placed(file, "library"));
+  const library = contents.library.map((file) => inTree(file, "library"));
   return { layout, files: [...tests, ...library], unchanged: [], emptiedFolders: ["."], removedFolders: [] };
 }
 
@@ -145,9 +145,9 @@ function mixedPlan(tests: readonly SyncFile[], layout: Layout): SyncPlan {
 
 const openSourceFolder = "open_source_tests";
 
-const placed = ({ source, path, mode, sizeBytes, modifiedMs }: ListedFile, place: SyncPlace): SyncFile => ({
+const inTree = ({ source, path, mode, sizeBytes, modifiedMs }: ListedFile, tree: SyncTree): SyncFile => ({
   source,
-  place,
+  tree,
   path,
   mode: (mode & 0o100) === 0 ? 0o644 : 0o755,
   sizeBytes,
@@ -167,7 +167,7 @@ const leastChunkBytes = 128 * 1024;
 const streamedFromBytes = 1_000_000;
 
 const member = (file: SyncFile): TarFile => ({
-  name: `${file.place}/${file.path}`,
+  name: `${file.tree}/${file.path}`,
   mode: file.mode,
   modifiedMs: file.modifiedMs,
   sizeBytes: file.sizeBytes,
@@ -188,7 +188,7 @@ async function* contentsOf({ source, sizeBytes }: SyncFile): AsyncGenerator<Uint
 
 /** Lists the unchanged files that the preceding removal deletes: paths that each end with a NUL. All of them are tests. */
 function unchangedList(plan: SyncPlan): readonly TarFile[] {
-  const paths = plan.unchanged.filter((file) => file.place === "tests" && isRemovedFirst(plan, file.path));
+  const paths = plan.unchanged.filter((file) => file.tree === "tests" && isRemovedFirst(plan, file.path));
   return paths.length === 0 ? [] : [textMember("unchanged", paths.map(({ path }) => `${path}\0`).join(""))];
 }
 

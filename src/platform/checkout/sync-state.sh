@@ -1,8 +1,8 @@
 #!/bin/sh
 # Prints everything that a sync usually needs to know about a master, in one round trip: "# layout <name>", "#
-# version" and the version file, then "# tests" and the contents of the two places, as records that each end with a
-# NUL: "<mode> <size> <time> <place>/<path>", or "link 0 0 <place>/<path>" for links that look like tests. It reads no
-# file's contents. Runs as root, behind find-layout.sh and sync-places.sh.
+# version" and the version file, then "# tests" and the contents of both trees, as records that each end with a
+# NUL: "<mode> <size> <time> <tree>/<path>", or "link 0 0 <tree>/<path>" for links that look like tests. It reads no
+# file's contents. Runs as root, behind find-layout.sh and sync-trees.sh.
 # Values: for each layout, TESTS_FOLDER_<name>, TESTS_PARENT_<name>, LIBRARY_FOLDER_<name> and INTERNAL_LIBRARY_<name>.
 
 records() {
@@ -19,11 +19,11 @@ for each in $LAYOUTS; do
   eval "version_file=\$VERSION_FILE_$each TESTS_FOLDER=\$TESTS_FOLDER_$each"
   eval "TESTS_PARENT=\$TESTS_PARENT_$each"
   eval "LIBRARY_FOLDER=\$LIBRARY_FOLDER_$each INTERNAL_LIBRARY=\$INTERNAL_LIBRARY_$each"
-  find_places
+  find_trees
   [ -e "$version_file" ] || fail "$NOT_INSTALLED" "$version_file does not exist"
   printf '# version\n%s\n' "$(cat "$version_file")"
   echo '# tests'
-  # shellcheck disable=SC2154 # sync-places.sh sets both
+  # shellcheck disable=SC2154 # sync-trees.sh sets both
   records tests "$tests"
   # shellcheck disable=SC2154
   [ -z "$library" ] || records library "$library"

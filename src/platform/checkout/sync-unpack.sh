@@ -1,13 +1,13 @@
 #!/bin/sh
-# shellcheck disable=SC2154 # sync-places.sh sets tests and library
+# shellcheck disable=SC2154 # sync-trees.sh sets tests and library
 # Makes a master's folders match a checkout. It changes copies beside the folders and then swaps them in, so that an
-# earlier failure keeps the previous state. Runs as root, behind sync-places.sh; prints nothing. Stdin: the archive of
+# earlier failure keeps the previous state. Runs as root, behind sync-trees.sh; prints nothing. Stdin: the archive of
 # checkout.ts.
 # Arguments: how many of the folders that follow lose their own *.py files first; those folders; the folders that are
 # removed first. All are relative to the tests folder.
 # Values: NEEDS_LIBRARY, "yes" or "no".
 
-find_places
+find_trees
 if [ "$NEEDS_LIBRARY" = yes ] && [ -z "$library" ]; then
   fail "$NOT_INSTALLED" "there is no $INTERNAL_LIBRARY in $LIBRARY_FOLDER"
 fi
@@ -15,9 +15,9 @@ fi
 clean() {
   cd /
   rm -rf "$incoming"
-  for place in "$tests" "$library"; do
-    [ -z "$place" ] || rm -rf "$(beside "$place" new)"
-    [ ! -d "$place" ] || rm -rf "$(beside "$place" former)"
+  for tree in "$tests" "$library"; do
+    [ -z "$tree" ] || rm -rf "$(beside "$tree" new)"
+    [ ! -d "$tree" ] || rm -rf "$(beside "$tree" former)"
   done
 }
 # Links cost nothing, and no file is changed in place: each is removed and created again.

@@ -120,7 +120,7 @@ export async function observeNode(
   signal: AbortSignal,
 ): Promise<Observation> {
   const { links, limitSeconds, tries } = request;
-  const values = { FOLDER: folder, PLACE: request.folder, LIMIT: limitSeconds, TRIES: tries };
+  const values = { FOLDER: folder, DISK_FOLDER: request.folder, LIMIT: limitSeconds, TRIES: tries };
   const limitMs = 30_000 + limitSeconds * tries * 1000;
   const script = { name: "e2e-observe-node", text: shellText(observeFile, values), words: links, limitMs };
   return parseObservation((await runScript(node, { ...script, task: "observe the node" }, signal)).stdout);

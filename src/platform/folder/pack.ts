@@ -76,8 +76,8 @@ async function writeDraft({ facts, files }: PlatformFolder, draft: string, signa
   await writeAll(output, script);
   const sum = await writeArchive(files, output, signal);
   // The line with the facts, which is in front of it, may hold the same digits.
-  const place = script.indexOf(`\nSUM=${noSum}`) + "\nSUM=".length;
-  await output.write(Buffer.from(sum), 0, sum.length, place);
+  const sumOffset = script.indexOf(`\nSUM=${noSum}`) + "\nSUM=".length;
+  await output.write(Buffer.from(sum), 0, sum.length, sumOffset);
 }
 
 /** Everything in front of the archive. */

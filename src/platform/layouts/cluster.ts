@@ -16,7 +16,7 @@ export const clusterLayout: Layout = {
   nodeChecks: [["/opt/cluster/bin/check", "node-poststart"]],
   nodeCheckWrapper: undefined,
   bootstrapConfigFile: "/opt/cluster/etc/bootstrap-config.json",
-  web: { place: undefined, authority: { path: "/ca/cluster-ca.crt" } },
+  web: { endpoint: undefined, authority: { path: "/ca/cluster-ca.crt" } },
   secretFiles: [
     "/opt/cluster/etc/login.json",
     "/var/lib/cluster/pki/tls/CA/private/ca.key",

@@ -28,7 +28,7 @@ export const dcosLayout: Layout = {
   ],
   nodeCheckWrapper: "/opt/mesosphere/bin/dcos-shell",
   bootstrapConfigFile: "/opt/mesosphere/etc/bootstrap-config.json",
-  web: { place: undefined, authority: { path: "/ca/dcos-ca.crt" } },
+  web: { endpoint: undefined, authority: { path: "/ca/dcos-ca.crt" } },
   secretFiles: ["/var/lib/dcos/dcos-oauth/auth-token-secret", "/var/lib/dcos/pki/tls/CA/private/custom_ca.key"],
   installedMarker: "/etc/systemd/system/dcos.target",
   // The union of all releases.

@@ -29,7 +29,7 @@ export function folderLayout(facts?: PlatformFacts): Layout {
     nodeCheckWrapper: undefined,
     bootstrapConfigFile: `${root}/web.json`,
     web: web && {
-      place: { scheme: web.scheme, port: web.port, path: web.path },
+      endpoint: { scheme: web.scheme, port: web.port, path: web.path },
       authority: web.certificate === undefined ? undefined : { file: web.certificate },
     },
     // The first master has the second one before its own installation begins; other nodes may be quicker.

@@ -87,7 +87,7 @@ interface PlatformPackages {
 
 interface LayoutWeb {
   /** Undefined: the configuration decides whether TLS is on, and port and path are the usual ones. */
-  readonly place: WebPlace | undefined;
+  readonly endpoint: WebPlace | undefined;
   /** The certificate of the cluster's authority, if TLS is on: a path of the web server, or of a file on masters. */
   readonly authority: { readonly path: string } | { readonly file: string } | undefined;
 }

@@ -119,7 +119,7 @@ async function silentMasters(
   signal: AbortSignal,
 ): Promise<readonly Wait[]> {
   const ask = async (node: NodeRecord): Promise<readonly Wait[]> => {
-    const answer = await askWeb(node, access, { method: "GET", path: layout.web?.place?.path ?? "/" }, signal);
+    const answer = await askWeb(node, access, { method: "GET", path: layout.web?.endpoint?.path ?? "/" }, signal);
     const protocol = access.isTlsEnabled ? "HTTPS" : "HTTP";
     if (answer.problem !== undefined) return [waitFor(node, `${protocol} at ${node.web.host}: ${answer.problem}`)];
     return answer.status < 500 ? [] : [waitFor(node, `${protocol} at ${node.web.host}: status ${answer.status}`)];

@@ -116,7 +116,7 @@ export function reportedLayout({ layout: name, facts }: Pick<NodeReport, "layout
 
 /** Whether its web servers use TLS; undefined if that isn't known yet. */
 export const hasTls = ({ web }: Layout, { isTlsEnabled }: Pick<NodeReport, "isTlsEnabled">): boolean | undefined =>
-  web?.place === undefined ? isTlsEnabled : web.place.scheme === "https";
+  web?.endpoint === undefined ? isTlsEnabled : web.endpoint.scheme === "https";
 
 export type NodeVerdict =
   | { readonly kind: "ready" }

@@ -152,7 +152,7 @@ function mastersCheck(
   const areReady = masters.every((answer) => answer.verdict.kind === "ready");
   if (request.skipHttpChecks || !areReady || report === undefined || layout?.web === undefined) return undefined;
   // The library can create a cluster before its platform is known. Then nothing leads to a port of the platform's own.
-  if (layout.web.place !== undefined && cluster.webUi === undefined) return undefined;
+  if (layout.web.endpoint !== undefined && cluster.webUi === undefined) return undefined;
   return {
     variant: cluster.variant,
     layout,

@@ -13,7 +13,7 @@ const longestWord = 200;
 
 /**
  * Explains a command whose channel ended, with whatever status, without proof that the command had begun: the login
- * shell isn't a POSIX shell, its start-up files end it, or sshd runs something else in its place.
+ * shell isn't a POSIX shell, its start-up files end it, or sshd runs something else instead.
  */
 export async function commandNotBegun(
   link: Link,

@@ -161,7 +161,7 @@ const padded = (size: number): number => size + paddingAfter(size);
 function entryOf(block: Buffer): Entry {
   const magic = block.toString("latin1", 257, 263);
   if (magic !== "ustar\0" && magic !== "ustar ") throw damaged();
-  // GNU tar has other things in this place.
+  // GNU tar uses these bytes for something else.
   const prefix = magic === "ustar\0" ? field(block, 345, 155) : "";
   const name = field(block, 0, 100);
   return {

@@ -237,9 +237,9 @@ const fold = (path: string): string =>
 const isAscii = (path: string): boolean => /^\p{ASCII}*$/u.test(path);
 
 /** A link, or a folder above one. */
-interface Place {
-  readonly parent: Place | undefined;
-  readonly entries: Map<string, Place>;
+interface TreeNode {
+  readonly parent: TreeNode | undefined;
+  readonly entries: Map<string, TreeNode>;
   link?: Link;
 }
 
@@ -249,52 +249,52 @@ interface Link {
   end: End | "unknown" | "outside";
 }
 
-/** Where a path ends: so many names below a place, and after so many links. */
+/** Where a path ends: so many names below a node, and after so many links. */
 interface End {
-  readonly place: Place;
+  readonly node: TreeNode;
   readonly below: number;
   readonly followed: number;
 }
 
 function firstThatEscapes(links: ReadonlyMap<string, string>, form: (path: string) => string): string | undefined {
-  const root: Place = { parent: undefined, entries: new Map() };
+  const root: TreeNode = { parent: undefined, entries: new Map() };
   const formed = [...links].map(([path, target]) => ({ path, formedPath: form(path), target: form(target) }));
-  for (const { formedPath, target } of formed) placeOf(root, formedPath).link = { target, end: "unknown" };
+  for (const { formedPath, target } of formed) nodeOf(root, formedPath).link = { target, end: "unknown" };
   return formed.find(({ formedPath }) => follow(root, formedPath, 0) === undefined)?.path;
 }
 
-function placeOf(root: Place, path: string): Place {
-  let place = root;
+function nodeOf(root: TreeNode, path: string): TreeNode {
+  let node = root;
   for (const name of path.split("/")) {
-    const next = place.entries.get(name) ?? { parent: place, entries: new Map<string, Place>() };
-    place.entries.set(name, next);
-    place = next;
+    const next = node.entries.get(name) ?? { parent: node, entries: new Map<string, TreeNode>() };
+    node.entries.set(name, next);
+    node = next;
   }
-  return place;
+  return node;
 }
 
 /** Returns where the path from `start` ends; undefined if it leads out of the root. */
-function follow(start: Place, path: string, depth: number): End | undefined {
-  let [place, below, followed] = [start, 0, 0];
+function follow(start: TreeNode, path: string, depth: number): End | undefined {
+  let [node, below, followed] = [start, 0, 0];
   for (const name of path.split("/")) {
     if (name === "" || name === ".") continue;
-    const next = below > 0 ? undefined : name === ".." ? place.parent : place.entries.get(name);
+    const next = below > 0 ? undefined : name === ".." ? node.parent : node.entries.get(name);
     if (name === "..") {
       if (below > 0) below -= 1;
       else if (next === undefined) return undefined;
-      else place = next;
+      else node = next;
     } else if (next === undefined) below += 1;
-    else if (next.link === undefined) place = next;
+    else if (next.link === undefined) node = next;
     else {
       const end = endOf(next, next.link, depth);
       if (end === undefined || followed + end.followed > mostLinks) return undefined;
-      [place, below, followed] = [end.place, end.below, followed + end.followed];
+      [node, below, followed] = [end.node, end.below, followed + end.followed];
     }
   }
-  return { place, below, followed };
+  return { node, below, followed };
 }
 
-function endOf({ parent }: Place, link: Link, depth: number): End | undefined {
+function endOf({ parent }: TreeNode, link: Link, depth: number): End | undefined {
   if (link.end === "unknown") {
     link.end = "outside";
     const isTooFar = depth === mostLinks || link.target.startsWith("/");

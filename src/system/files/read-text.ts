@@ -110,10 +110,10 @@ export function parseJson(text: string): unknown {
 
 function isTooDeep(text: string): boolean {
   let [levels, isInString] = [0, false];
-  for (let place = 0; place < text.length; place += 1) {
-    const character = text[place];
+  for (let position = 0; position < text.length; position += 1) {
+    const character = text[position];
     if (character === '"') isInString = !isInString;
-    else if (isInString) place += character === "\\" ? 1 : 0;
+    else if (isInString) position += character === "\\" ? 1 : 0;
     else if (character === "[" || character === "{") levels += 1;
     else if (character === "]" || character === "}") levels -= 1;
     if (levels > mostLevels) return true;

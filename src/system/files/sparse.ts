@@ -17,11 +17,11 @@ export async function* packBlocks(path: string): AsyncGenerator<Uint8Array, void
     if (bytesRead === 0) return;
     buffer.fill(0, bytesRead);
     const frames: Uint8Array[] = [];
-    for (let place = 0; place < blocksAtOnce; place += 1) {
-      const block = buffer.subarray(place * blockBytes, (place + 1) * blockBytes);
+    for (let index = 0; index < blocksAtOnce; index += 1) {
+      const block = buffer.subarray(index * blockBytes, (index + 1) * blockBytes);
       if (block.equals(zeros)) continue;
       const head = Buffer.alloc(headBytes);
-      head.writeUInt32LE(first + place);
+      head.writeUInt32LE(first + index);
       frames.push(head, block);
     }
     if (frames.length > 0) yield Buffer.concat(frames);
@@ -39,9 +39,9 @@ export async function unpackBlocks(
   for await (const chunk of chunks) {
     rest = Buffer.concat([rest, chunk]);
     for (; rest.length >= frameBytes; rest = rest.subarray(frameBytes)) {
-      const place = rest.readUInt32LE() * blockBytes;
-      if (place >= bytes) throw failure();
-      await writeAll(file, rest.subarray(headBytes, frameBytes), place);
+      const offset = rest.readUInt32LE() * blockBytes;
+      if (offset >= bytes) throw failure();
+      await writeAll(file, rest.subarray(headBytes, frameBytes), offset);
     }
   }
   if (rest.length > 0) throw failure();

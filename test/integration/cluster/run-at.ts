@@ -11,7 +11,7 @@ import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { closeMasterConnections } from "../../../src/ssh/session/master-connection.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
-import { examplePlace } from "../../support/install-example.ts";
+import { exampleScope } from "../../support/install-example.ts";
 import type { OpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { signal, wireKey } from "../../support/ssh-options.ts";
@@ -100,7 +100,7 @@ export async function runAt(
   onStart?.(file);
   const ended = await runOnCluster(
     {
-      backend: { name: "cloud", place: examplePlace },
+      backend: { name: "cloud", scope: exampleScope },
       clusterId: "demo",
       find: async (inner) => {
         asking.signal = inner;

@@ -107,9 +107,9 @@ test("--if-exists succeeds without a cluster, unless another place may have it",
     data: { destroyed: [] },
   });
   expect(await failureOf(clusters.run("destroy -c one"))).toMatchObject({ id: "cluster-not-found" });
-  const elsewhere = async () => ({ places: ["podman"], unreachable: [] });
-  const place = { name: "docker", kind: "engine", option: "engine", findElsewhere: elsewhere } as never;
-  const backend = { root: "/", place, find: async () => undefined };
+  const elsewhere = async () => ({ scopes: ["podman"], unreachable: [] });
+  const scope = { name: "docker", kind: "engine", option: "engine", findElsewhere: elsewhere } as never;
+  const backend = { root: "/", scope, find: async () => undefined };
   const other = runCommandLine("destroy --if-exists", { kind: containerKind, backend, nowMs: 0 });
   expect(await failureOf(other)).toMatchObject({ id: "cluster-not-found" });
 });

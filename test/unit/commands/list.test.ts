@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
-import { exampleCluster, examplePlace } from "../../support/install-example.ts";
+import { exampleCluster, exampleScope } from "../../support/install-example.ts";
 import { runCommandLine } from "../../support/run-command.ts";
 
 const nowMs = Date.parse("2026-01-01T12:00:00Z");
@@ -72,20 +72,20 @@ test("--quiet prints the ids alone", async () => {
 });
 
 test("where there is no cluster, nothing is printed, and a note says where there is none", async () => {
-  const none = await list("", { list: async () => [], place: examplePlace });
+  const none = await list("", { list: async () => [], scope: exampleScope });
   expect(none).toMatchObject({ stdout: "", data: { clusters: [] }, told: ["No clusters in region us-west-2."] });
   expect((await list("", { list: async () => [] }, containerKind)).told).toEqual(["No clusters."]);
 });
 
 test("where there is no cluster anywhere, the note names no place", async () => {
   const listAll = async () => ({ clusters: [], unreachable: [] });
-  expect((await list(" --all-regions", { place: { ...examplePlace, listAll } })).told).toEqual(["No clusters."]);
+  expect((await list(" --all-regions", { scope: { ...exampleScope, listAll } })).told).toEqual(["No clusters."]);
 });
 
 test("everywhere, each line begins with the region, and a region that does not answer is warned of", async () => {
-  const unreachable = [{ place: "eu-west-1", reason: "it does not answer" }];
-  const place = { ...examplePlace, listAll: async () => ({ clusters: [cluster, timeless], unreachable }) };
-  const { stdout, told } = await list(" --all-regions", { place, list: async () => [] });
+  const unreachable = [{ scope: "eu-west-1", reason: "it does not answer" }];
+  const scope = { ...exampleScope, listAll: async () => ({ clusters: [cluster, timeless], unreachable }) };
+  const { stdout, told } = await list(" --all-regions", { scope, list: async () => [] });
   expect(rowsOf(stdout).map(([first]) => first)).toEqual(["REGION", "us-west-2", "–"]);
   expect(told).toHaveLength(1);
   expect(told[0]).toMatch(/^Warning: .*eu-west-1: it does not answer/);

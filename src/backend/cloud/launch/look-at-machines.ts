@@ -8,7 +8,7 @@ import { machineFailed } from "../../shared/machine-errors.ts";
 import { type CloudApi, describeInstances } from "../api/api.ts";
 import { isPastDeadline } from "../lifetime.ts";
 import { type Machine, readMachines } from "../read-machines.ts";
-import { type Place, clustersOf, toNode } from "../records.ts";
+import { type RegionFolder, clustersOf, toNode } from "../records.ts";
 import type { LaunchImage } from "./images.ts";
 import { checkAddress, clusterExists } from "./network.ts";
 
@@ -23,7 +23,7 @@ export interface Watching {
   readonly clusterId: string;
   readonly creationId: string;
   readonly machineIds: readonly string[];
-  readonly place: Place;
+  readonly regionFolder: RegionFolder;
   /** The clock time at which the API had confirmed all launches. */
   readonly launchedMs: number;
   /**
@@ -58,7 +58,7 @@ export async function lookAtMachines(
   const own = readMachines(launched).machines.filter(({ creationId }) => creationId === watching.creationId);
   assertPresent(own, watching, clock.now() - watching.launchedMs);
   assertAddresses(own, watching.withoutAddress, clock.now());
-  return clustersOf(own, watching.place)[0];
+  return clustersOf(own, watching.regionFolder)[0];
 }
 
 /**

@@ -49,8 +49,8 @@ export function readContainerFacts({
   const names = new Set(parts.map(({ name }) => name));
   // Volumes are filled by containers of the images, so these come first.
   const layersEnd = parts.findLastIndex(isLayer);
-  const isExpected = (part: FilePart, place: number): boolean =>
-    known.has(part.name) && (isLayer(part) ? part.name === layerPart(part.sha256) : place > layersEnd);
+  const isExpected = (part: FilePart, index: number): boolean =>
+    known.has(part.name) && (isLayer(part) ? part.name === layerPart(part.sha256) : index > layersEnd);
   const isWhole = ({ layers }: SavedNodeFacts): boolean =>
     layers.slice(missingLayers(names, layers).length).every((layer) => names.has(layerPart(layer)));
   const isSound = names.size === parts.length && parts.every(isExpected) && facts.nodes.every(isWhole);

@@ -223,8 +223,8 @@ async function load(
   await using loader = new ImageLoader(engine);
   if (!knowsLayers) for (const base of bases) await loader.addLayersOf(base, signal);
   const finish = async (): Promise<void> => {
-    const images = nodes.map(({ image: name, labels }, place) => {
-      const { volumes = [], layers = [] } = facts.nodes[place] ?? {};
+    const images = nodes.map(({ image: name, labels }, position) => {
+      const { volumes = [], layers = [] } = facts.nodes[position] ?? {};
       return { name, labels, volumes, layers };
     });
     await loader.finish(images, facts, signal);
@@ -248,14 +248,14 @@ async function load(
   return [first, ...others];
 }
 
-/** The layers that the engine has at their places in all nodes, and need not get again. */
+/** The layers that the engine already has in the right position for every node. It need not load them again. */
 async function presentLayers(
   { engine, facts: { nodes }, knowsLayers }: Loading,
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   const images = knowsLayers ? await describeImages(engine, signal) : [];
   const counts = nodes.map(({ layers }) => Math.max(0, ...images.map((image) => commonLayers(image, layers))));
-  const needed = new Set(nodes.flatMap(({ layers }, place) => layers.slice(counts[place])));
+  const needed = new Set(nodes.flatMap(({ layers }, position) => layers.slice(counts[position])));
   return new Set(nodes.flatMap(({ layers }) => layers.filter((layer) => !needed.has(layer))));
 }
 

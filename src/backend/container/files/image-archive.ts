@@ -106,8 +106,8 @@ export async function readIndex(
   }));
   return new Map(
     described.flatMap(({ sums, names }) =>
-      names.flatMap((name, place) => {
-        const sum = sums[place];
+      names.flatMap((name, position) => {
+        const sum = sums[position];
         return sum === undefined ? [] : [[name, withoutAlgorithm(sum)] as const];
       }),
     ),
@@ -262,7 +262,7 @@ export async function describeImages(engine: Engine, signal: AbortSignal): Promi
 
 /** How many of these layers the image begins with. */
 export function commonLayers({ layers: own }: Pick<FoundImage, "layers">, layers: readonly string[]): number {
-  const differs = layers.findIndex((layer, place) => own[place] !== layer);
+  const differs = layers.findIndex((layer, position) => own[position] !== layer);
   return differs === -1 ? layers.length : differs;
 }
 

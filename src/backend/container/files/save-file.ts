@@ -108,8 +108,8 @@ async function factsOf(
     architecture: images[0]?.architecture ?? "",
     cgroupVersion,
     base: base?.name,
-    nodes: nodes.map(({ role, index, platformAddress, settings: { memory, cpus } }, place) => {
-      const { layers = [], volumes = [] } = images[place] ?? {};
+    nodes: nodes.map(({ role, index, platformAddress, settings: { memory, cpus } }, position) => {
+      const { layers = [], volumes = [] } = images[position] ?? {};
       return { role, index, platformAddress, memory, cpus, layers, volumes };
     }),
   };

@@ -6,7 +6,7 @@ import { assertReadable } from "../../shared/foreign-resource.ts";
 import { type ContainerOptions, cpusProblem, volumeProblem } from "../options.ts";
 
 /**
- * The names of our labels, in one place. Commands read everything that they need to know about a cluster from these
+ * The names of our labels. Commands read everything that they need to know about a cluster from these
  * labels.
  */
 export const labelNames = {

@@ -15,8 +15,8 @@ test("a cluster in another region is found only for the error message", async ()
   fixture.cloud.requests.clear();
   expect(await elsewhere.find("default", neverAborted)).toBeUndefined();
   expect(fixture.cloud.requests.counts()).toEqual({ DescribeInstances: 1 });
-  expect(await elsewhere.place!.findElsewhere("default", neverAborted)).toEqual({ places: [region], unreachable: [] });
-  expect(await here.place!.findElsewhere("default", neverAborted)).toEqual({ places: [], unreachable: [] });
+  expect(await elsewhere.scope!.findElsewhere("default", neverAborted)).toEqual({ scopes: [region], unreachable: [] });
+  expect(await here.scope!.findElsewhere("default", neverAborted)).toEqual({ scopes: [], unreachable: [] });
 });
 
 test("lists the clusters of all enabled regions, and names a region that rejects the request with its reason", async () => {
@@ -30,13 +30,13 @@ test("lists the clusters of all enabled regions, and names a region that rejects
   const refusal = { when: "before", times: "always", code: "UnauthorizedOperation" } as const;
   fixture.cloud.faults.add({ ...refusal, action: "DescribeInstances", region: "us-east-1" });
   const backend = await fixture.open(region);
-  const { clusters, unreachable } = await backend.place!.listAll!(neverAborted);
-  expect(clusters.map(({ id, region: place }) => [id, place])).toEqual([
+  const { clusters, unreachable } = await backend.scope!.listAll!(neverAborted);
+  expect(clusters.map(({ id, region: name }) => [id, name])).toEqual([
     ["middle", "eu-central-1"],
     ["west", region],
   ]);
   expect(unreachable).toEqual([
-    { place: "us-east-1", reason: expect.stringContaining("may not call ec2:DescribeInstances") },
+    { scope: "us-east-1", reason: expect.stringContaining("may not call ec2:DescribeInstances") },
   ]);
 });
 

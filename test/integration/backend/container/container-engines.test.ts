@@ -134,11 +134,11 @@ test.each([
 ])("if no cluster is found and Docker %s, the error says that it may be there", async (_, lines, reason) => {
   await using machine = await openMachine({ docker: lines, podman });
   const others = await findInOtherEngines({ kind: engineKinds.podman }, "a", machine.runtime, neverAborted);
-  expect(others.places).toEqual([]);
-  expect(others.unreachable).toMatchObject([{ place: "docker" }]);
+  expect(others.scopes).toEqual([]);
+  expect(others.unreachable).toMatchObject([{ scope: "docker" }]);
   expect(unmarked(others.unreachable[0]!.reason)).toContain(reason);
-  const place = { kind: "engine", name: "podman", option: "--engine", findElsewhere: async () => others };
-  const backend = { place, find: async () => undefined };
+  const scope = { kind: "engine", name: "podman", option: "--engine", findElsewhere: async () => others };
+  const backend = { scope, find: async () => undefined };
   const error = await failureOf(findCluster(backend, "a", neverAborted));
   expect(error.id).toBe("cluster-not-found");
   expect(error.hint).toContain("in docker");
@@ -151,7 +151,7 @@ test.each([
 ])("if no cluster is found, an engine that %s is not mentioned", async (_, programs) => {
   await using machine = await openMachine(programs);
   const others = await findInOtherEngines({ kind: engineKinds.docker }, "a", machine.runtime, neverAborted);
-  expect(others).toEqual({ places: [], unreachable: [] });
+  expect(others).toEqual({ scopes: [], unreachable: [] });
 });
 
 /** A Docker that has a network with these labels and this name. */
@@ -164,10 +164,10 @@ const dockerWithNetwork = (name: string): string => {
 test.each([
   ["has it", "cluster-e2e-a-0123456789abcdef", ["docker"]],
   ["has only something like it", "another-network", []],
-])("if no cluster is found and another engine %s, the engines that have it are %j", async (_, name, places) => {
+])("if no cluster is found and another engine %s, the engines that have it are %j", async (_, name, scopes) => {
   await using machine = await openMachine({ docker: dockerWithNetwork(name), podman });
   const others = await findInOtherEngines({ kind: engineKinds.podman }, "a", machine.runtime, neverAborted);
-  expect(others).toEqual({ places, unreachable: [] });
+  expect(others).toEqual({ scopes, unreachable: [] });
 });
 
 test("an abort ends the search in other engines", async () => {

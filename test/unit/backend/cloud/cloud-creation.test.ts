@@ -33,8 +33,8 @@ async function openCreation() {
   const failures = new Map<string, Error>();
   const cloud = scriptedCloud([], [], ({ action }) => failures.get(action));
   const request = newRequest("default", { counts: { master: 1, agent: 2, public_agent: 0 } });
-  const place = { region: "us-west-2", root: folder.path };
-  const creation = new CloudCreation({ api: cloud.api, place, request, resolved }, cloud.runtime);
+  const regionFolder = { region: "us-west-2", root: folder.path };
+  const creation = new CloudCreation({ api: cloud.api, regionFolder, request, resolved }, cloud.runtime);
   const directory = `${folder.path}/default-${creationId}`;
   const claim = async (signal = neverAborted): Promise<void> => creation.claim({ creationId, directory }, signal);
   return { ...cloud, creation, claim, failures, [Symbol.asyncDispose]: async () => folder[Symbol.asyncDispose]() };

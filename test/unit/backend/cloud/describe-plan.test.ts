@@ -61,7 +61,7 @@ test("it says so if there are no tags, no known price, or an image that needs ve
 
 test("machines end two hours after the API's time, in whole seconds", () => {
   const late = { ...api, now: () => Date.parse("2026-01-01T00:00:00.999Z") };
-  const plan = { api: late, place: { region: "us-west-2", root: "/" }, request, resolved };
+  const plan = { api: late, regionFolder: { region: "us-west-2", root: "/" }, request, resolved };
   const folder = { creationId: "0123456789abcdef", directory: "/default-0123456789abcdef" };
   const made = newRequestedResources(plan, { folder, vpcId: "vpc-1" });
   expect(made.expiresAt.toISOString()).toBe("2026-01-01T02:00:00.000Z");

@@ -25,7 +25,7 @@ test("a region that doesn't answer is named, and the others are listed", async (
   };
   expect(await list(fail, neverAborted)).toMatchObject({
     clusters: [{ id: "us-west-2" }],
-    unreachable: [{ place: "eu-west-1", reason: outside("It did not answer.") }],
+    unreachable: [{ scope: "eu-west-1", reason: outside("It did not answer.") }],
   });
 });
 

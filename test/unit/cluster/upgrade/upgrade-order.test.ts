@@ -10,7 +10,7 @@ import { type Role, nodeReference } from "../../../../src/model/cluster-record.t
 import { unmarked, unmarkedFacts } from "../../../../src/outside-text.ts";
 import { parseNodeVersion } from "../../../../src/platform/upgrade/node-version.ts";
 
-const examplePlace = {
+const exampleScope = {
   state: "running",
   publicAddress: "192.0.2.1",
   privateAddress: "10.0.0.1",
@@ -21,7 +21,7 @@ const examplePlace = {
 /** A node with this version, whose last upgrade was to another one. */
 function surveyed(role: Role, index: number, version: string, to = ""): SurveyedNode {
   const found = parseNodeVersion(`version={"version": "${version}"}\nfrom=0.9\nto=${to}`);
-  return { node: { ...examplePlace, id: `${role}-${index}`, role, index }, found };
+  return { node: { ...exampleScope, id: `${role}-${index}`, role, index }, found };
 }
 
 const references = (nodes: readonly SurveyedNode[]): readonly string[] => nodes.map(({ node }) => nodeReference(node));

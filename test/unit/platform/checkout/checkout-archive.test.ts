@@ -16,7 +16,7 @@ const planOf = (files: readonly SyncFile[]): SyncPlan => ({
 
 const fileAt = (source: string, path: string, sizeBytes: number): SyncFile => ({
   source,
-  place: "tests",
+  tree: "tests",
   path,
   mode: 0o755,
   sizeBytes,

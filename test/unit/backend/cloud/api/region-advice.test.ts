@@ -96,12 +96,12 @@ test("a cluster is looked for in all other regions, whatever some of them answer
     "sa-east-1": outage(),
   });
   const found = await findInOtherRegions(open, "us-west-2", "a", neverAborted);
-  expect(found).toEqual({ places: ["eu-west-1", "us-east-1"], unreachable: [] });
+  expect(found).toEqual({ scopes: ["eu-west-1", "us-east-1"], unreachable: [] });
   expect(asked).not.toContain("DescribeInstances in us-west-2");
   const ended = openRegions(enabled, { "us-east-1": "terminated" });
-  expect((await findInOtherRegions(ended.open, "us-west-2", "a", neverAborted)).places).toEqual([]);
+  expect((await findInOtherRegions(ended.open, "us-west-2", "a", neverAborted)).scopes).toEqual([]);
   const unknown = openRegions(outage());
-  expect((await findInOtherRegions(unknown.open, "us-west-2", "a", neverAborted)).places).toEqual([]);
+  expect((await findInOtherRegions(unknown.open, "us-west-2", "a", neverAborted)).scopes).toEqual([]);
 });
 
 test("an interrupt is not taken for regions without the cluster, or that do not answer", async () => {
@@ -127,5 +127,5 @@ test("a list of everything names each region that does not answer, with the reas
   const read = async (region: string, instances: readonly unknown[]) => instances.map(() => region as never);
   const { clusters, unreachable } = await listAllRegions(open, "us-west-2", read, neverAborted);
   expect<readonly unknown[]>(clusters).toEqual(["us-west-2"]);
-  expect(unreachable).toEqual([{ place: "us-east-1", reason: expect.stringContaining("may not call") }]);
+  expect(unreachable).toEqual([{ scope: "us-east-1", reason: expect.stringContaining("may not call") }]);
 });

@@ -39,7 +39,7 @@ function watch(answers: readonly (readonly Instance[])[], machineIds = ["i-01234
     clusterId: "default",
     creationId,
     machineIds,
-    place: { region: "us-west-2", root: "/" },
+    regionFolder: { region: "us-west-2", root: "/" },
     launchedMs: 0,
     withoutAddress: new Map<string, number>(),
   };
