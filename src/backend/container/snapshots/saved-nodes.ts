@@ -319,7 +319,10 @@ const helperWords = ({
   readonly argv: readonly [string, ...string[]];
 }): readonly string[] => [
   "run",
-  ...["--rm", "--network=none", "--log-driver=none", "--user=0:0"],
+  "--rm",
+  "--network=none",
+  "--log-driver=none",
+  "--user=0:0",
   ...rights,
   ...mounts,
   `--entrypoint=${program}`,
