@@ -12,126 +12,67 @@ export interface ImageSource {
   readonly nearest: readonly [string, string];
 }
 
-const redHat = "309956199498";
-const rocky = "792107900819";
-const almaLinux = "764336703387";
-const debian = "136693071363";
-const canonical = "099720109477";
-const amazon = "137112412989";
+/** The publishers of images, each with the user that their images have for logins. */
+const centos = { owner: "125523088429", user: "centos" } as const;
+const redHat = { owner: "309956199498", user: "ec2-user" } as const;
+const rocky = { owner: "792107900819", user: "rocky" } as const;
+const almaLinux = { owner: "764336703387", user: "ec2-user" } as const;
+const debian = { owner: "136693071363", user: "admin" } as const;
+const canonical = { owner: "099720109477", user: "ubuntu" } as const;
+const amazon = { owner: "137112412989", user: "ec2-user" } as const;
 
 export const sources: Readonly<Record<string, ImageSource>> = {
   // cloud-init 19.4 is the first version with any support for version 2 of the metadata, and isn't known to work.
   "centos-7": {
-    owner: "125523088429",
+    ...centos,
     names: "CentOS Linux 7 x86_64*",
-    user: "centos",
     cgroupVersion: 1,
     needsMetadata1: true,
     nearest: ["rocky-8", "almalinux-8"],
   },
   "rhel-7": {
-    owner: redHat,
+    ...redHat,
     names: "RHEL-7.9_HVM-*",
-    user: "ec2-user",
     cgroupVersion: 1,
     needsMetadata1: true,
     nearest: ["rhel-8", "rocky-8"],
   },
-  "rhel-8": {
-    owner: redHat,
-    names: "RHEL-8*_HVM-*",
-    user: "ec2-user",
-    cgroupVersion: 1,
-    nearest: ["rocky-8", "almalinux-8"],
-  },
-  "rhel-9": {
-    owner: redHat,
-    names: "RHEL-9*_HVM-*",
-    user: "ec2-user",
-    cgroupVersion: 2,
-    nearest: ["rocky-9", "almalinux-9"],
-  },
-  "rocky-8": {
-    owner: rocky,
-    names: "Rocky-8-EC2-Base-*.x86_64",
-    user: "rocky",
-    cgroupVersion: 1,
-    nearest: ["almalinux-8", "rhel-8"],
-  },
-  "rocky-9": {
-    owner: rocky,
-    names: "Rocky-9-EC2-Base-*.x86_64",
-    user: "rocky",
-    cgroupVersion: 2,
-    nearest: ["almalinux-9", "rhel-9"],
-  },
-  "almalinux-8": {
-    owner: almaLinux,
-    names: "AlmaLinux OS 8*x86_64",
-    user: "ec2-user",
-    cgroupVersion: 1,
-    nearest: ["rocky-8", "rhel-8"],
-  },
-  "almalinux-9": {
-    owner: almaLinux,
-    names: "AlmaLinux OS 9*x86_64",
-    user: "ec2-user",
-    cgroupVersion: 2,
-    nearest: ["rocky-9", "rhel-9"],
-  },
-  "debian-11": {
-    owner: debian,
-    names: "debian-11-amd64-*",
-    user: "admin",
-    cgroupVersion: 2,
-    nearest: ["debian-12", "ubuntu-22"],
-  },
-  "debian-12": {
-    owner: debian,
-    names: "debian-12-amd64-*",
-    user: "admin",
-    cgroupVersion: 2,
-    nearest: ["debian-13", "debian-11"],
-  },
-  "debian-13": {
-    owner: debian,
-    names: "debian-13-amd64-*",
-    user: "admin",
-    cgroupVersion: 2,
-    nearest: ["debian-12", "ubuntu-24"],
-  },
+  "rhel-8": { ...redHat, names: "RHEL-8*_HVM-*", cgroupVersion: 1, nearest: ["rocky-8", "almalinux-8"] },
+  "rhel-9": { ...redHat, names: "RHEL-9*_HVM-*", cgroupVersion: 2, nearest: ["rocky-9", "almalinux-9"] },
+  "rocky-8": { ...rocky, names: "Rocky-8-EC2-Base-*.x86_64", cgroupVersion: 1, nearest: ["almalinux-8", "rhel-8"] },
+  "rocky-9": { ...rocky, names: "Rocky-9-EC2-Base-*.x86_64", cgroupVersion: 2, nearest: ["almalinux-9", "rhel-9"] },
+  "almalinux-8": { ...almaLinux, names: "AlmaLinux OS 8*x86_64", cgroupVersion: 1, nearest: ["rocky-8", "rhel-8"] },
+  "almalinux-9": { ...almaLinux, names: "AlmaLinux OS 9*x86_64", cgroupVersion: 2, nearest: ["rocky-9", "rhel-9"] },
+  "debian-11": { ...debian, names: "debian-11-amd64-*", cgroupVersion: 2, nearest: ["debian-12", "ubuntu-22"] },
+  "debian-12": { ...debian, names: "debian-12-amd64-*", cgroupVersion: 2, nearest: ["debian-13", "debian-11"] },
+  "debian-13": { ...debian, names: "debian-13-amd64-*", cgroupVersion: 2, nearest: ["debian-12", "ubuntu-24"] },
   "ubuntu-20": {
-    owner: canonical,
+    ...canonical,
     names: "ubuntu/images/hvm-ssd*/ubuntu-*-20.04-amd64-server-*",
-    user: "ubuntu",
     cgroupVersion: 1,
     nearest: ["ubuntu-22", "debian-11"],
   },
   "ubuntu-22": {
-    owner: canonical,
+    ...canonical,
     names: "ubuntu/images/hvm-ssd*/ubuntu-*-22.04-amd64-server-*",
-    user: "ubuntu",
     cgroupVersion: 2,
     nearest: ["ubuntu-24", "debian-12"],
   },
   "ubuntu-24": {
-    owner: canonical,
+    ...canonical,
     names: "ubuntu/images/hvm-ssd*/ubuntu-*-24.04-amd64-server-*",
-    user: "ubuntu",
     cgroupVersion: 2,
     nearest: ["ubuntu-22", "debian-13"],
   },
   "amazon-2": {
-    owner: amazon,
+    ...amazon,
     names: "amzn2-ami-kernel-5.10-hvm-*-x86_64-gp2",
-    user: "ec2-user",
     cgroupVersion: 1,
     nearest: ["amazon-2023", "rocky-8"],
   },
   "amazon-2023": {
-    owner: amazon,
+    ...amazon,
     names: "al2023-ami-2023.*-x86_64",
-    user: "ec2-user",
     cgroupVersion: 2,
     nearest: ["rocky-9", "almalinux-9"],
   },
