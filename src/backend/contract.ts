@@ -36,7 +36,7 @@ export interface BackendKind<
   parse(given: Partial<SchemaValues<Schema>>): Promise<Checked<Options>>;
   /** The pattern of the machines' ids, for `--node`. */
   readonly machineId: RegExp;
-  /** What the opened backend has beyond what all have, and nothing else; each with its text in the help. */
+  /** The optional parts of this backend, each with its text in the help. */
   readonly parts: Texts;
   /** Why SELinux can't be set to enforcing on nodes of this distribution; undefined if it can. */
   selinuxProblem(distribution: string): string | undefined;
@@ -62,20 +62,20 @@ interface Doctor<Schema extends BackendSchema> {
 
 /** The help for what only some backends can do. A program lacks the commands and options for which its backend has no text. */
 interface PartTexts {
-  /** What a snapshot holds. */
+  /** Describes the contents of a snapshot. */
   readonly snapshots?: string;
-  /** For `planCopy` of the snapshots. */
+  /** For `planCopy` of the snapshots: how to create a cluster from one. */
   readonly copies?: string;
-  /** For `files` of the snapshots: what of a cluster is in a file. */
+  /** For `files` of the snapshots: describes the contents of a file. */
   readonly files?: string;
-  /** What templates are. */
+  /** Describes templates. */
   readonly templates?: string;
   readonly admission?: string;
-  /** What stopping and pausing mean. */
+  /** Describes the effects of stopping and pausing. */
   readonly power?: string;
   /** For `listAll` of the scope. */
   readonly allScopes?: string;
-  /** For `removeExpired`: what the time is that users may choose. Without it, clusters end by themselves, and cost money until then. */
+  /** For `removeExpired`: describes the lifetime that users may choose. Clusters without it end by themselves, and cost money until then. */
   readonly lifetimes?: string;
 }
 
@@ -93,7 +93,7 @@ type PartsNamedIn<Texts> = Named<Texts, "snapshots", { snapshots: Snapshots }, {
   Named<Texts, "files", { snapshots: Required<Pick<Snapshots, "files">> }, { snapshots?: { files?: undefined } }> &
   Named<Texts, "allScopes", { scope: Required<Pick<BackendScope, "listAll">> }, { scope?: { listAll?: undefined } }>;
 
-/** What the text requires of the opened backend: unknown if the texts aren't known either. */
+/** The type that the text requires of the opened backend; unknown if the texts aren't known either. */
 type Named<Texts, Text extends keyof PartTexts, Present, Absent> = Text extends keyof Texts
   ? undefined extends Texts[Text]
     ? unknown
@@ -135,7 +135,7 @@ export interface Backend<Options> {
   /** Lets other computers reach the nodes. Without it, only this machine can. Its scopes are regions, which exports name. */
   readonly admission?: Admission;
   readonly power?: Power;
-  /** Removes what clusters have left whose time is over, and says so; `find` and `list` leave them out. The next call retries what fails. */
+  /** Removes what expired clusters have left, and reports it; `find` and `list` ignore such clusters. The next call retries failures. */
   readonly removeExpired?: (signal: AbortSignal) => Promise<void>;
 }
 
@@ -195,9 +195,9 @@ export interface CreationRequest<Options> {
   readonly lifetimeMs?: number | undefined;
 }
 
-/** The cluster to create from a snapshot: it has the same nodes, software and data, and continues where the snapshot was made. */
+/** Requests a cluster from a snapshot, with the same nodes, software and data. */
 export interface CopyRequest extends Pick<CreationRequest<never>, "clusterId" | "lifetimeMs"> {
-  /** How many such clusters are created at once, which must fit on this computer together; absent: one. */
+  /** The number of such clusters that are created together, and must fit on this computer together; absent: one. */
   readonly copies?: number | undefined;
   /** The cluster that has the snapshot. */
   readonly source: ClusterRecord;
@@ -250,7 +250,7 @@ export interface Creation {
   remains(): CreationRemains | undefined;
 }
 
-/** What the first login to a new node needs. */
+/** How to log in to a new node for the first time. */
 export interface FirstLogin {
   /** Milliseconds from when a machine has an address until a login must have succeeded. */
   readonly limitMs: number;
@@ -274,9 +274,9 @@ interface FirstHostKey {
 }
 
 export interface CreationRemains {
-  /** For users who asked to keep the machines of a failed creation; continues after "Kept as requested: ". */
+  /** For users who asked to keep the machines of a failed creation. Follows "Kept as requested: ". */
   readonly kept: string;
-  /** For users who give up now, or whose removal failed: what may be left, as sentences. */
+  /** For users who give up now, or whose removal failed: sentences about what may be left. */
   readonly left: string;
 }
 
@@ -341,7 +341,7 @@ export interface Snapshots {
    * `snapshot-unusable`. If it is cut short, another restore repairs the cluster.
    */
   restore(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void>;
-  /** Also deletes an incomplete snapshot. Throws `snapshot-not-found`. */
+  /** Deletes the snapshot, complete or not. Throws `snapshot-not-found`. */
   delete(cluster: ClusterName, name: string, signal: AbortSignal): Promise<void>;
   /** Whether restored nodes continue where they were. Otherwise they boot from their disks. */
   readonly holdsMemory: boolean;
@@ -358,9 +358,9 @@ interface SnapshotFiles {
   planCopy(request: FileCopyRequest, signal: AbortSignal): Promise<Creation>;
 }
 
-/** Booted machines that are kept on this computer. */
+/** Booted machines on this computer from which others are copied. */
 export interface Templates {
-  /** The one that was used last at the end. */
+  /** Sorted by last use, the most recent at the end. */
   list(signal: AbortSignal): Promise<readonly TemplateRecord[]>;
   /** Removes one, or all that nobody uses; returns their names. Throws `bad-usage` if there is no such template, or a cluster uses it. */
   remove(name: string | undefined, signal: AbortSignal): Promise<readonly string[]>;

@@ -9,11 +9,11 @@ import { frameFunction, parseFrames } from "./node-logs.ts";
 import { installPaths } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";
 
-/** A longer file holds more than secrets. */
+/** The part of each file that is read. A longer file holds more than secrets. */
 const mostBytes = 64_000;
 /**
- * What we accept from a node, which decides what it sends. Real clusters have some ten secrets: a license, keys, and a few passwords. Masking takes time
- * in proportion to the text, but memory in proportion to the secrets.
+ * Limits for the secrets from a node, which may be hostile. Real clusters have about ten secrets: a license, keys, and a few passwords. Masking needs
+ * memory in proportion to the secrets.
  */
 const mostSecrets = 500;
 const mostCharacters = 32_000;
@@ -29,7 +29,7 @@ const files = [
   ["status", installPaths.installStatus] as const,
   ...platformFiles,
 ];
-/** Their paths are known only on the node. All files together must stay below the part of a command's output that is kept. */
+/** Names for files whose paths are known only on the node. All files together must be shorter than the output that a command's result keeps. */
 const listedFiles = Array.from({ length: mostSecretFiles }, (_, index) => `listed-${index}`);
 const names = [...files.map(([name]) => name), ...listedFiles];
 
@@ -45,13 +45,13 @@ export const secretsScript =
 export interface ClusterSecrets {
   /** For `Progress.hide`. */
   readonly values: readonly string[];
-  /** Whether the node has the cluster's configuration, and its installation has ended: until then, the platform may make more of them. */
+  /** Whether the node has the cluster's configuration, and its installation has ended. Until then, the platform may generate more secrets. */
   readonly areComplete: boolean;
 }
 
 /**
- * Reads from the first master what must be hidden in everything that the cluster's nodes print: the secrets in its configuration, such as license and
- * password hash, and those that the platform generated for itself. They are never shown.
+ * Reads the cluster's secrets from the first master: those in its configuration, such as license and password hash, and those that the platform has
+ * generated. They are masked in everything that nodes print, and never shown.
  */
 export async function readClusterSecrets(connection: Connection, signal: AbortSignal): Promise<ClusterSecrets> {
   const argv = ["sh", "-s", "--", "e2e-secrets"];
@@ -74,7 +74,7 @@ export async function readClusterSecrets(connection: Connection, signal: AbortSi
   );
 }
 
-/** The first master names more secrets than a cluster has. Nothing that the cluster's nodes say may be shown then: it can't be masked. */
+/** Thrown if the first master names more secrets than a cluster has. Then no text from the nodes may be shown, because it can't be masked. */
 export class TooManySecrets extends ClusterError {
   constructor() {
     super(
@@ -88,7 +88,7 @@ export class TooManySecrets extends ClusterError {
   }
 }
 
-/** Parses what `secretsScript` printed. Undefined if that is more than a cluster has. */
+/** Parses the output of `secretsScript`; undefined if there are more secrets than a cluster has. */
 export async function parseSecrets(stdout: string): Promise<ClusterSecrets | undefined> {
   // Base64 needs four characters for three bytes.
   if (stdout.length > names.length * mostBytes * 1.4) return undefined;
@@ -110,7 +110,7 @@ async function secretsIn(text: string): Promise<readonly string[]> {
     if (parsed.problems === undefined && Object.keys(parsed.value).length > 0)
       return configurationSecrets(parsed.value);
   } catch {
-    // Nested too deeply to read, so it isn't a configuration of ours.
+    // A text that is nested too deeply isn't one of our configurations.
   }
   return [text];
 }

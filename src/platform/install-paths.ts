@@ -13,7 +13,7 @@ const workPathsOf = (folder: string): WorkPaths => ({
   serve: `${folder}/genconf/serve`,
 });
 
-/** That of an upgrade is removed when all nodes have the new version. */
+/** The folder of an upgrade is removed when all nodes have the new version. */
 export const installWork = workPathsOf("/var/lib/cluster-e2e/installer");
 export const upgradeWork = workPathsOf("/var/lib/cluster-e2e/upgrade");
 
@@ -35,11 +35,11 @@ export const installPaths = {
   installLog: "/var/lib/cluster-e2e/install.log",
   /** One line: `running`, or `exit <status>` once the install script has ended. */
   installStatus: "/var/lib/cluster-e2e/install.status",
-  /** The same for the last upgrade of the node. */
+  /** The three files of the node's last upgrade, like those of the installation above. */
   upgradeRunner: "/var/lib/cluster-e2e/upgrade.sh",
   upgradeLog: "/var/lib/cluster-e2e/upgrade.log",
   upgradeStatus: "/var/lib/cluster-e2e/upgrade.status",
-  /** Two lines: the version before that upgrade, and the version that it is for. */
+  /** Two lines: the version before that upgrade, and its target version. */
   upgradeVersions: "/var/lib/cluster-e2e/upgrade.versions",
   /** On the first master; see upgrade-lock.sh. */
   upgradeLock: "/var/lib/cluster-e2e/upgrade.lock",

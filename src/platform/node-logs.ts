@@ -19,7 +19,7 @@ export const frameFunction = shellText(frameFile);
 
 const frameLine = /^([\w.-]+) ([A-Za-z0-9+/]*={0,2})$/;
 
-/** Returns the texts by name, in the order of `names`. It skips other names, other lines, lines without their beginning, and empty texts. */
+/** Returns the texts by name, in the order of `names`. Skips unknown names, malformed lines and empty texts. */
 export function parseFrames<Name extends string>(stdout: string, names: readonly Name[]): ReadonlyMap<Name, string> {
   const found = new Map<string, string>();
   for (const line of stdout.split("\n")) {
@@ -44,9 +44,9 @@ export interface NodeLog {
 const nodesAtOnce = 32;
 /** Suffix of the text that replaces the logs of a node that could not be reached, and says why. */
 export const noLogsSuffix = ".no-logs.txt";
-/** Length of the end that is kept of each log. In base64, all logs together fit into the part of a command's output that is kept. */
+/** How many bytes at the end of each log are sent. In base64, all logs together fit into the output that a command's result keeps. */
 const tailBytes = 450_000;
-/** The same for the logs that a platform names, those of all its units together and of all its files, and for those of an upgrade. */
+/** The same limit for the logs that a platform names (all its units together, and all its files together), and for the logs of an upgrade. */
 const platformBytes = 150_000;
 const mostListed = 50;
 const unitsBytes = 100_000;
@@ -94,7 +94,7 @@ export const logsScript =
     JOURNAL_LINES: journalLines,
   });
 
-/** Parses what `logsScript` printed. */
+/** Parses the output of `logsScript`. */
 export const parseLogs = (stdout: string): readonly NodeLog[] =>
   [...parseFrames(stdout, logNames)].map(([name, text]) => ({ name, text }));
 

@@ -20,10 +20,7 @@ export interface FirstContact {
   readonly knownHosts: KnownHosts;
   /** Where the node gets a key of its own. Undefined: it keeps its first key, which nobody else can know. */
   readonly hostKeyLocation: HostKeyLocation | undefined;
-  /**
-   * Whether to return only a connection at which the node presented its own key. An sshd that was told to switch takes a moment, in which it may
-   * refuse other connections.
-   */
+  /** Whether to return only a connection on which the node presented its own key. An sshd takes a moment to switch, in which it may refuse connections. */
   readonly untilSwitched: boolean;
   readonly clock: Clock;
   /** Clock time after which no further try begins. */
@@ -84,7 +81,7 @@ const mostCharacters = 64 * 1024;
 /** How far one call has come with the node's switch to its own key. */
 interface SwitchProgress {
   readonly refusals: ClusterError[];
-  /** Whether sshd was told to switch. Once is enough, and each time it may refuse connections for a moment. */
+  /** Whether sshd has been reloaded. Once is enough, because each time it may refuse connections for a moment. */
   hasReloaded: boolean;
 }
 

@@ -98,7 +98,7 @@ function notWritten(path: string, error: unknown): ClusterError {
   });
 }
 
-/** Another text after each change, since the file is replaced whole; empty without a file. */
+/** Returns a text that differs after each change, because the file is always replaced as a whole; empty without a file. */
 function fileVersion(path: string): string {
   const information = statSync(path, { throwIfNoEntry: false });
   return information === undefined ? "" : [information.ino, information.size, information.mtimeMs].join(" ");
@@ -150,7 +150,7 @@ function hostBlock(node: Destination, { identityFile, knownHostsFile }: SshConfi
     ],
     ["StrictHostKeyChecking", "yes"],
     ["UserKnownHostsFile", quotedPath(knownHostsFile)],
-    // Not `none`: older versions would take it for a file name.
+    // Older versions would take `none` for a file name.
     ["GlobalKnownHostsFile", "/dev/null"],
     ["CheckHostIP", "no"],
     ["UpdateHostKeys", "no"],
@@ -161,9 +161,7 @@ function hostBlock(node: Destination, { identityFile, knownHostsFile }: SshConfi
   return [`Host ${wordOf("reference", name)}`, ...settings.map(([key, value]) => `  ${key} ${value}`), ""].join("\n");
 }
 
-/**
- * Records contain only plain values, but no value may ever become a second word or line, or something that ssh expands.
- */
+/** Records contain only plain values, but no value may ever become a second word or line, or something that ssh expands. */
 function wordOf(what: string, value: string): string {
   if (/^[A-Za-z0-9_.:][A-Za-z0-9_.:-]*$/.test(value)) return value;
   const message = `Cannot pass the ${what} ${JSON.stringify(value.slice(0, 100))} to ssh.`;

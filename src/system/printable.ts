@@ -7,10 +7,7 @@ import { isMarked, mapOutside, outside, unmarked } from "../outside-text.ts";
  */
 const unprintable =
   /[^\P{Cc}\n\t]|[\u061C\u200B\u200E\u200F\u2028-\u202E\u2060-\u2069\uFEFF\uFFF9-\uFFFB]|[\u{E0000}-\u{E007F}]|\p{Cs}/gu;
-/**
- * Colour sequences, which are common in logs and are removed. Any other escape sequence stays, with a replacement
- * character for its first one.
- */
+/** Colour sequences, which are common in logs and are removed. Any other escape sequence stays, with a replacement character for its first one. */
 const colour = /[^\P{Cc}\n\t]\[[\d;]*m/gu;
 
 /**
@@ -20,7 +17,7 @@ const colour = /[^\P{Cc}\n\t]\[[\d;]*m/gu;
 export const printable = (text: string): string =>
   unmarked(text).replaceAll(colour, "").replaceAll("\r\n", "\n").replaceAll(unprintable, "\uFFFD");
 
-/** What a line must not contain: line breaks, control characters and every character that is invisible or changes the order of others. */
+/** Characters that a line must not contain: line breaks, control characters, and those that are invisible or change the order of others. */
 const notInLine = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const longestLine = 500;
 
@@ -32,7 +29,7 @@ const longestLine = 500;
  */
 export const outsideLine = (found: unknown, longest?: number): string => outside(plainLine(found, longest));
 
-/** The same without marks, for data and tables. A message that quotes it marks it. */
+/** Like `outsideLine` without marks, for data and tables. A message that quotes the line must mark it. */
 export function plainLine(found: unknown, longest: number = longestLine): string {
   if (typeof found !== "string") return "";
   const line = unmarked(found)
@@ -51,7 +48,7 @@ const reach = 100_000;
 export const outsideLines = (text: string, count: number, longest?: number): string[] =>
   plainLines(text, count, longest).map(outside);
 
-/** The same without marks, for data. */
+/** Like `outsideLines` without marks, for data. */
 export function plainLines(text: string, count: number, longest?: number): string[] {
   const lines: string[] = [];
   const end = text.trimEnd().slice(-reach);
@@ -83,9 +80,8 @@ const mostLines = 200;
 const longestOwnLine = 4000;
 
 /**
- * A message of ours that may quote others, as it goes to a terminal or a log. Only the first line begins at the margin, so that no quoted line can pass
- * for one of ours. Bounded, in case a message
- * quotes more than it should.
+ * Formats one of our messages, which may quote others, for a terminal or a log. Only the first line begins at the margin, so that no quoted line can pass
+ * for one of ours. The length is limited, in case a message quotes more than it should.
  */
 export function messageBlock(message: string): string {
   const [first = "", ...others] = message.trimEnd().split("\n", mostLines + 1);

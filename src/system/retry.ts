@@ -16,9 +16,7 @@ export interface RetryRule {
   readonly onFailure?: (error: ClusterError) => void;
 }
 
-/**
- * Tries until it succeeds, fails in a way that isn't tolerated, or reaches a limit. Then it throws the last failure.
- */
+/** Tries until it succeeds, fails in a way that isn't tolerated, or reaches a limit. Then it throws the last failure. */
 export async function retry<Result>(
   task: (signal: AbortSignal) => Promise<Result>,
   rule: RetryRule,
@@ -51,10 +49,7 @@ export interface PollRule {
   readonly deadlineMs?: number;
   /** The pause after a look without a result, given the number of looks so far (1, 2, …). */
   readonly pauseMs: (looks: number) => number;
-  /**
-   * Shows what it is waiting for, such as "2 machines to end", after each look without a result, and clears that at the
-   * end.
-   */
+  /** Shows what it is waiting for, such as "2 machines to end", after each look without a result, and clears that at the end. */
   readonly shows?: { readonly progress: Pick<Progress, "waiting">; readonly waitingFor: () => string };
   /** Failures that count as a look without a result. All others end the wait. */
   readonly tolerates?: (error: unknown) => boolean;

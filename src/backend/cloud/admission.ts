@@ -106,8 +106,9 @@ function notAdmitted({ id }: ClusterName, range: string, group: Group): ClusterE
 
 /**
  * Returns the cluster's own security group. Anyone in the account may copy tags, and may create a group of the same name in another network. So if
- * this computer created the cluster, only the group that its launch requests named counts. Otherwise it must be the only group of that name with the
- * cluster's tags or machines, and contain one of its machines. Throws `cluster-not-found` if there is none, and `cloud-failed` if there are several, or while the creation has not set it up.
+ * this computer created the cluster, only the group in its launch requests counts. Otherwise, it must contain one of the cluster's machines, and be the
+ * only group of that name with the cluster's tags or machines. Throws `cluster-not-found` if there is no such group, and `cloud-failed` if there are
+ * several, or while the creation is still setting it up.
  */
 async function clusterGroup(api: CloudApi, cluster: ClusterName, signal: AbortSignal): Promise<Group> {
   const { id, creationId } = cluster;

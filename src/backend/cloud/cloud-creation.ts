@@ -149,7 +149,7 @@ export class CloudCreation implements Creation {
     };
   }
 
-  /** Until the launch is answered, the ids of our machines are unknown, so the cluster is shown without nodes. */
+  /** Shows the cluster without nodes until the launch is answered, because the ids of its machines are unknown before that. */
   async look(signal: AbortSignal): Promise<ClusterRecord> {
     const { regionFolder, request } = this.#plan;
     const { folder, launchedMs } = this.#claimed();

@@ -18,7 +18,7 @@ import type { RegionFolder } from "./records.ts";
 import { groupName } from "./tags.ts";
 import { ClusterError } from "../../errors.ts";
 
-/** What a creation's options resolve to in the cloud. */
+/** The result of resolving a creation's options in the cloud. */
 export interface ResolvedCreation {
   readonly image: LaunchImage;
   /** Tried in this order; never empty. */
@@ -68,7 +68,7 @@ export interface RequestedResources {
   ended: readonly string[];
 }
 
-/** Returns what a creation has requested when it begins: nothing yet. Throws if no command could read its tags back. */
+/** Returns the state of a creation that has requested nothing yet. Throws if no command could read its tags back. */
 export function newRequestedResources(
   { api, request, resolved }: CloudPlan,
   { folder, vpcId }: { readonly folder: CreationFolder; readonly vpcId: string },
@@ -153,7 +153,7 @@ export async function offeredZones(
   return offerings.map((offering) => offering.Location ?? "").toSorted();
 }
 
-/** Throws what a launch would end with if none of the subnets' zones offers the instance type. */
+/** Throws the error of a launch if none of the subnets' zones offers the instance type. */
 export async function assertOffered(
   api: CloudApi,
   { instanceType, subnets }: { readonly instanceType: string; readonly subnets: readonly LaunchSubnet[] },

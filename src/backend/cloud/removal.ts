@@ -156,9 +156,9 @@ export function leftoversText(left: Leftovers, expiresAt: Date | undefined, nowM
 }
 
 /**
- * Terminates the cluster's machines, waits until they are gone, and removes their group. Finds them by the creation's tag and not by the record,
- * because the API may have forgotten the record's machines by now; on the computer that created the cluster, also by their ids. For an interrupted creation, also uses the requests in its folder, as far as they
- * can be read. Throws `cloud-failed` if something is left.
+ * Terminates the cluster's machines, waits until they are gone, and removes their group. Finds machines by the creation's tag, because the API may have
+ * forgotten those in the record, and on the computer that created the cluster also by their ids. For an interrupted creation, it also uses the readable
+ * requests in the creation's folder. Throws `cloud-failed` if something is left.
  */
 export async function removeCluster(
   api: CloudApi,
@@ -186,7 +186,7 @@ async function savedLaunches(directory: string, { progress }: Runtime): Promise<
   return launches;
 }
 
-/** When its machines end by themselves. After that, sending the request again would launch new ones. */
+/** Returns when the machines end by themselves. After that, sending the request again would launch new ones. */
 function expiryOf({ request }: SavedLaunch): Date | undefined {
   return parseMoment(readTags(request.TagSpecifications?.[0]?.Tags).expiresAt);
 }

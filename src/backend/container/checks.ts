@@ -9,9 +9,7 @@ import { type ContainerFacts, checkOfEngine, containerFacts, hostChecks, volumeC
 import { toClusters } from "./records/records.ts";
 import { type SavedSnapshot, readSnapshots } from "./snapshots/read-snapshots.ts";
 
-/**
- * Returns `doctor`'s checks for clusters of containers, in display order. One of them runs a container for a moment.
- */
+/** Returns `doctor`'s checks for clusters of containers, in display order. One of them runs a container for a moment. */
 export function containerChecks(
   engine: EngineName | undefined,
   runtime: Runtime,

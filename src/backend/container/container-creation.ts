@@ -93,7 +93,7 @@ async function both<One, Other>(one: Promise<One>, other: Promise<Other>): Promi
   return Promise.all([one, other]);
 }
 
-/** What a creation's options resolve to in the engine. */
+/** The result of resolving a creation's options with the engine. */
 export interface ResolvedCreation {
   readonly kind: EngineKind;
   readonly facts: EngineFacts;
@@ -108,9 +108,7 @@ type Resolving = Pick<
   "distribution" | "options" | "needsCgroups1" | "needsApt" | "imagePreparation"
 >;
 
-/**
- * Creates nothing. Throws `machine-not-set-up` if this engine isn't usable, and `bad-usage` if a volume doesn't exist.
- */
+/** Creates nothing. Throws `machine-not-set-up` if this engine isn't usable, and `bad-usage` if a volume doesn't exist. */
 export async function resolveCreation(
   engine: Engine,
   { distribution: asked, options, needsCgroups1, needsApt, imagePreparation }: Resolving,

@@ -24,7 +24,7 @@ export interface MachinesPlan {
   readonly hasLeftovers: boolean;
 }
 
-/** What the labels of a cluster's network say. */
+/** The facts in the labels of a cluster's network. */
 export type ClusterFacts = Pick<CreationRequest<never>, "counts" | "variant" | "distribution" | "webUi">;
 
 /** The part of a creation that is the same whether its containers are new or copied from a snapshot. See Creation. */
@@ -158,10 +158,7 @@ export abstract class ContainerMachines {
     return join(this.plan.root, ".rights");
   }
 
-  /**
-   * After a failure, the next creation tests the engine's permissions again, because there may be fewer or more than
-   * before.
-   */
+  /** After a failure, the next creation tests the engine's permissions again, because there may be fewer or more than before. */
   protected async forgetRights(): Promise<void> {
     await rm(this.rightsMemory, { force: true });
   }

@@ -51,8 +51,9 @@ interface PinnedContainer {
 }
 
 /**
- * Starts containers so that they have the addresses that the other nodes and the known hosts know them by. An engine that grants addresses is asked for
- * them. Any other gives the lowest one that is free, so the nodes are started in this order, and other containers take the addresses of those that stay stopped.
+ * Starts containers at the addresses that the other nodes and the known hosts have for them. Some engines grant addresses on request. Others give each
+ * container the lowest free address, so this starts the nodes in the order of their addresses, and lets helper containers hold the addresses of nodes
+ * that stay stopped.
  */
 async function startAgain(engine: Engine, { cluster, nodes, root }: Start, signal: AbortSignal): Promise<void> {
   const pinned = await readPinned(engine, cluster, root, signal);
@@ -84,13 +85,16 @@ async function startOne({ kind, change }: Engine, { container, address }: Pinned
   await change({ words: ["start", container.id] });
 }
 
-/** A container that does nothing. It ends by itself if this program is killed. */
+/** Starts a container that only holds an address. It ends by itself if this program is killed. */
 async function holdAddress({ change }: Engine, { container }: PinnedContainer): Promise<string> {
   const words = ["run", "--detach", "--rm", `--network=${networkName(container)}`, "--entrypoint=/bin/sleep"];
   return change({ words: [...words, container.imageId, "300"] });
 }
 
-/** In the order of their addresses: of those that run now, and of the others when their keys were pinned. None is known if ports lead to the nodes. */
+/**
+ * Returns the cluster's containers, sorted by address. The address of a running container is its current one; that of a stopped container is the one to
+ * which its host key is pinned. If nodes are reached at ports, no address is known.
+ */
 async function readPinned(
   engine: Engine,
   cluster: ClusterRecord,
@@ -124,7 +128,7 @@ async function readContainersOf(
   return containers.filter((container) => container.creationId === creationId);
 }
 
-/** Pins the nodes' new ports. Stops what got another address than before: the platform on the nodes knows the former. */
+/** Pins the nodes' new ports. Stops containers that got another address than before, because the platform knows their former ones. */
 async function settle(
   engine: Engine,
   { cluster, pinned, root }: Pick<Start, "cluster" | "root"> & { readonly pinned: readonly PinnedContainer[] },

@@ -9,7 +9,7 @@ import type { NodeContainer } from "./records/read-containers.ts";
 
 const atOnce = 6;
 
-/** An archive of a key is a tenth as long. Everyone who is root on a node can put another file there, of any length. */
+/** Ten times the length of an archive with a key. Root on the node can replace the key by a file of any length. */
 const mostArchiveCharacters = 100_000;
 
 /** Returns the host key in wire format, from a container that need not run. */
@@ -35,12 +35,12 @@ interface Started {
 }
 
 /**
- * Pins the keys of nodes that are reached at ports, since the engine gives a container other ports at each start. Everyone who is root on a node can put
- * another key there, so a key that was not pinned before is not trusted. Throws `host-key-changed`.
+ * Pins the keys of nodes that are reached at ports, because the engine gives a container other ports at each start. Root on a node can replace its key,
+ * so only keys that are already pinned are trusted. Throws `host-key-changed`.
  */
 export async function pinPorts(engine: Engine, { directory, containers }: Started, signal: AbortSignal): Promise<void> {
   const pins = await readPins(directory);
-  // Nobody logs in from here.
+  // Without pinned keys, nobody logs in from this machine.
   if (pins.length === 0) return;
   const knownHosts = createKnownHosts(creationFiles(directory).knownHosts);
   const pin = async (container: NodeContainer): Promise<void> => {

@@ -120,10 +120,7 @@ export interface ContainerBackendOptions {
   readonly linuxDistribution?: string;
   /** An image of your own with systemd and sshd, instead of one built for the distribution. */
   readonly nodeImage?: string;
-  /**
-   * Files of this machine to mount into every node: `/path/here:/path/on/the/nodes`, with `:ro` at the end for
-   * read-only mounts.
-   */
+  /** Files of this machine to mount into every node: `/path/here:/path/on/the/nodes`, with `:ro` at the end for read-only mounts. */
   readonly customVolumes?: readonly string[];
   /** Memory that each node may use, such as `2g`; default: no limit. */
   readonly memory?: string;

@@ -1,6 +1,6 @@
 /**
- * A cluster as one file, for another computer. The file is what `zstd` reads: first a skippable frame (RFC 8878, 3.1.2) with a manifest as JSON, then
- * the compressed contents of all parts, in the manifest's order. What the parts are, and `facts`, is the backend's business.
+ * A cluster as one file, for another computer, in the format of `zstd`: a skippable frame (RFC 8878, 3.1.2) with a manifest as JSON, then the compressed
+ * contents of all parts, in the manifest's order. Each backend defines its parts and `facts`.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { constants, type FileHandle, open, rename, rm } from "node:fs/promises";
@@ -43,7 +43,7 @@ export interface Manifest {
   readonly createdBy: string;
   readonly facts: unknown;
   readonly parts: readonly FilePart[];
-  /** Of all other fields, in hexadecimal. It finds damage, and proves nothing about who wrote the file. */
+  /** The checksum of all other fields, in hexadecimal. It detects damage, but doesn't authenticate the file. */
   readonly sha256: string;
 }
 
@@ -89,16 +89,16 @@ export const createDecompressor = (): Duplex => zstd().createZstdDecompress({ ch
 export interface FileToWrite extends Omit<SnapshotFile, "withoutBase"> {
   readonly backend: Manifest["backend"];
   readonly facts: unknown;
-  /** Each is read to its end before the next one is asked for. */
+  /** Each part is read to its end before the next one is requested. */
   readonly parts: AsyncIterable<PartToWrite>;
   readonly mostParts: number;
-  /** A folder of this user alone, for what is not encrypted yet. */
+  /** A folder that only this user can read, for data before its encryption. */
   readonly privateFolder: string;
   /** Called with the number of bytes of all parts that have been read so far. */
   readonly onProgress: (bytes: number) => void;
 }
 
-/** Parts whose checksums are known. Throws `snapshot-unusable` after one that has changed. */
+/** Yields parts whose checksums are known. Throws `snapshot-unusable` after a part that has changed. */
 export async function* knownParts(
   parts: readonly (FilePart & { readonly contents: () => AsyncIterable<Uint8Array> })[],
 ): AsyncGenerator<PartToWrite, void, undefined> {
@@ -113,7 +113,7 @@ export async function* knownParts(
   }
 }
 
-/** Throws `bad-usage` unless a file may be written there. */
+/** Throws `bad-usage` unless a file may be written at the path. */
 export async function assertWritable(path: string, replaces: boolean): Promise<void> {
   if (!(await isFileOrAbsent(path).catch(() => false))) throw cannotWrite(path, "it is not a regular file");
   if (!replaces && (await isAccessible(path)))
@@ -121,8 +121,8 @@ export async function assertWritable(path: string, replaces: boolean): Promise<v
 }
 
 /**
- * Writes the file (0600) under another name, and renames it once it is complete. What a killed program left is removed. Throws `bad-usage` if it
- * can't be written, `capacity-lacking` if the disk is full, and `snapshot-unusable` if a part isn't what its sum says.
+ * Writes the file (0600) under another name, and renames it once it is complete. Removes what killed programs have left. Throws `bad-usage` if the file
+ * can't be written, `capacity-lacking` if the disk is full, and `snapshot-unusable` if a part doesn't match its checksum.
  */
 export async function writeClusterFile(file: FileToWrite, signal: AbortSignal): Promise<void> {
   try {
@@ -131,7 +131,7 @@ export async function writeClusterFile(file: FileToWrite, signal: AbortSignal): 
     if (file.encrypt === undefined) await writeContents(file, output, signal);
     else await writeEncrypted(file, { encrypt: file.encrypt, draft: draft.path }, signal);
     await output.sync();
-    // Something may have been put there meanwhile.
+    // Another program may have created a file there meanwhile.
     await assertWritable(file.path, file.replaces);
     await rename(draft.path, file.path);
     await using folder = await open(dirname(file.path), "r");
@@ -148,17 +148,17 @@ async function writeEncrypted(
   { encrypt, draft }: { readonly encrypt: NonNullable<SnapshotFile["encrypt"]>; readonly draft: string },
   signal: AbortSignal,
 ): Promise<void> {
-  // What can't be encrypted isn't worth reading.
+  // If encryption doesn't work, fail before reading the snapshot.
   await encrypt(Readable.from([]), draft, signal);
   const plain = join(file.privateFolder, `plain-${randomUUID()}`);
   await using contents = await open(plain, "wx+", 0o600);
-  // Without a name, it is gone as soon as this process is.
+  // An unlinked file disappears when this process ends.
   await rm(plain);
   await writeContents(file, contents, signal);
   await encrypt(contents.createReadStream({ start: 0, autoClose: false }), draft, signal);
 }
 
-/** The manifest comes first, but its checksums are known last: it is written into space that was left for it. */
+/** Reserves space for the manifest, which comes first in the file, and fills it in when the checksums are known. */
 async function writeContents(file: FileToWrite, output: FileHandle, signal: AbortSignal): Promise<void> {
   const largest = { name: "x".repeat(129), bytes: Number.MAX_SAFE_INTEGER, sha256: "0".repeat(64) };
   const space = manifestFrame(
@@ -177,7 +177,7 @@ async function writeContents(file: FileToWrite, output: FileHandle, signal: Abor
   await writeAll(output, manifestFrame(file, parts, space), 0);
 }
 
-/** Fills the space with blanks, which JSON allows at its end. */
+/** Pads the manifest with blanks, which JSON allows at its end. */
 function manifestFrame({ backend, facts }: FileToWrite, parts: readonly FilePart[], space: number): Buffer {
   const content = { format, formatVersion, backend, createdBy: version, facts, parts };
   const json = JSON.stringify({ ...content, sha256: checksum(content) });
@@ -209,7 +209,7 @@ async function* partContents(
   }
 }
 
-/** Yields the same chunks. Throws the failure at the end, or as soon as there are too many bytes. */
+/** Yields the same chunks. Throws the failure as soon as there are too many bytes, or at the end if the checksum differs. */
 async function* verified(
   { bytes, sha256 }: FilePart,
   chunks: AsyncIterable<Uint8Array>,
@@ -227,8 +227,8 @@ async function* verified(
 }
 
 /**
- * Reads and checks what the file says about itself, not yet its contents. Throws `bad-usage` if it can't be read, or isn't a file with a cluster, and
- * `snapshot-unusable` if it is damaged, encrypted, from a newer version or for another backend.
+ * Reads and checks the manifest, but not the contents. Throws `bad-usage` if the file can't be read or holds no cluster, and `snapshot-unusable` if it
+ * is damaged, encrypted, from a newer version or for another backend.
  */
 export async function openClusterFile(
   { path, shown, sha256 }: Omit<ClusterFile, "manifest">,
@@ -257,14 +257,14 @@ const unreadable = (shown: string, reason: string, cause: unknown): ClusterError
     cause,
   });
 
-/** For a file that can't become a cluster. `why` continues its name. */
+/** Returns the error for a file from which no cluster can be created. `why` follows the file's name. */
 export const unusableFile = (shown: string, why: string, hint?: string): ClusterError =>
   new ClusterError("snapshot-unusable", `${outside(shown)} ${why}.`, {
     hint: hint ?? "Copy the file again, or save the snapshot again.",
     facts: { file: shown },
   });
 
-/** Throws `snapshot-unusable` if the file must hold another snapshot than it does. */
+/** Throws `snapshot-unusable` if the file holds another snapshot than the reference names. */
 export function assertSnapshot(shown: string, { snapshot: wanted }: ClusterFileReference, found: string): void {
   if (wanted !== undefined && wanted !== found)
     throw unusableFile(shown, "holds another cluster than the one that is wanted", "Save the cluster again.");
@@ -320,8 +320,8 @@ const parseManifest: read.Reader<Manifest> = read.object({
 });
 
 /**
- * Reads all parts, in order. `take` must read each to its end, and then knows that it is what the manifest says. Throws `snapshot-unusable` if the file
- * is damaged, incomplete, longer than it says, or another one than when it was opened, and `capacity-lacking` if `take` fails because a disk is full.
+ * Reads all parts, in order. `take` must read each part to its end; by then the part has been compared with the manifest. Throws `snapshot-unusable` if
+ * the file is damaged, incomplete, too long, or has been replaced since it was opened, and `capacity-lacking` if `take` finds a disk full.
  */
 export async function readParts(
   { path, shown, sha256, manifest }: ClusterFile,
@@ -352,7 +352,7 @@ export async function readParts(
     };
     const bytes = file.createReadStream({ autoClose: false, highWaterMark: chunkBytes });
     await pipeline(bytes, contents, createDecompressor(), takeAll, { signal });
-    // Who may write to the file may have replaced it since its checksum was compared.
+    // Somebody may have replaced the file since its checksum was compared.
     if (sha256 !== undefined && whole.digest("hex") !== sha256) throw replaced;
   } catch (error) {
     signal.throwIfAborted();

@@ -8,7 +8,7 @@ interface OriginFacts extends Omit<CreationSummary, "nodeCount">, Pick<ClusterRe
   readonly counts: Counts;
   /** With its version. */
   readonly engine: string;
-  /** What the copy continues from, in words and as data. */
+  /** Names the copy's source: `title` for people, `summary` as data. */
   readonly title: string;
   readonly summary: Readonly<Record<string, unknown>>;
 }

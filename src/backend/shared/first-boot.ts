@@ -58,13 +58,13 @@ export interface FirstBoot {
   readonly user: string;
   /** An `authorized_keys` line; undefined: nobody can log in. */
   readonly publicKey: string | undefined;
-  /** Undefined: the machine makes one. Used for the very first connection only, because any process on the machine can read user data. OpenSSH's format, ed25519. */
+  /** In OpenSSH's format, ed25519. Used for the very first connection only, because any process on the machine can read user data. Undefined: the machine generates one. */
   readonly hostKey: { readonly privateKey: string; readonly publicKey: string } | undefined;
   /** When the machine powers itself off; undefined if it never does. */
   readonly deadline: Date | undefined;
   /** The names under which machines find each other where no name server knows them. */
   readonly hosts?: readonly { readonly address: string; readonly name: string }[];
-  /** Whether the login user's part of systemd stays when nobody is logged in. To start it again at a login takes seconds on a translated machine. */
+  /** Whether the login user's systemd instance keeps running while nobody is logged in. On a translated machine, starting it at each login takes seconds. */
   readonly lingers?: boolean;
   /** A script to run as root at every boot. */
   readonly script?: string;
@@ -119,10 +119,10 @@ export function hostsSetup(hosts: NonNullable<FirstBoot["hosts"]>): string {
   return shellText(addHosts, { HOSTS: hosts.map(({ address, name }) => `${address} ${name}`).join("\n") });
 }
 
-/** As `loginctl enable-linger` does, which needs the user to exist. */
+/** Does what `loginctl enable-linger` does, but before the user exists. */
 const lingerSetup = (user: string): string => `mkdir -p /var/lib/systemd/linger && : >/var/lib/systemd/linger/${user}`;
 
-/** The host keys that the machines of one creation have when they boot. Containers keep them; other machines get another one at their first login. */
+/** The host keys with which a creation's machines boot. Containers keep theirs; other machines get a new one at the first login. */
 export interface FirstHostKeys {
   /** Returns the same pair for the same node every time. */
   of(node: NodeName): KeyPair;
@@ -149,8 +149,8 @@ function keysByName(nameOf: (node: NodeName) => string): FirstHostKeys {
 const deadlineUnit = "cluster-e2e-deadline.service";
 
 /**
- * Returns the files of a machine's deadline, for machines that get files before they boot. Archives have no links, with which systemd marks units as
- * enabled. Undefined: nothing starts the unit that the machine has as a copy.
+ * Returns the files that set a machine's deadline, for machines that get files before they boot. A drop-in enables the unit, because the archives can't
+ * hold the link that systemd would use. Without a deadline, it disables the unit that a copy has inherited.
  */
 export const deadlineFiles = (deadline: Date | undefined) => [
   ...(deadline === undefined
@@ -167,7 +167,7 @@ export const deadlineFiles = (deadline: Date | undefined) => [
   },
 ];
 
-/** Returns the script that gives a machine this deadline. Undefined: it removes the one that the machine has as a copy. */
+/** Returns the script that gives a machine this deadline. Without a deadline, it removes the one that a copy has inherited. */
 export const deadlineSetup = (deadline: Date | undefined): string =>
   shellText(setDeadline, {
     SCRIPT: scriptPath,

@@ -22,7 +22,7 @@ export const endLine = (lifetimeMs: number | undefined, clock: Clock): readonly 
   return ["Ends", end === undefined ? destroyed : `${endText(end, clock.now())}, or ${destroyed}`];
 };
 
-/** The same as data. */
+/** Like `endLine`, as data. */
 export const endFacts = (lifetimeMs: number | undefined, clock: Clock): { readonly expiresAt?: string } => {
   const end = endAfter(lifetimeMs, clock);
   return end === undefined ? {} : { expiresAt: end.toISOString() };

@@ -18,8 +18,8 @@ const failure = {
 } as const;
 
 /**
- * Resolves with a file on this computer. One from the web stays in a folder of the cache, by its checksum, so that it is downloaded once. Throws
- * `snapshot-unusable` if it can't be downloaded, or has another checksum.
+ * Resolves with the path of the file on this computer. A download is cached by its checksum. Throws `snapshot-unusable` if the file can't be
+ * downloaded or has another checksum.
  */
 export async function obtainFile(
   { location, sha256 }: FileCopyRequest["file"],
@@ -38,11 +38,11 @@ export async function obtainFile(
     );
   };
   if ("path" in location) {
-    // Whoever opens it says what is wrong with anything else.
+    // Opening anything else fails later, with its own error.
     if (await isFile(location.path)) await assertSum(location.path);
     return { path: location.path, shown };
   }
-  // Nobody else may write to it, whatever the umask is or an earlier version left.
+  // Only this user may write to it, even if the umask or an earlier version allowed more.
   await makePrivateFolder(cacheFolder(environment));
   const folder = folderIn(environment);
   await makePrivateFolder(folder);

@@ -10,7 +10,7 @@ import {
 } from "../../model/parse-values.ts";
 import * as read from "../../model/reader.ts";
 
-/** What a file says about the cluster in it, whatever its machines are. */
+/** The facts about a saved cluster that don't depend on the kind of its machines. */
 export interface SavedCluster {
   readonly clusterId: string;
   /** Among the first facts of each file: the command `once` reads it there, even if the rest is damaged. */

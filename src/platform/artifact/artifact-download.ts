@@ -33,8 +33,8 @@ export interface DownloadRequest extends TransferRequest {
 }
 
 /**
- * Downloads the artifact to this machine, or packs it; a local file stays where it is. Fails as `artifact-unreachable`, `artifact-invalid` (not a script, or a
- * wrong checksum) or `machine-not-set-up` (no disk space).
+ * Downloads the artifact to this machine, or packs it; a local file stays where it is. Throws `artifact-unreachable`, `artifact-invalid` (not a script, or
+ * a wrong checksum) or `machine-not-set-up` (no disk space).
  */
 export async function downloadArtifact(
   location: ArtifactLocation,
@@ -117,7 +117,7 @@ async function transferArtifact(
   await retry((inner) => tryTransfer(draft, request, inner), rule, signal);
 }
 
-/** The part of the file received so far, kept between tries. */
+/** The part of the file that previous tries have received. */
 interface Draft {
   readonly file: FileHandle;
   readonly path: string;

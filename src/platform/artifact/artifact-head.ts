@@ -159,7 +159,7 @@ async function readWebStart(location: WebLocation, limitMs: number, signal: Abor
 /** Reads the first bytes of a file on this machine. Fails as `artifact-unreachable`, or as `artifact-invalid` if it isn't a file. */
 export async function readFileStart(path: string): Promise<ArtifactStart & { readonly sizeBytes: number }> {
   try {
-    // Or opening a pipe would wait until somebody writes to it.
+    // Without O_NONBLOCK, opening a pipe would wait until somebody writes to it.
     await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const information = await file.stat();
     if (!information.isFile()) {

@@ -150,7 +150,7 @@ export async function locateArtifact(
   return location.value?.kind === "file" ? locatePath(location.value.path, signal) : location;
 }
 
-/** The same without URLs: a path, relative to the current folder, or an example. */
+/** Like `locateArtifact`, for a path (relative to the current folder) or an example, but no URL. */
 export const locateFile = async (text: string, signal: AbortSignal): Promise<Checked<ArtifactLocation>> =>
   text.startsWith(examplePrefix) ? locateExample(text) : locatePath(resolve(text), signal);
 

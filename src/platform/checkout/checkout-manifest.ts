@@ -6,7 +6,7 @@ import { parseJson } from "../../system/files/read-text.ts";
 import type { Layout } from "../layouts/layout.ts";
 import { type SyncFile, type SyncPlan, isRemovedFirst } from "./checkout.ts";
 
-/** The entry at a path on a node: a file, or something that can't match a checkout's file, such as a link. */
+/** An entry on a node: a file, or something that never matches a checkout's file, such as a link. */
 interface RemoteEntry {
   /** Permission bits; undefined for a link. */
   readonly mode: number | undefined;
@@ -32,7 +32,7 @@ export function parseManifest(records: string): RemoteManifest {
   return manifest;
 }
 
-/** Parses what `sumsCommand` printed. A file without a line counts as changed. */
+/** Parses the output of `sumsCommand`. A file without a line counts as changed. */
 export function parseSums(stdout: string): RemoteSums {
   const sums = new Map<string, string>();
   let tree = "";
@@ -50,7 +50,7 @@ interface Comparison {
   readonly checksum: boolean;
   /** Sums of files here. */
   readonly sumOf: FileSums;
-  /** Asks the node for the sums of these files. It is called at most once, and not at all if sizes and times tell everything. */
+  /** Asks the node for the sums of these files. Called at most once, and not at all if sizes and times suffice. */
   readonly askSums: (files: readonly SyncFile[]) => Promise<RemoteSums>;
 }
 
@@ -79,7 +79,7 @@ export async function changedFiles(
   };
 }
 
-/** Whether the node already matches the plan: there is nothing to send, and nothing to remove for good. */
+/** Whether the node already matches the plan, with nothing to send and nothing to remove. */
 export function isSettled(plan: SyncPlan, manifest: RemoteManifest): boolean {
   if (plan.files.length > 0) return false;
   const staying = new Set(plan.unchanged.map(keyOf));
@@ -92,7 +92,7 @@ const filesAtOnce = 8;
 
 const keyOf = ({ tree, path }: SyncFile): string => `${tree}/${path}`;
 
-/** Whether two times differ by less than what they lose on their way through an archive: a microsecond, rounded on both sides. */
+/** Whether two times are equal up to the precision of an archive: a microsecond, rounded on both sides. */
 const isSameMoment = (one: { readonly modifiedMs: number } | undefined, other: SyncFile): boolean =>
   one !== undefined && Math.abs(one.modifiedMs - other.modifiedMs) < 0.002;
 
@@ -100,7 +100,7 @@ const isSameMoment = (one: { readonly modifiedMs: number } | undefined, other: S
 const unescaped = (path: string): string =>
   path.replace(/\\([nr\\])/g, (_match, letter: string) => ({ n: "\n", r: "\r", "\\": "\\" })[letter] ?? letter);
 
-/** What a master has installed, as far as a sync needs to know. */
+/** The facts about a master's installation that a sync needs. */
 export interface CheckoutState {
   readonly layout: Layout;
   readonly variant: Variant;
@@ -108,8 +108,8 @@ export interface CheckoutState {
 }
 
 /**
- * Parses what `stateCommand` printed; a string says what is missing on the node. If the version file doesn't name the variant, as in older releases,
- * the cluster's variant is used.
+ * Parses the output of `stateCommand`. Returns a string if something is missing on the node. If the version file doesn't name the variant, as in older
+ * releases, uses the cluster's variant.
  */
 export function parseState(
   stdout: string,

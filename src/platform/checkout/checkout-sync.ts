@@ -151,13 +151,13 @@ const treesOf = ({ testsFolders: [testsFolder, parent = ""], release }: Layout) 
 
 type Argv = readonly [string, string, text: string, ...string[]];
 
-/** Prints what sync-state.sh says; `parseState` reads it. */
+/** Returns the command whose output `parseState` reads; see sync-state.sh. */
 export function stateCommand(layouts: readonly Layout[]): Argv {
   const state = shellText(stateFile, valuesOfEach(layouts, treesOf));
   return ["sh", "-c", layoutLines(layouts) + shellText(treesFile, statuses) + state, "e2e-sync-state"];
 }
 
-/** Prints what sync-sums.sh says about the files that `sumsInput` names on stdin. */
+/** Returns the command that prints the sums of the files that `sumsInput` names on stdin; see sync-sums.sh. */
 export function sumsCommand(files: readonly SyncFile[], layout: Layout): Argv {
   const trees = shellText(treesFile, { ...statuses, ...treesOf(layout) });
   const sums = shellText(sumsFile, { TESTS_BYTES: Buffer.byteLength(pathsIn("tests", files)) });
@@ -173,7 +173,7 @@ const pathsIn = (tree: SyncFile["tree"], files: readonly SyncFile[]): string =>
     .map(({ path }) => `./${path}\0`)
     .join("");
 
-/** Reads `checkoutArchive` from stdin and makes the node's folders match the plan. */
+/** Returns the command that reads `checkoutArchive` from stdin and makes the node's folders match the plan. */
 export function unpackCommand(plan: SyncPlan): Argv {
   const { layout, emptiedFolders, removedFolders } = plan;
   const trees = shellText(treesFile, { ...statuses, ...treesOf(layout) });

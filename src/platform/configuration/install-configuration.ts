@@ -72,7 +72,7 @@ function configurationOf(plan: PlanForNodes, cluster: ClusterRecord, found: Genc
   return mergeConfiguration({ ...base, ...ownKeys }, configuration.values, securityMode);
 }
 
-/** A platform that is a folder gets what the user provided as a mapping of its own, of which the library's users may have changed the base. */
+/** A platform that is a folder gets the user's configuration in a separate mapping. The library's users may also have changed the base. */
 function separateConfiguration(base: Configuration, { kind, values }: PlanForNodes["configuration"]): Configuration {
   if (kind === "added") return { ...base, [extraKey]: values };
   const entries = Object.entries(values);
@@ -82,7 +82,7 @@ function separateConfiguration(base: Configuration, { kind, values }: PlanForNod
   return { ...base, ...ofBase, [extraKey]: extra };
 }
 
-/** Below this key, `config.yaml` holds what becomes the nodes' `config.json`. */
+/** The key of `config.yaml` whose value becomes the nodes' `config.json`. */
 const extraKey = "extra_config";
 
 /**

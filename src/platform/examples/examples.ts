@@ -80,7 +80,7 @@ export const examples: Readonly<Record<ExampleName, readonly ExampleFile[]>> = {
   }),
 };
 
-/** What `examples` shows. */
+/** A row of the `examples` command. */
 interface ListedExample extends Pick<PlatformFacts, "name" | "version"> {
   readonly description: string;
   /** How many of them a cluster has by default. */

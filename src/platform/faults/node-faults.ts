@@ -21,7 +21,7 @@ import startFile from "./start-fault.sh" with { type: "text" };
 export const faultKinds = ["partition", "network", "clock", "disk"] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
-/** What one node does in a fault. */
+/** One node's part of a fault. */
 export type FaultPart =
   /** Drops what arrives from these addresses. */
   | { readonly kind: "partition"; readonly sources: readonly string[] }
@@ -31,13 +31,13 @@ export type FaultPart =
   /** `sharers`: how many nodes fill the memory of one computer at once; 0: each has a disk of its own. */
   | { readonly kind: "disk"; readonly folder: string; readonly leaveBytes: number; readonly sharers: number };
 
-/** What the node keeps about its part of a fault. */
+/** The record of a fault on a node. */
 export interface FaultRecord {
   readonly kind: FaultKind;
   readonly description: string;
-  /** Private addresses of nodes; pinging them shows whether the fault is there. */
+  /** Private addresses of nodes. Pinging them shows whether the fault has an effect. */
   readonly links: readonly string[];
-  /** The folder whose free space shows that; empty: none does. */
+  /** The folder whose free space shows it; empty if there is none. */
   readonly folder: string;
 }
 
@@ -54,7 +54,7 @@ export interface NodeFault extends FaultRecord {
   readonly secondsLeft: number;
 }
 
-/** What a node says about itself. */
+/** A node's report about its faults and their effects. */
 export interface Observation {
   readonly faults: readonly NodeFault[];
   readonly clockMs: number | undefined;
@@ -63,13 +63,13 @@ export interface Observation {
   readonly linksMs: ReadonlyMap<string, number | undefined>;
 }
 
-/** All in memory: a restart of the node ends them. */
+/** In memory, because a restart of the node ends all faults. */
 const folder = "/run/cluster-e2e-faults";
 const unitPrefix = "cluster-e2e-fault-";
 /** deadline.sh reads it. */
 const deadlineOffset = "/run/cluster-e2e-clock-offset";
 
-/** The text that begins a fault; see start-fault.sh. */
+/** Returns the script that begins a fault; see start-fault.sh. */
 export function startFaultScript({ id, durationSeconds, part, record }: NewFault): string {
   const unit = `${unitPrefix}${id}.service`;
   const own = { ID: id, FOLDER: folder, UNIT_FILE: `/run/systemd/system/${unit}`, DURATION: durationSeconds };
@@ -98,7 +98,7 @@ export async function startFault(node: NodeConnection, fault: NewFault, signal: 
   await runScript(node, { ...script, task: "begin the fault" }, signal);
 }
 
-/** Heals these faults on a node. Those that it doesn't have count as healed. */
+/** Heals these faults on a node. Unknown faults count as healed. */
 export async function healFaults(node: NodeConnection, ids: readonly string[], signal: AbortSignal): Promise<void> {
   const text = shellText(healFile, { FOLDER: folder, UNIT_PREFIX: unitPrefix });
   await runScript(node, { name: "e2e-heal-faults", text, words: ids, limitMs: 120_000, task: "heal faults" }, signal);
@@ -158,7 +158,7 @@ const recordReader: read.Reader<FaultRecord> = read.object({
   folder: line,
 });
 
-/** Parses what observe-node.sh printed. It skips lines and values of any other form. */
+/** Parses the output of observe-node.sh. Skips lines and values of any other form. */
 export function parseObservation(stdout: string): Observation {
   const pairs = pairsIn(stdout);
   const all = (key: string): readonly string[] => pairs.filter((pair) => pair.key === key).map(({ value }) => value);

@@ -4,8 +4,8 @@ import { outside } from "../../outside-text.ts";
 import { isPlainLine } from "../../system/printable.ts";
 
 /**
- * Reads values whose shape nobody has checked, and collects every problem as `key: what is wrong`. After a problem, reading goes on with an empty value,
- * which the caller must not use.
+ * Reads values of unknown shape, and collects every problem as `key: what is wrong`. After a problem, a function returns an empty value, which the caller
+ * must not use.
  */
 export interface FactReader {
   readonly problems: string[];
@@ -15,7 +15,7 @@ type Mapping = Readonly<Record<string, unknown>>;
 
 interface Rule<Value> {
   readonly read: Reader<Value>;
-  /** What the value must be, such as `the name of a package`. */
+  /** Describes a valid value, such as `the name of a package`. */
   readonly what: string;
 }
 

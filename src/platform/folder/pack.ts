@@ -61,7 +61,7 @@ export async function writeArtifact(platform: PlatformFolder, file: string, sign
   }
 }
 
-/** Another try would use the same list of files. */
+/** Makes a failure permanent, because another try would use the same list of files. */
 function lasting(error: ClusterError): ClusterError {
   const { message, hint, facts } = ClusterError.marked(error);
   return new ClusterError(error.id, message, { ...(hint !== undefined && { hint }), facts, cause: error });
@@ -97,10 +97,10 @@ function artifactScript(facts: PlatformFacts, isUpgrade: boolean): string {
   return script(script(0).split("\n").length);
 }
 
-/** People see it in an editor, between the script and bytes. */
+/** Explains the bytes behind the script to people who open the artifact in an editor. */
 const endMark = "# The files follow as a gzipped tar archive.\n";
 
-/** The readers of `--version` look for braces, so the text has none besides its own. */
+/** Escapes braces in the version, because the readers of `--version` look for them. */
 const versionJson = ({ name, version }: PlatformFacts): string =>
   asciiJson({ variant: "none", version: "", name }).replace('""', () =>
     asciiJson(version).replace(/[{}]/g, unicodeEscape),
@@ -139,7 +139,7 @@ const archived = ({ path: name, mode, sizeBytes, source }: PlatformFolderFile): 
     ? textFile({ name, mode, modifiedMs: 0, text: source.text })
     : { name, mode, modifiedMs: 0, sizeBytes, contents: () => createReadStream(source.file) };
 
-/** What `pack` says of a folder with problems. */
+/** Returns the error of `pack` for a folder with problems. */
 export function notPackable(problems: readonly string[]): ClusterError {
   const [first = "", ...others] = problems;
   const message =
@@ -150,6 +150,6 @@ export function notPackable(problems: readonly string[]): ClusterError {
   });
 }
 
-/** A version may have characters that no file name should have. */
+/** Returns the artifact's default file name. Replaces characters of the version that no file name should have. */
 export const defaultName = ({ facts: { name, version } }: PlatformFolder): string =>
   `${name}-${version.replaceAll(/[^A-Za-z0-9._+~-]/g, "_")}.sh`;

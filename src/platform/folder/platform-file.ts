@@ -15,7 +15,7 @@ import {
   readRequired,
 } from "./fact-reader.ts";
 
-/** What `platform.yaml` says, with every list present. */
+/** The contents of `platform.yaml`, with every list present. */
 export interface PlatformFacts {
   /** 1 to 40 lower-case letters, digits and hyphens. */
   readonly name: string;

@@ -21,13 +21,13 @@ export interface PlatformFolderFile {
 }
 
 const mostFiles = 10_000;
-/** How many names with control characters are told. */
+/** How many names with control characters are reported. */
 const mostNames = 20;
 const mostBytes = 1_000_000_000;
 /** The metadata of version control and of desktops: it changes while the platform stays the same. */
 const skipped: ReadonlySet<string> = new Set([".git", ".DS_Store"]);
 
-/** Reads and checks a folder on disk: every problem at once. `folder` is absolute. Empty folders are left out. */
+/** Reads and checks a folder on disk. Reports all problems at once. `folder` is absolute. Empty folders are left out. */
 export async function readPlatformFolder(folder: string, signal: AbortSignal): Promise<Checked<PlatformFolder>> {
   const information = await stat(folder).catch(() => undefined);
   if (information === undefined) return problem(`the folder ${folder} does not exist`);
@@ -127,7 +127,7 @@ async function readFactsFile(
 const searchedBytes = 1024;
 const elf = Buffer.from("\x7fELF", "latin1");
 
-/** Why the nodes couldn't run a file; undefined if they can, as far as it can be said here. */
+/** Returns why nodes couldn't run a file; undefined if this machine finds no reason. */
 async function programProblem(file: PlatformFolderFile): Promise<string | undefined> {
   if (file.sizeBytes === 0) return "is empty";
   if (file.mode !== 0o755) return "is not executable; run chmod +x on it";

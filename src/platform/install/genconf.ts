@@ -56,11 +56,11 @@ export interface GenconfRun {
   readonly work: WorkPaths;
   /** The artifact's words, without spaces or other characters that shells know. */
   readonly words: readonly [option: string, value?: string];
-  /** Names of files in `genconf/serve`, of which the script prints those that are there. */
+  /** Names of files in `genconf/serve`. The script prints those that exist. */
   readonly names: readonly string[];
-  /** The beginning of a line of output, whose last rest the script prints too; empty: none. */
+  /** The script also prints the rest of the last line of output that begins with this; empty: no such line. */
   readonly linePrefix: string;
-  /** What to do if the artifact refuses the configuration. */
+  /** The hint for the case that the artifact refuses the configuration. */
   readonly hint: string;
 }
 
@@ -74,7 +74,7 @@ export const genconfScript = ({ work, words, linePrefix }: GenconfRun): string =
     MOST_BYTES: mostLogBytes,
   });
 
-/** Runs the artifact on its folder `genconf/`. Resolves with the names and the rest of the line, one a line. Fails as `configuration-refused`, or if the disk is full. */
+/** Runs the artifact on its folder `genconf/`. Resolves with the names and the rest of the line, one a line. Throws `configuration-refused`, or `install-failed` if the disk is full. */
 export async function runGenconf(
   { connection, reference }: NodeConnection,
   run: GenconfRun,

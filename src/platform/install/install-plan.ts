@@ -12,7 +12,7 @@ export interface InstallPlan {
   readonly sha256: string | undefined;
   /** The layout according to the artifact's head; undefined if the head doesn't show it: the artifact is then run on the first master. */
   readonly layout: Layout | undefined;
-  /** What a platform that is a folder says about itself; undefined for a release. */
+  /** The facts of a platform that is a folder; undefined for a release. */
   readonly platform: PlatformFacts | undefined;
   readonly variant: Variant;
   readonly configuration: PlannedConfiguration;
@@ -24,13 +24,13 @@ export interface InstallPlan {
   readonly workspaceFolder: string;
 }
 
-/** The plan with what only the backend knows. */
+/** The plan, and the facts that only the backend knows. */
 export type PlanForNodes = InstallPlan & NodeTraits;
 
 /** The source of `config.yaml`. */
 type PlannedConfiguration = CompleteConfiguration | AddedConfiguration;
 
-/** Used as it is, except that our own bootstrap server's secret path is added, and keys that the layout needs and that are missing. */
+/** Used as it is, except that the secret path of our bootstrap server and missing keys that the layout needs are added. */
 export interface CompleteConfiguration {
   readonly kind: "complete";
   readonly values: Configuration;

@@ -123,7 +123,7 @@ export const scriptPhase = (title: string, scriptOf: (context: PhaseContext) => 
 
 interface NewFolders extends Pick<RemoteScript, "name" | "errorId"> {
   readonly paths: readonly string[];
-  /** What they are, for messages. */
+  /** Names the folders in messages. */
   readonly what: string;
   /** See make-folders.sh. */
   readonly values?: Readonly<Record<string, string>>;

@@ -41,7 +41,7 @@ export interface Installation {
   readonly slots: Semaphore;
   /** A part of the bootstrap server's path; see BootstrapServer. */
   readonly secret: string;
-  /** The layout for which nodes are prepared. genconf's output shows the true one. */
+  /** The layout for which nodes are prepared first. genconf's output shows the true one. */
   readonly firstLayout: Layout;
   /** Where the artifact is on the first master. */
   readonly work: WorkPaths;
@@ -98,8 +98,8 @@ export interface FoundArtifact {
 }
 
 /**
- * Reads the version from the artifact on the first master, which is prepared. Without a hint, it is prepared for the usual layout, but some artifacts
- * can't even print their version without Docker. In that case this prepares it for a layout with Docker and runs the artifact again.
+ * Runs the artifact on the prepared first master to get its version. If the artifact's layout is unknown, the node is prepared for the usual one, but some
+ * artifacts can't even print their version without Docker. In that case, this prepares the node for a layout with Docker and runs the artifact again.
  */
 export async function checkVersion(
   { plan, runtime, firstLayout, work }: Installation,
@@ -124,8 +124,8 @@ export interface OnCluster {
 }
 
 /**
- * Writes the configuration and generates the installer on the first master. Returns the layout that genconf's output shows. If it isn't the expected
- * one, the configuration may lack keys of its own; then genconf runs again.
+ * Writes the configuration and generates the installer on the first master. Returns the layout that genconf's output shows. If that isn't the expected
+ * layout, and needs other keys in the configuration, genconf runs again.
  */
 export async function configure(
   installation: Installation,
@@ -163,9 +163,9 @@ export async function serve(
   return serveTo(installation, { cluster, ...served }, signal);
 }
 
-/** What some nodes fetch from the first master. */
+/** Files that some nodes fetch from the first master. */
 export interface Served extends OnCluster {
-  /** Until all of them have reported that they are done. */
+  /** The files are served until all of these nodes have reported that they are done. */
   readonly nodes: readonly NodeRecord[];
   /** A file that is served, relative to `genconf/serve`. */
   readonly script: string;
@@ -193,7 +193,7 @@ export interface InstallerSource extends InstallSource {
   readonly layout: Layout;
 }
 
-/** Starts the installation on a node, which is prepared. From there it continues by itself. */
+/** Starts the installation on a prepared node. It continues by itself. */
 export async function startInstallation(
   { runtime, slots }: Installation,
   { node, source }: { readonly node: NodeRecord; readonly source: InstallerSource },

@@ -76,7 +76,7 @@ export const dcosLayout: Layout = {
   },
   factFiles: undefined,
   upgrade: {
-    // It writes the installer for the nodes too. The script then refuses a node that has another version.
+    // It writes the installer for the nodes too. The script refuses nodes with another version.
     words: (installed) => ["--generate-node-upgrade-script", installed],
     script: { linePrefix: "Node upgrade script URL: " },
     // Without --skip-checks, it runs the release's checks before and after, where the release has them.

@@ -14,11 +14,11 @@ export const layouts: readonly [Layout, ...Layout[]] = [clusterLayout, dcosLayou
 export const layoutOf = (name: string | undefined): Layout =>
   layouts.find((layout) => layout.name === name) ?? layouts[0];
 
-/** Whether nodes must meet the condition, as far as it can be said without further facts about them. */
+/** Whether nodes must meet the condition, as far as that is known without further facts about them. */
 export const layoutNeeds = (layout: Layout, condition: NodeCondition): boolean =>
   layout.conditions({ nodesKeepTime: true, configuration: {} }).includes(condition);
 
-/** Returns the layout whose install script has this file name. The script that genconf wrote decides which layout it is. */
+/** Returns the layout whose install script has this file name: genconf's output shows the true layout. */
 export const layoutByInstallScript = (file: string): Layout | undefined =>
   layouts.find((layout) => layout.installScript === file);
 

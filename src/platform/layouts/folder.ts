@@ -10,7 +10,7 @@ import imageFile from "./docker-image.sh" with { type: "text" };
 const root = "/opt/cluster-platform";
 const folder = `${root}/folder`;
 
-/** The layout of a platform that is a folder. Without facts, it has what all of them have in common. */
+/** Returns the layout of a platform that is a folder. Without facts, it has only what all such platforms share. */
 export function folderLayout(facts?: PlatformFacts): Layout {
   const { web, conditions = [], ports = [] } = facts ?? {};
   const hasDocker = conditions.includes("docker");

@@ -39,7 +39,7 @@ export interface Layout {
   readonly variablePrefixes: readonly string[];
   /** Programs that must be on a node of either variant before the installation. */
   readonly needs: readonly string[];
-  /** Packages that nodes need besides, for each package manager; dnf's are yum's too. */
+  /** Packages that nodes need besides, for each package manager. Yum gets those for dnf. */
   readonly packages: PlatformPackages;
   readonly kernelModules: readonly string[];
   /** Further programs that only the enterprise variant needs. */
@@ -48,22 +48,19 @@ export interface Layout {
   readonly conditions: (facts: NodeFacts) => readonly NodeCondition[];
   /** A shell function `set_up_image`, for prepare-image.sh; empty: nothing to do. */
   readonly imageSetup: string;
-  /**
-   * A shell function `set_up_container`, for prepare.sh; empty: nothing to do. It may call `restart_docker` if it changed
-   * how Docker runs.
-   */
+  /** A shell function `set_up_container`, for prepare.sh; empty: nothing to do. It may call `restart_docker` if it changed how Docker runs. */
   readonly containerSetup: string;
   /** Programs that replace the node's own while this release's install script runs: name to shell script. */
   readonly installShims: (release: string) => Readonly<Record<string, string>>;
   /** Keys of the base configuration beyond those of all layouts. */
   readonly baseConfiguration: (facts: ReleaseFacts) => Readonly<Record<string, unknown>>;
-  /** What genconf reads: YAML, or JSON in which a key of its own holds what the user provided. */
+  /** The format that genconf reads: YAML, or JSON in which a separate key holds the user's configuration. */
   readonly configurationFormat: "yaml" | "json";
-  /** What only releases have; undefined for a platform that is a folder. */
+  /** Parts that only releases have; undefined for a platform that is a folder. */
   readonly release: ReleaseParts | undefined;
-  /** Files on the nodes with what is known only when a cluster is created; undefined: nothing. */
+  /** Files on the nodes with facts that are known only when a cluster is created; undefined if there are none. */
   readonly factFiles: FactFiles | undefined;
-  /** How running nodes get another version; undefined: they can't. */
+  /** How to upgrade running nodes; undefined if that is impossible. */
   readonly upgrade: LayoutUpgrade | undefined;
 }
 
@@ -92,7 +89,7 @@ interface LayoutWeb {
   readonly authority: { readonly path: string } | { readonly file: string } | undefined;
 }
 
-/** What a release brings for its own tests and its superuser. */
+/** The parts of a release for its own tests and its superuser. */
 export interface ReleaseParts {
   /** Folder name of the tests' package in a checkout: `packages/<testsPackage>/extra`. */
   readonly testsPackage: string;
@@ -105,13 +102,13 @@ export interface ReleaseParts {
   readonly agentsRegistered: AgentsRegistered;
 }
 
-/** Files on nodes from which other processes learn what a platform that is a folder says about itself. */
+/** Files on nodes with the facts of a platform that is a folder, for other processes. */
 interface FactFiles {
   /** One line of JSON: PlatformFacts. */
   readonly facts: string;
-  /** Lines of paths on the first master: files whose text is masked. */
+  /** Lists files on the first master whose texts are secret, one path a line. */
   readonly secretFiles: string;
-  /** Lines: systemd units and paths, for `logs`. */
+  /** List systemd units, and paths, for `logs`, one a line. */
   readonly logUnits: string;
   readonly logFiles: string;
 }
@@ -137,10 +134,7 @@ interface ReleaseFacts {
   readonly variant: Variant;
   /** As reported by the artifact's `--version`, such as `1.13.9`. */
   readonly release: string;
-  /**
-   * Whether the nodes synchronize their own clocks: false for containers and virtual machines, which use this machine's
-   * clock.
-   */
+  /** Whether the nodes synchronize their own clocks: false for containers and virtual machines, which use this machine's clock. */
   readonly nodesKeepTime: boolean;
 }
 

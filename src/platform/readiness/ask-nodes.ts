@@ -16,12 +16,13 @@ export interface NodesRequest {
   /** How often to look at a node that passes its check, and the pause between two looks. */
   readonly looks: number;
   readonly lookPauseMs: number;
-  /** How long a node that isn't ready may wait until it is, before it answers. */
-  readonly patienceMs?: number;
+  /** How long a node that isn't ready may delay its answer, in case it becomes ready. */
+  readonly gracePeriodMs?: number;
 }
 
 const nodesAtOnce = 32;
-const othersPatienceMs = 1000;
+/** The time for the other answers after the first failure. */
+const othersLimitMs = 1000;
 
 /** Queries all nodes concurrently. Once one has failed, it stops waiting for nodes that don't answer within a moment. */
 export async function askNodes(
@@ -41,7 +42,7 @@ export async function askNodes(
     if (answer.verdict.kind === "failed") failed.resolve();
   };
   const all = mapConcurrently(nodes, nodesAtOnce, ask, either);
-  const cut = failed.promise.then(async () => clock.sleep(othersPatienceMs, either));
+  const cut = failed.promise.then(async () => clock.sleep(othersLimitMs, either));
   cut.catch(() => {});
   all.catch(() => {});
   try {
@@ -64,7 +65,7 @@ export interface NodeAnswer {
   readonly isCutShort?: boolean;
 }
 
-type NodeQuestion = Pick<NodesRequest, "connections" | "clock" | "looks" | "lookPauseMs" | "patienceMs"> & {
+type NodeQuestion = Pick<NodesRequest, "connections" | "clock" | "looks" | "lookPauseMs" | "gracePeriodMs"> & {
   readonly limitMs: number;
 };
 
@@ -74,7 +75,7 @@ const askLimitMs = 60_000;
 /** Queries a node's progress. A node that can't be reached now is waited for; a changed host key or a missing key is an error. */
 export async function askNode(
   node: NodeRecord,
-  { connections, clock, limitMs, looks, lookPauseMs, patienceMs = 0 }: NodeQuestion,
+  { connections, clock, limitMs, looks, lookPauseMs, gracePeriodMs = 0 }: NodeQuestion,
   signal: AbortSignal,
 ): Promise<NodeAnswer> {
   const unanswered = (reason: string): NodeAnswer => ({
@@ -95,7 +96,7 @@ export async function askNode(
     const connection = await connections.connect(node, limit.signal);
     const result = await connection.run(
       {
-        argv: ["sh", "-s", "--", "e2e-readiness", looks, lookPauseMs / 1000, patienceMs / 10].map(String),
+        argv: ["sh", "-s", "--", "e2e-readiness", looks, lookPauseMs / 1000, gracePeriodMs / 10].map(String),
         sudo: true,
         stdin: question(),
         limitMs,

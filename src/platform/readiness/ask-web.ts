@@ -114,7 +114,7 @@ export interface SuperuserAnswers {
 }
 
 const superuserLimitMs = 45_000;
-/** Less than the part of a command's output that is kept. */
+/** Less than the output that a command's result keeps. */
 const mostSuperuserBytes = 3_000_000;
 
 /**
@@ -156,7 +156,7 @@ export const superuserScript = ({ release, loginBody }: SuperuserQuestion): stri
     MOST_BYTES: mostSuperuserBytes,
   });
 
-/** Undefined if the text has any other form. */
+/** Parses the output of `superuserScript`; undefined if it has any other form. */
 export function parseSuperuserAnswers(stdout: string): SuperuserAnswers | undefined {
   const match = /^login (\d{3})\n(?:agents (\d{3})\n([^]*))?$/.exec(stdout);
   if (match === null) return undefined;

@@ -36,7 +36,7 @@ export interface MastersCheck {
   readonly connections: ConnectionPool;
 }
 
-/** Something that is still being waited for. */
+/** A condition that isn't met yet. */
 export interface Wait {
   /** A node's reference. */
   readonly subject: string;
@@ -48,7 +48,7 @@ export type MastersChecker = (request: MastersCheck, signal: AbortSignal) => Pro
 
 const mastersAtOnce = 9;
 
-/** Remembers, from one check to the next, the cluster's certificate authority and since when it has refused the login. */
+/** Remembers the cluster's certificate authority between checks, and since when the cluster has refused the login. */
 export function createMastersChecker(clock: Clock): MastersChecker {
   const known: { certificateAuthority: string | undefined } = { certificateAuthority: undefined };
   const isFinalRefusal = createRefusalJudge(clock);
@@ -66,7 +66,7 @@ export function createMastersChecker(clock: Clock): MastersChecker {
 
 const waitFor = (node: NodeRecord, reason: string): Wait => ({ subject: nodeReference(node), reason });
 
-/** Reads it over SSH, where the host key is known, so the first answer can be trusted although TLS can't be verified yet. */
+/** Reads the authority over SSH, whose host key is pinned, because TLS can't be verified yet. */
 async function readAuthority(
   node: NodeRecord,
   { layout, connections }: MastersCheck,

@@ -13,10 +13,7 @@ import nodeFile from "./node.sh" with { type: "text" };
 /** Time limit for one run of the node's own check. */
 const checkSeconds = 20;
 const tailLines = 20;
-/**
- * Limit for a log, and for a file of which one line is needed: all answers together must stay far below the part of a
- * command's output that is kept.
- */
+/** Limit for a log, and for a file of which one line is needed. All answers together must be far shorter than the output that a result keeps. */
 const tailBytes = 64_000;
 
 /** Collects everything that `wait` needs from a node; node.sh says what it prints. */
@@ -53,7 +50,7 @@ export interface NodeReport {
   readonly checkOutput: string;
   /** Undefined: the platform has not reported it yet. */
   readonly isTlsEnabled: boolean | undefined;
-  /** What a platform that is a folder says about itself, as JSON; empty otherwise, or before it is installed. */
+  /** The facts of a platform that is a folder, as JSON; empty for other platforms, and before the installation. */
   readonly facts: string;
   /** The last lines of the log that explains why an installation failed. */
   readonly log: readonly string[];
@@ -65,7 +62,7 @@ const installStatus = /^(running|exit \d{1,3})$/;
 const exitStatus = /^\d{1,3}$/;
 const mostLogLines = 20;
 
-/** Parses what `nodeScript` printed. It skips lines and values of any other form. */
+/** Parses the output of `nodeScript`. Skips lines and values of any other form. */
 export function parseNodeReport(stdout: string): NodeReport {
   const pairs = pairsIn(stdout);
   const all = (key: string): string[] => pairs.filter((pair) => pair.key === key).map((pair) => pair.value);
@@ -93,7 +90,7 @@ export function parseNodeReport(stdout: string): NodeReport {
   };
 }
 
-/** The `key=value` lines of a node's answer; it skips others. */
+/** Returns the `key=value` lines of a node's answer. */
 export const pairsIn = (stdout: string) => stdout.split("\n").flatMap(pairOf);
 
 function pairOf(line: string): readonly { readonly key: string; readonly value: string }[] {
@@ -120,7 +117,7 @@ export const hasTls = ({ web }: Layout, { isTlsEnabled }: Pick<NodeReport, "isTl
 
 export type NodeVerdict =
   | { readonly kind: "ready" }
-  /** `reason` says, for users, what is being waited for. */
+  /** `reason` tells users what the wait is for. */
   | { readonly kind: "waiting"; readonly reason: string }
   /** The installation can no longer succeed. */
   | { readonly kind: "failed"; readonly reason: string; readonly log: readonly string[] };
@@ -129,7 +126,7 @@ const waiting = (reason: string): NodeVerdict => ({ kind: "waiting", reason });
 // The exit status of `timeout` for a command that it ended.
 const timedOut = 124;
 
-/** Returns what a node's report means for the wait: the installer's result counts first, then the platform's own check. */
+/** Decides whether a node is ready. The installer's result counts first, then the platform's own check. */
 export function judgeNode(report: NodeReport): NodeVerdict {
   const failure = failureOf(report);
   if (failure !== undefined) return { kind: "failed", reason: failure, log: report.log };

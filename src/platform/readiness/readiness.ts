@@ -33,18 +33,18 @@ export interface ReadinessReport {
 }
 
 const passesNeeded = 3;
-/** While it waits, from one question to the next: a second for each 33 nodes, so that a large cluster doesn't keep this machine busy. */
+/** The periods between two questions while waiting. They grow by a second for every 33 nodes, so that a large cluster doesn't keep this machine busy. */
 const shortestPeriodMs = 1000;
 const longestPeriodMs = 5000;
 const periodPerNodeMs = 30;
-/** After answers that took longer than a period, the pause is this many times as long: questions must not hold up the installation on slow nodes. */
+/** After answers that took longer than a period, the pause is this many times as long, because questions must not slow down the installation. */
 const pausePerSlowAnswer = 2;
-/** A question may look more than once, unless there are so many nodes that they wait for each other's. */
+/** In larger clusters, nodes wait for each other's answers, so each question looks only once. */
 const mostNodesForMoreLooks = 32;
-/** From one look to the next once everything has passed. The rest of a wait is so short that it asks no node more often than once a second on average. */
+/** The pause between two looks once everything has passed. So few looks are left that on average no node is asked more than once a second. */
 const lookPauseMs = 150;
-/** Within this time, a node that becomes ready says so at once, rather than at the next question. */
-const patienceMs = 900;
+/** A node that becomes ready within this time answers at once, instead of at the next question. */
+const gracePeriodMs = 900;
 
 /**
  * Waits until the whole platform has passed all checks three times in a row. Fails as `install-failed`, `machine-failed` or `login-refused` as soon
@@ -62,8 +62,8 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
     askedAtMs = clock.now();
     const looks = isSmall ? Math.min(2, passesNeeded - passes) : 1;
     // After the first pass, a node that isn't ready for a moment must not look as if it were.
-    latest = await askAll({ looks, lookPauseMs, patienceMs: isSmall && passes === 0 ? patienceMs : 0 }, inner);
-    // A period begins when the question is sent: the first one of all waits for the login.
+    latest = await askAll({ looks, lookPauseMs, gracePeriodMs: isSmall && passes === 0 ? gracePeriodMs : 0 }, inner);
+    // A period begins when the question is sent. The first question waits for the login.
     askedAtMs += Math.max(0, ...latest.answers.map(({ askedAfterMs }) => askedAfterMs ?? 0));
     passes = latest.waits.length === 0 ? passes + looks : 0;
     return passes >= passesNeeded ? reportOf(latest.answers, clock.now() - startedAtMs) : undefined;
@@ -72,7 +72,7 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
     const answersTookMs = clock.now() - askedAtMs;
     if (passes > 0) return lookPauseMs;
     const waitingMs = Math.min(longestPeriodMs, periodPerNodeMs * request.cluster.nodes.length);
-    const isSlow = answersTookMs > shortestPeriodMs + (isSmall ? patienceMs : 0);
+    const isSlow = answersTookMs > shortestPeriodMs + (isSmall ? gracePeriodMs : 0);
     const restMs = isSlow ? Math.min(longestPeriodMs, pausePerSlowAnswer * answersTookMs) : 0;
     return Math.max(shortestPeriodMs - answersTookMs, waitingMs - answersTookMs, restMs);
   };
@@ -81,9 +81,9 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
   return report;
 }
 
-type Looking = Required<Pick<NodesRequest, "looks" | "lookPauseMs" | "patienceMs">>;
+type Looking = Required<Pick<NodesRequest, "looks" | "lookPauseMs" | "gracePeriodMs">>;
 
-/** What one round of questions brought to light. */
+/** The result of one round of questions. */
 interface Round {
   readonly answers: readonly NodeAnswer[];
   readonly waits: readonly Wait[];
@@ -93,7 +93,7 @@ interface Round {
 function createRound(request: ReadinessRequest): (looking: Looking, signal: AbortSignal) => Promise<Round> {
   const watch = createMachineWatch(request);
   const checkMasters = createMastersChecker(request.clock);
-  const tell = createWaitReporter(request.progress);
+  const report = createWaitReporter(request.progress);
   const earlier = new Map<string, NodeAnswer>();
   let known: readonly Wait[] = [];
   let isNodeSilent = false;
@@ -110,12 +110,12 @@ function createRound(request: ReadinessRequest): (looking: Looking, signal: Abor
     request.onAnswers?.(answers);
     assertNotFailed(answers);
     isNodeSilent = answers.some((answer) => answer.report === undefined);
-    // A round that the deadline cut short says less than the one before.
+    // A round that the deadline cut short knows less than the round before.
     if (known.length > 0 && given.some(({ isCutShort }) => isCutShort === true)) return { answers, waits: known };
     const check = mastersCheck(cluster, answers, request);
     const ofMasters = check === undefined ? [] : await lookAtMasters(async () => checkMasters(check, signal));
     const waits = [...nodeWaits(answers), ...ofMasters];
-    tell(waits, answers);
+    report(waits, answers);
     known = waits;
     return { answers, waits };
   };
@@ -138,8 +138,8 @@ const nodeWaits = (answers: readonly NodeAnswer[]): readonly Wait[] =>
   );
 
 /**
- * Undefined if the masters are not asked. They are as soon as they report that they are ready, so that a wrong password shows before the last agent
- * is up.
+ * Returns the questions for the masters; undefined while they are not asked. They are asked as soon as all of them report that they are ready, so that a
+ * wrong password shows before the last agent is up.
  */
 function mastersCheck(
   cluster: ClusterRecord,
@@ -171,7 +171,7 @@ const reportOf = (answers: readonly NodeAnswer[], elapsedMs: number): ReadinessR
 });
 
 const mostSubjects = 3;
-/** For more nodes than these, one line stands for all that wait for the same thing. */
+/** In larger clusters, one line stands for all nodes that wait for the same thing. */
 const mostNodesOneByOne = 8;
 const mostReasons = 8;
 

@@ -21,8 +21,8 @@ export interface ConfigureUpgrade {
 }
 
 /**
- * Generates what upgrades the nodes, in a folder of its own on the first master, from the configuration of the installation. Resolves with the path of
- * each version's script below the bootstrap server's URL.
+ * Generates the files that upgrade the nodes, in a separate folder on the first master, from the configuration of the installation. Resolves with the path
+ * of each version's script below the bootstrap server's URL.
  */
 export async function configureUpgrade(
   installation: Installation,
@@ -135,7 +135,7 @@ async function generateScript(
   });
 }
 
-/** The first master decides what it prints, and the nodes get the name in a request. */
+/** Returns the name only if it is the expected one: the first master may print anything, and the nodes request that name. */
 const namedIn = (found: string, file: string): string => (found === file ? file : "");
 
 /** The path of a URL below another one; empty if it is elsewhere. */

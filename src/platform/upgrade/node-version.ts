@@ -12,7 +12,7 @@ import { layouts } from "../layouts/find-layout.ts";
 import { layoutLines, pairsIn, valuesOfEach } from "../readiness/node-question.ts";
 import versionFile from "./node-version.sh" with { type: "text" };
 
-/** What a node says about its platform's version, and about its last upgrade. All texts are from outside, on one line each. */
+/** A node's report about its platform's version and its last upgrade. All texts are from outside, on one line each. */
 export interface NodeVersion {
   /** Empty: no installation has started. */
   readonly layout: string;
@@ -20,7 +20,7 @@ export interface NodeVersion {
   readonly name: string;
   /** Empty: it isn't known, or the platform isn't installed. */
   readonly version: string;
-  /** Of a platform that is a folder. */
+  /** The facts of a platform that is a folder. */
   readonly facts: PlatformFacts | undefined;
   readonly upgrade: NodeUpgrade;
 }
@@ -32,7 +32,7 @@ interface NodeUpgrade {
   readonly reason: string;
   /** The last lines of its log, if it failed. */
   readonly log: readonly string[];
-  /** The version before, and the one that it is for. */
+  /** The version before the upgrade, and its target version. */
   readonly from: string;
   readonly to: string;
 }
@@ -56,7 +56,7 @@ export const nodeVersionScript =
     })),
   });
 
-/** Asks a node. Fails as the connection does, and as `remote-command-failed`. */
+/** Asks a node for its version. Throws the errors of the connection, and `remote-command-failed`. */
 export async function readNodeVersion(
   node: NodeRecord,
   connections: ConnectionPool,
@@ -84,7 +84,7 @@ export async function readNodeVersion(
 const word = /^[\w.@-]{0,100}$/;
 const longestVersion = 100;
 
-/** Parses what `nodeVersionScript` printed. It skips lines and values of any other form. */
+/** Parses the output of `nodeVersionScript`. Skips lines and values of any other form. */
 export function parseNodeVersion(stdout: string): NodeVersion {
   const pairs = pairsIn(stdout);
   const all = (key: string): readonly string[] => pairs.filter((pair) => pair.key === key).map(({ value }) => value);

@@ -24,7 +24,7 @@ const taken = 75;
 const beatMs = 15_000;
 const silentSeconds = 60;
 const releaseLimitMs = 5_000;
-/** For a login and a look at a file, after the cluster's secrets have been read. */
+/** The limit for reading the cluster's secrets, a login and a look at a file. */
 const answerLimitMs = 3 * 60_000;
 
 const lockScript = shellText(lockFile, {
@@ -59,7 +59,7 @@ export async function withUpgradeLock<Result>(
   }, outer);
 }
 
-/** What holds the lock has no limit of its own, since an upgrade may take hours. */
+/** Resolves once the lock is held. The command that holds it has no limit, because an upgrade may take hours. */
 async function untilHeld(held: Promise<void>, { firstMaster, clock }: LockRequest, signal: AbortSignal): Promise<void> {
   const over = new AbortController();
   const giveUp = async (): Promise<never> => {

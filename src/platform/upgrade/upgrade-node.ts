@@ -13,7 +13,7 @@ import { type MachineWatch, askNode } from "../readiness/ask-nodes.ts";
 import { type NodeVersion, readNodeVersion } from "./node-version.ts";
 import { type UpgradeSource, startUpgrade } from "./start-upgrade.ts";
 
-/** What a node that is being upgraded is observed with. */
+/** How to observe a node that is being upgraded. */
 export interface NodeObserver {
   readonly watch: MachineWatch;
   /** Shows what the upgrade waits for on this node; empty: nothing any more. */
@@ -26,7 +26,7 @@ export interface UpgradeNode extends NodeObserver {
   readonly node: NodeRecord;
   readonly layout: Layout & { readonly upgrade: LayoutUpgrade };
   readonly source: UpgradeSource;
-  /** Whether its script runs. Otherwise the node has the version, and only its check must pass. */
+  /** Whether to run its script. Otherwise, the node has the version already, and only its check must pass. */
   readonly runsScript: boolean;
 }
 
@@ -55,7 +55,7 @@ export async function upgradeNode(
 async function runUpgrade(installation: Installation, request: UpgradeNode, signal: AbortSignal): Promise<void> {
   const { node, layout, source, seen } = request;
   const { plan, runtime } = installation;
-  // Its services run: what they occupy is no obstacle.
+  // The node's services are running. What they occupy is no obstacle.
   if (layout.upgrade.preparesNodes)
     await runPhase(prepareNode({ ...layout, conditions: () => [] }, plan), node, runtime, signal);
   await runPhase(startUpgrade(layout.upgrade, source), node, runtime, signal);

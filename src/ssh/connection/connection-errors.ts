@@ -45,7 +45,7 @@ interface FailureText {
   readonly hint?: string;
 }
 
-/** What to change on the server, as lines of OpenSSH's sshd_config. This program and OpenSSH since 6.5 know each value. */
+/** Changes that make a server acceptable, as lines of OpenSSH's sshd_config. This program and OpenSSH since 6.5 know each value. */
 const remedies: Readonly<Record<ServerOffer["part"], string>> = {
   "key exchange": "KexAlgorithms +curve25519-sha256@libssh.org",
   "host key": "HostKey /etc/ssh/ssh_host_ed25519_key",

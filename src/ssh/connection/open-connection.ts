@@ -77,7 +77,7 @@ export async function openConnection(options: ConnectionOptions, signal: AbortSi
   return connectionOver(link, { client, socket }, lost);
 }
 
-/** What the server has sent about itself. */
+/** Facts that the server has sent during the login. */
 interface ServerSeen {
   /** A host key that was not accepted. */
   refused?: Buffer;

@@ -10,7 +10,7 @@ import type { Environment } from "../../system/runtime.ts";
 export interface MasterConnection {
   /** Where ssh must start: its path to the socket is relative, because a whole path may be too long for a socket. */
   readonly folder: string;
-  /** Of the socket, from there. */
+  /** The socket's path, relative to `folder`. */
   readonly path: string;
   /** Arguments with which ssh opens its session over the master connection. If there is none, or if it refuses, ssh logs in by itself. */
   readonly options: readonly string[];
@@ -20,7 +20,7 @@ export interface MasterConnection {
   isAlive(): Promise<boolean>;
   /** Logs in again in the background, and returns at once. Failures don't matter. */
   open(sshConfigFile: string, host: string): void;
-  /** Ends it, with its sessions. Never throws: what doesn't answer is dead, or ends after its idle time. */
+  /** Ends it, with its sessions. Never throws: a process that doesn't answer is dead, or ends after its idle time. */
   close(): Promise<void>;
 }
 
@@ -59,7 +59,7 @@ export function masterConnection(
   };
 }
 
-/** Opens many of one folder. One process starts the others, so that the caller can end at once. */
+/** Opens several master connections of one folder. One process starts the others, so that the caller can end at once. */
 export function openMasterConnections(
   masters: readonly { readonly master: MasterConnection; readonly host: string }[],
   sshConfigFile: string,
@@ -78,7 +78,7 @@ export async function closeMasterConnections(folder: string, environment: Enviro
   await Promise.all((await socketNames(folder)).map(async (name) => close(folder, name, environment)));
 }
 
-/** Without our terminal, output and session: nobody waits for this process, and Ctrl-C doesn't reach it. */
+/** Starts a process without our terminal, output and session. Nobody waits for it, and Ctrl-C doesn't reach it. */
 function inBackground([program = "", ...words]: readonly string[], folder: string, environment: Environment): void {
   const env = { ...minimalEnvironment(environment) };
   const child = spawn(program, words, { cwd: folder, env, detached: true, stdio: "ignore" });
@@ -101,7 +101,7 @@ async function socketNames(folder: string): Promise<readonly string[]> {
   return entries.filter((entry) => entry.isSocket() && nameShape.test(entry.name)).map(({ name }) => name);
 }
 
-/** Resolves with whether the process has obeyed. */
+/** Sends a command to a master connection. Resolves with whether its process has obeyed. */
 async function command(
   folder: string,
   name: string,

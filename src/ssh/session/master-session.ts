@@ -7,7 +7,7 @@ import { type Socket, createConnection } from "node:net";
 import { Duplex, Readable } from "node:stream";
 import type { CommandChannel } from "../connection/exec-channel.ts";
 
-/** The master connection opens no session, so the node has got nothing. */
+/** Thrown if the master connection opens no session, so that the node has received nothing. */
 export class NoSession extends Error {}
 
 /** A session for one command. Disposal ends it. */
@@ -32,7 +32,7 @@ const type = {
   request: 98,
   failure: 100,
 } as const;
-/** How much the node may send before it is read. */
+/** How many unread bytes the node may send. */
 const windowBytes = 2 * 1024 * 1024;
 const mostInPacket = 32 * 1024;
 const longestPacket = 1024 * 1024;
@@ -58,12 +58,12 @@ class ProxySession implements MasterSession {
   readonly #stderr: Readable;
   #unread: Buffer = Buffer.alloc(0);
   #isProxy = false;
-  /** The channel's number on the other side, and how many bytes that takes now. */
+  /** The channel's number on the other side, and how many bytes that side accepts now. */
   #peer = 0;
   #window = 0;
   /** How many bytes the node may still send. */
   #granted = windowBytes;
-  /** Received, but not yet granted again. */
+  /** Bytes received, but not yet granted again. */
   #taken = 0;
   #unsent: { readonly chunk: Buffer; readonly done: () => void } | undefined;
 

@@ -52,7 +52,7 @@ export function endCommand({ token, asRoot }: SessionTransport): RemoteCommand {
   return { argv: ["sh", "-c", shellText(endGroup), "e2e-end-session", pattern], sudo: asRoot, limitMs: 5_000 };
 }
 
-/** The same session as a command without a terminal that runs as root: nobody's stdin follows the script. */
+/** Returns a session without a terminal as a command that runs as root. No stdin follows the script. */
 export function sessionCommand(script: SessionScript): Required<Pick<RemoteCommand, "argv" | "stdin" | "sudo">> {
   const token = createToken();
   const text = sealed(renderSessionScript(script), token);
@@ -60,7 +60,7 @@ export function sessionCommand(script: SessionScript): Required<Pick<RemoteComma
   return { argv: ["sh", "-c", begin, "sh", token, String(Buffer.byteLength(text))], stdin: text, sudo: true };
 }
 
-/** Its words are all that is visible of the session. */
+/** Returns the line for ssh. Nothing else of the session is visible in process lists. */
 function sessionLine(before: string, { token, asRoot }: SessionTransport, more: readonly string[]): string {
   const values = { SUDO: asRoot ? "sudo -n -H --" : "", RUN_SEALED: shellText(runSealed) };
   return `exec ${quote(["sh", "-c", before + shellText(beginSession, values), "sh", token, ...more])}`;
@@ -108,7 +108,7 @@ export function endGroupCommand(processId: number): readonly string[] {
   return ["sh", "-c", shellText(endGroup), "sh", String(processId)];
 }
 
-/** The same as a line for the login shell. */
+/** Returns `endGroupCommand` as a line for the login shell. */
 export const endGroupLine = (processId: number, asRoot: boolean): string =>
   `${asRoot ? "exec sudo -n --" : "exec"} ${quote(endGroupCommand(processId))}`;
 
@@ -133,7 +133,7 @@ function checkedName(name: string): string {
   return name;
 }
 
-/** The environment of a user's command. No value of it ever appears in an argument list made here, on either side. */
+/** The environment of a user's command. None of its values ever appears in an argument list, here or on the node. */
 export interface SessionScript {
   /** The first settings that fit are used. */
   readonly settings: readonly SessionSettings[];

@@ -15,7 +15,7 @@ import {
 export interface Session {
   /** Whether the node may have the command by now. If not, an abort ends the session before the node gets it. */
   mayHaveBegun(): boolean;
-  /** Never rejects. Resolves when ssh has ended; after an abort, once the remote processes have been told to end too. */
+  /** Never rejects. Resolves when ssh has ended. After an abort, that includes ending the remote processes. */
   readonly end: Promise<SessionEnd>;
 }
 
@@ -66,7 +66,7 @@ async function endOf(parts: Parts, signal: AbortSignal): Promise<SessionEnd> {
   };
 }
 
-/** What ssh did. `failed`: its status was 255, which may also be the command's own. `stopped`: this program ended it. */
+/** How ssh ended. `failed`: its status was 255, which may also be the command's own. `stopped`: this program ended it. */
 type SshEnd =
   | { readonly ssh: "ended"; readonly status: number }
   | { readonly ssh: "failed" }
@@ -82,9 +82,9 @@ interface Facts {
 
 interface Outcome {
   readonly ssh: SshEnd["ssh"];
-  /** What the node has; absent: no matter what. */
+  /** Matches this state of the node; absent: any. */
   readonly node?: Facts["node"];
-  /** The reason's id; absent: no matter which. */
+  /** Matches this id of the reason; absent: any. */
   readonly reason?: "host-key-changed" | "key-missing" | "none";
   /** Whether the user sees ssh's own messages. For a changed host key, ssh would advise to delete the pinned one. */
   readonly shows: boolean;
@@ -94,7 +94,7 @@ interface Outcome {
 
 const itsReason = (_host: string, { reason }: Facts): unknown => reason;
 
-/** Every outcome of a session: what ssh did, what the node has, and what the user sees. The first row that fits counts. */
+/** Every outcome of a session: how ssh ended, the state of the node, and what the user sees. The first row that fits counts. */
 const outcomes: readonly Outcome[] = [
   { ssh: "ended", shows: true },
   { ssh: "killed", shows: true, error: itsReason },
@@ -155,10 +155,7 @@ async function reasonOf(
 const interruptDelayMs = 50;
 const answerGraceMs = 5_000;
 
-/**
- * Ends ssh, and whatever it started on the node. Returns what the node had by then: without a login, ssh has sent
- * nothing.
- */
+/** Ends ssh, and whatever it started on the node. Returns what the node had by then: without a login, ssh has sent nothing. */
 async function stop(parts: Parts): Promise<Facts["node"]> {
   const { request, ssh, mayHaveBegun } = parts;
   if (!mayHaveBegun()) await endSsh(ssh);

@@ -87,9 +87,7 @@ export function startSsh(
   return { transport, script, child, status, ended: ended.signal, delivery: {} };
 }
 
-/**
- * Resolves when the script, and all of stdin after it, has been sent, or when ssh has ended and it no longer matters.
- */
+/** Resolves when the script, and all of stdin after it, has been sent, or when ssh has ended and it no longer matters. */
 export async function carryInput(ssh: Ssh, request: SessionRequest, signal: AbortSignal): Promise<void> {
   try {
     await (request.terminal ? deliver(ssh, request, signal) : feed(ssh, request, signal));

@@ -58,7 +58,7 @@ export function byteSource(chunks: AsyncIterable<Uint8Array>): ByteSource {
   };
 }
 
-/** The same bytes in chunks of at least `leastBytes`, except the last one. Thousands of small chunks are slow. */
+/** Yields the same bytes in chunks of at least `leastBytes`, except the last one. Thousands of small chunks are slow. */
 export async function* gather(
   source: AsyncIterable<Uint8Array>,
   leastBytes: number,

@@ -54,14 +54,14 @@ export async function* checkedTar(archive: AsyncIterable<Uint8Array>): AsyncGene
 }
 
 class TarCheck {
-  /** The bytes that begin the next block or metadata, of which `#needed` are needed. */
+  /** The beginning of the next block or metadata, of `#needed` bytes. */
   #held: Buffer = Buffer.alloc(0);
   #needed = blockBytes;
   /** How many bytes of contents follow. */
   #skipped = 0;
-  /** The type of the metadata that is read; undefined: a header is. */
+  /** The metadata that is being read; undefined while a header is read. */
   #metadata: { readonly type: string; readonly sizeBytes: number } | undefined;
-  /** What metadata says of the next entry. */
+  /** Metadata of the next entry. */
   #next: { path?: string; linkpath?: string; size?: string } = {};
   #hasEnded = false;
   #entries = 0;
@@ -96,7 +96,7 @@ class TarCheck {
       this.#hasEnded = true;
       return;
     }
-    // What follows the end is for some programs another archive.
+    // Some programs read data behind the end as another archive.
     if (this.#hasEnded || !hasChecksum(block)) throw damaged();
     const own = entryOf(block);
     if (metadata.has(own.type)) {

@@ -147,7 +147,7 @@ const mostLinkCharacters = 4 * 1024 * 1024;
 
 interface Tree {
   readonly target: string;
-  /** By path inside the folder; the folder itself, or the only file, is the empty path. */
+  /** Keyed by path inside the folder. The folder itself, or the only file, has the empty path. */
   readonly kinds: Map<string, TarEntry["kind"]>;
   readonly links: Map<string, string>;
 }
@@ -227,10 +227,7 @@ export function linkThatLeadsOut(links: ReadonlyMap<string, string>): string | u
   return firstThatEscapes(links, (path) => path) ?? firstThatEscapes(links, fold);
 }
 
-/**
- * Makes equal what any disk may take for the same name. Equates more than a disk does, which is safe: the names are
- * also compared as they are.
- */
+/** Makes equal what any disk may take for the same name. Equates more than a disk does, which is safe: the names are also compared as they are. */
 const fold = (path: string): string =>
   isAscii(path) ? path.toLowerCase() : path.normalize("NFKD").toUpperCase().toLowerCase().normalize("NFKD");
 
@@ -245,11 +242,11 @@ interface TreeNode {
 
 interface Link {
   readonly target: string;
-  /** Each link's end is found once. While it is being found, nothing else may lead through the link. */
+  /** Each link's end is looked up once. During that, no other path may lead through the link. */
   end: End | "unknown" | "outside";
 }
 
-/** Where a path ends: so many names below a node, and after so many links. */
+/** The end of a path: a number of names below a node, reached after a number of links. */
 interface End {
   readonly node: TreeNode;
   readonly below: number;

@@ -9,10 +9,7 @@ export interface TarFile {
   readonly mode: number;
   readonly modifiedMs: number;
   readonly sizeBytes: number;
-  /**
-   * Yields exactly `sizeBytes` bytes. Any other number fails as `transfer-failed`, because the header has already been
-   * sent.
-   */
+  /** Yields exactly `sizeBytes` bytes. Any other number fails as `transfer-failed`, because the header has already been sent. */
   readonly contents: () => AsyncIterable<Uint8Array>;
 }
 
@@ -225,7 +222,7 @@ export class IncompleteArchive extends ArchiveProblem {
   }
 }
 
-/** What an archive may hold at most, so that it fills neither memory nor disk. */
+/** Limits for an archive, so that it fills neither memory nor disk. */
 export interface ArchiveLimits {
   readonly entries: number;
   readonly totalBytes: number;

@@ -70,7 +70,7 @@ async function ownPid(): Promise<number | undefined> {
   return pid === undefined ? undefined : Number(pid);
 }
 
-/** What a program of the system prints, without the spaces around it. Undefined if it fails, or prints nothing. */
+/** Returns the trimmed output of a program of the system; undefined if it fails, or prints nothing. */
 async function outputOf(
   program: string,
   words: readonly string[],
@@ -84,7 +84,7 @@ async function outputOf(
   }
 }
 
-/** A text that differs after each start of this computer. `undefined` if the system doesn't report it. */
+/** Returns a text that differs after each start of this computer; undefined if the system doesn't report it. */
 export async function readBootId(): Promise<string | undefined> {
   try {
     return (await readOwnText("/proc/sys/kernel/random/boot_id")).trim();
@@ -94,7 +94,7 @@ export async function readBootId(): Promise<string | undefined> {
   }
 }
 
-/** The command line of a running process, its words joined by spaces. `undefined`: there is no such process. */
+/** Returns the command line of a running process, its words joined by spaces; undefined if there is no such process. */
 export async function commandOfProcess(pid: number): Promise<string | undefined> {
   try {
     const words = await readOwnText(`/proc/${pid}/cmdline`);
@@ -105,7 +105,7 @@ export async function commandOfProcess(pid: number): Promise<string | undefined>
   }
 }
 
-/** Uses the shell's built-in `kill`, which every machine has. It doesn't matter whether the process still existed. */
+/** Uses the shell's built-in `kill`, which every machine has. Ignores processes that no longer exist. */
 export async function signalProcess(pid: number, name: "TERM" | "KILL"): Promise<void> {
   const script = 'kill -"$1" "$2" 2>/dev/null || :';
   await promisify(execFile)("/bin/sh", ["-c", script, "sh", name, String(pid)], { env: systemEnvironment });
@@ -129,11 +129,11 @@ export async function acquireProcessLock(
   signal: AbortSignal,
 ): Promise<AsyncDisposable> {
   const text = JSON.stringify({ ...(await identifyThisProcess()), token: randomUUID() });
-  let hasTold = false;
+  let hasReported = false;
   const look = async (): Promise<true | undefined> => {
     if (await takeFreed(path, text, signal)) return true;
-    if (!hasTold) onWait();
-    hasTold = true;
+    if (!hasReported) onWait();
+    hasReported = true;
     return undefined;
   };
   const rule = { ...waits.processLock, clock };

@@ -171,15 +171,15 @@ export async function openBrowser(url: string): Promise<boolean> {
   }
 }
 
-/** A command that waits for its moment in a process of its own. */
+/** A command that waits in a separate process; see `deferCommand`. */
 export interface DeferredCommand {
   /** Runs it now. Resolves with any exit status, and with none if the command took longer than its limit. */
   run(): Promise<ProgramEnd>;
 }
 
 /**
- * Prepares a command that undoes something. It runs when told to, or when this process dies before that, even by SIGKILL: the command's process waits
- * for the end of a pipe that only this process can write to.
+ * Prepares a command that undoes something. It runs on request, or when this process dies before that, even by SIGKILL: the command's process waits for
+ * the end of a pipe that only this process can write to.
  */
 export function deferCommand(
   argv: readonly [string, ...string[]],

@@ -26,7 +26,7 @@ interface Advice {
   readonly hint: (context: CallContext, message: string) => string;
 }
 
-/** Codes that the program itself acts on. `*` stands for any text. The table below says what users are told about the others. */
+/** Codes to which the program itself reacts. `*` stands for any text. The table below has the messages for all others. */
 const meanings = {
   /** The refusal may not apply in another zone. `Unsupported`: the zone doesn't have the instance type. */
   "zone-full": ["InsufficientInstanceCapacity", "Unsupported", "InsufficientFreeAddressesInSubnet"],
@@ -36,7 +36,7 @@ const meanings = {
   "rule-exists": ["InvalidPermission.Duplicate"],
   "rule-missing": ["InvalidPermission.NotFound"],
   "machine-missing": ["InvalidInstanceID.NotFound"],
-  /** The same answer as for bad credentials. */
+  /** EC2 gives the same answer for bad credentials. */
   "region-unknown": ["AuthFailure"],
   /** A dry run would have been carried out. */
   "dry-run-passed": ["DryRunOperation"],

@@ -23,10 +23,7 @@ export interface CloudApi {
     input: Calls[Name]["input"],
     signal: AbortSignal,
   ): Promise<Calls[Name]["output"]>;
-  /**
-   * Returns the milliseconds since 1970 by the API's clock, as of its latest answer, because this machine's clock may
-   * be wrong.
-   */
+  /** Returns the milliseconds since 1970 by the API's clock, as of its latest answer, because this machine's clock may be wrong. */
   now(): number;
 }
 

@@ -26,10 +26,7 @@ export interface Watching {
   readonly regionFolder: RegionFolder;
   /** The clock time at which the API had confirmed all launches. */
   readonly launchedMs: number;
-  /**
-   * Since which clock time a machine has been running without a public address, by its id. Kept up to date by each
-   * look.
-   */
+  /** Since which clock time a machine has been running without a public address, by its id. Kept up to date by each look. */
   readonly withoutAddress: Map<string, number>;
 }
 
@@ -133,10 +130,7 @@ function assertAddresses(own: readonly Machine[], withoutAddress: Map<string, nu
   });
 }
 
-/**
- * Explains why nodes may not answer: this machine's address isn't among those let in. Returns `undefined` if that isn't
- * the reason.
- */
+/** Explains why nodes may not answer: this machine's address isn't among those let in. Returns `undefined` if that isn't the reason. */
 export async function whyUnreachableText(
   environment: Environment,
   cidrs: readonly string[],

@@ -25,9 +25,7 @@ export interface SavedLaunch {
   readonly machineIds: readonly string[] | undefined;
 }
 
-/**
- * Saves the launch durably in the creation's folder before the request is sent, and again when its outcome is known.
- */
+/** Saves the launch durably in the creation's folder before the request is sent, and again when its outcome is known. */
 export async function saveLaunch(directory: string, launch: SavedLaunch): Promise<void> {
   const folder = folderOf(directory);
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -100,20 +98,20 @@ function folderOf(directory: string): string {
   return join(directory, "launches");
 }
 
-/** What this computer itself knows of a creation. Unlike tags, nobody else in the account can change it. */
+/** This computer's own record of a creation's launches. Unlike tags, nobody else in the account can change it. */
 export interface OwnLaunches {
   readonly machineIds: ReadonlySet<string>;
   readonly groupIds: ReadonlySet<string>;
 }
 
-/** What this computer knows of creations, by creation id. */
+/** This computer's own records of creations. `launches` is keyed by creation id. */
 export interface KnownHere {
   /** Creations whose key is here, including imported ones. */
   readonly creationIds: ReadonlySet<string>;
   readonly launches: ReadonlyMap<string, OwnLaunches>;
 }
 
-/** Reads what this computer knows of the creations that machines' tags name; `root` is the folder of the region's creations. */
+/** Reads this computer's records of the creations that machines' tags name. `root` is the folder of the region's creations. */
 export async function readKnownHere(
   tagged: readonly { readonly clusterId: string; readonly creationId: string }[],
   root: string,
@@ -136,7 +134,7 @@ export async function readKnownHere(
   };
 }
 
-/** Reads what a creation has launched from its folder. Undefined if that isn't known here, or not completely yet. */
+/** Reads a creation's launches from its folder. Undefined if they aren't known here, or not completely yet. */
 export async function readOwnLaunches({ directory }: Pick<ClusterName, "directory">): Promise<OwnLaunches | undefined> {
   if (!(await isFinishedCreation(directory))) return undefined;
   const { launches, unreadable } = await readLaunches(directory);

@@ -25,8 +25,8 @@ interface CopyPlan extends MachinesPlan {
 }
 
 /**
- * A cluster whose nodes boot from another one's snapshot, here or in a file. The engine gives them other addresses than the source's. The addresses that the platform
- * knows are on a network of their own, see `join-network.sh`, so both clusters can run. See Creation.
+ * A cluster whose nodes boot from another cluster's snapshot, on this computer or in a file. The engine gives the nodes new addresses. The addresses that
+ * the platform knows are in a separate network (see `join-network.sh`), so both clusters can run at once. See Creation.
  */
 export class ContainerCopy extends ContainerMachines implements Creation {
   readonly summary: CreationSummary;
@@ -92,7 +92,7 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     }
   }
 
-  /** Only now: Docker would remove images that no running container uses. */
+  /** Called after the start, because Docker would remove images that no running container uses. */
   async #letGo(): Promise<void> {
     const opened = this.#opened;
     this.#opened = undefined;
@@ -115,7 +115,7 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     return { ...super.firstLogin, finishBoot: assertJoined };
   }
 
-  /** The source may have been destroyed since, and what came from a file is this creation's own. */
+  /** Also removes images: the source may have been destroyed meanwhile, and images from a file belong to this creation. */
   override async remove(signal: AbortSignal): Promise<string | undefined> {
     const { name } = this.begun;
     const left = await super.remove(signal);

@@ -11,27 +11,27 @@ import type { CreationName, NodeSettings } from "../records/labels.ts";
 import { readCopiedFrom } from "../records/read-containers.ts";
 import { type SavedNode, createdAt, findSavedNodes } from "../snapshots/read-snapshots.ts";
 
-/** A node that says which address the platform knows. */
+/** A saved node whose platform address is known. */
 export interface CopiedNode extends SavedNode {
   readonly platformAddress: string;
 }
 
 export type CopiedNodes = readonly [CopiedNode, ...CopiedNode[]];
 
-/** Where a copy's nodes come from: a snapshot on this computer, or a file. It has been checked, and nothing has been created. */
+/** The source of a copy's nodes: a snapshot on this computer, or a file. It has been checked, and nothing has been created yet. */
 export interface CopyOrigin {
   readonly facts: ClusterFacts;
   readonly settings: NodeSettings;
   /** For the summary, in words and as data. */
   readonly title: string;
   readonly summary: Readonly<Record<string, unknown>>;
-  /** Gets the saved nodes for this creation. Disposing of them lets go of them: running containers keep what they are made of. */
+  /** Gets the saved nodes for this creation, and protects them until the result is disposed of. Running containers keep their images by themselves. */
   open(creation: CreationName, signal: AbortSignal): Promise<OpenOrigin>;
 }
 
 export interface OpenOrigin extends AsyncDisposable {
   readonly nodes: CopiedNodes;
-  /** The creations whose snapshots the nodes are made of. */
+  /** The creations from whose snapshots the nodes are created. */
   readonly copiedFrom: readonly string[];
 }
 
@@ -89,6 +89,6 @@ async function findNodes(engine: Engine, { source, snapshot }: CopyRequest, sign
   return nodes;
 }
 
-/** Whether all nodes say which addresses the platform knows. */
+/** Whether the platform addresses of all nodes are known. */
 export const haveAddresses = (nodes: readonly [SavedNode, ...SavedNode[]]): nodes is CopiedNodes =>
   nodes.every(({ platformAddress }) => platformAddress !== undefined);

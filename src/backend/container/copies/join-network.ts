@@ -21,7 +21,7 @@ RemainAfterExit=yes
 ExecStart=/bin/sh /${program}
 `;
 
-/** The files with which a node has this private address, such as `172.18.0.2/16`, from each boot on. */
+/** Returns the files that give a node this private address, such as `172.18.0.2/16`, at each boot. */
 export const networkFiles = (address: string): readonly IdentityFile[] => [
   { name: program, mode: 0o755, text: shellText(joinNetwork, { ADDRESS: address }) },
   { name: `etc/systemd/system/${unit}`, mode: 0o644, text: unitText },

@@ -1,10 +1,7 @@
 export const engineNames = ["docker", "podman"] as const;
 export type EngineName = (typeof engineNames)[number];
 
-/**
- * All differences between the engines, as data. Whatever they agree on, which is most of their command lines, is
- * written once elsewhere.
- */
+/** All differences between the engines, as data. Whatever they agree on, which is most of their command lines, is written once elsewhere. */
 export interface EngineKind {
   /** The engine's name, which is also the program's. */
   readonly name: EngineName;
@@ -13,10 +10,7 @@ export interface EngineKind {
   readonly leastVersion: readonly [major: number, minor: number];
   /** The cheapest command that shows whether the engine answers and is usable. */
   readonly probe: readonly string[];
-  /**
-   * Whether the program's answer to the probe comes from this engine. A `docker` may belong to Podman or containerd, or
-   * connect to one of them.
-   */
+  /** Whether the program's answer to the probe comes from this engine. A `docker` may belong to Podman or containerd, or connect to one of them. */
   isOwnAnswer(answer: object): boolean;
   /** Reads the output of `info`. */
   readFacts(information: unknown): EngineFacts;
@@ -53,7 +47,7 @@ export type EngineLocation = "here" | "virtual-machine" | "elsewhere" | "unknown
 export interface EngineFacts {
   readonly version: string;
   readonly operatingSystem: string;
-  /** As images name it, such as `amd64`. */
+  /** The name that images use, such as `amd64`. */
   readonly architecture: string;
   readonly location: EngineLocation;
   readonly cgroupVersion: "1" | "2";

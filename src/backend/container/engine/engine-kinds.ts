@@ -47,7 +47,7 @@ const docker: EngineKind = {
   removeWords: ["rm", "--force", "--volumes"],
   untagWords: (name) => ["image", "rm", "--force", "--no-prune", name],
   saveWords: ["save"],
-  // Not so with containerd's image store, whose drivers have other names.
+  // Containerd's image store, whose drivers have other names, doesn't know layers.
   knowsLayers: ({ storageDriver }) => storageDriver === "overlay2",
   grantsAddresses: false,
   advice: {
@@ -118,10 +118,7 @@ const podman: EngineKind = {
 
 export const engineKinds: Readonly<Record<EngineName, EngineKind>> = { docker, podman };
 
-/**
- * On Linux, an engine on this machine has the same kernel. Elsewhere the engine always runs in a virtual machine with
- * another kernel.
- */
+/** On Linux, an engine on this machine has the same kernel. Elsewhere the engine always runs in a virtual machine with another kernel. */
 function dockerLocation({ OperatingSystem, KernelVersion }: DockerInformation): EngineLocation {
   if (OperatingSystem === "Docker Desktop") return "virtual-machine";
   const isOther = KernelVersion !== undefined && KernelVersion !== release();

@@ -36,16 +36,10 @@ interface EngineRequest {
   readonly limitMs?: number;
 }
 
-/**
- * The container engine's command line. Its failures are ClusterErrors. Its methods return stdout without the trailing
- * newline.
- */
+/** The container engine's command line. Its failures are ClusterErrors. Its methods return stdout without the trailing newline. */
 export interface Engine {
   readonly kind: EngineKind;
-  /**
-   * The option that a command shown to people needs to reach this engine; empty if the engine would be chosen without
-   * it.
-   */
+  /** The option that a command shown to people needs to reach this engine; empty if the engine would be chosen without it. */
   readonly option: string;
   /** Runs a command that creates nothing, or whose half-done work is harmless. */
   ask(request: EngineRequest, signal: AbortSignal): Promise<string>;
@@ -53,14 +47,11 @@ export interface Engine {
   change(request: EngineRequest): Promise<string>;
   /** Yields what a command prints, which may be gigabytes. It ends when nobody reads on. */
   read(words: readonly string[], signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined>;
-  /** Prepares a command that undoes something. It runs when told to, or when this process dies before that. */
+  /** Prepares a command that undoes something. It runs on request, or when this process dies before that. */
   defer(words: readonly string[]): DeferredCommand;
 }
 
-/**
- * Like `ask`, for a command that answers with JSON. Throws `machine-not-set-up` for any other answer, such as a
- * wrapper's greeting.
- */
+/** Like `ask`, for a command that answers with JSON. Throws `machine-not-set-up` for any other answer, such as a wrapper's greeting. */
 export async function askJson(engine: Engine, request: EngineRequest, signal: AbortSignal): Promise<object> {
   const text = await engine.ask(request, signal);
   const answer = parseJson(text);
@@ -77,7 +68,7 @@ export async function askJson(engine: Engine, request: EngineRequest, signal: Ab
 export const removalCommand = ({ option }: Pick<Engine, "option">, clusterId: string): string =>
   ["cluster-container destroy --cluster-id", clusterId, option].filter((word) => word !== "").join(" ");
 
-/** What a connection to an engine needs. */
+/** The parts of the runtime that an engine uses. */
 export interface EngineRuntime {
   readonly environment: Environment;
   readonly progress: Progress;

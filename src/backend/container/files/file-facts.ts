@@ -7,11 +7,11 @@ import { type SavedCluster, mostSavedNodes, savedClusterFields } from "../../sha
 import { limitFields } from "../records/labels.ts";
 import { parseNetworkAddress } from "../records/read-containers.ts";
 
-/** What a file says about the cluster of containers in it. Nothing else in the file becomes an option of a container. */
+/** The facts in a file about its cluster of containers. Nothing else in the file becomes an option of a container. */
 export interface ContainerFileFacts extends SavedCluster {
-  /** As images name it, such as `amd64`. */
+  /** The name that images use, such as `amd64`. */
   readonly architecture: string;
-  /** Of the computer that saved it. */
+  /** The version on the computer that saved it. */
   readonly cgroupVersion: "1" | "2";
   /** The name of the image whose layers the file lacks. */
   readonly base?: string | undefined;

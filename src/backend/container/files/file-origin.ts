@@ -167,7 +167,7 @@ async function open(loading: Loading, creation: CreationName, signal: AbortSigna
   using step = runtime.progress.start("Load the file");
   const onProgress = (text: string): void => step.update(text);
   try {
-    // Images are made before the volumes are read, and nothing may be made of a damaged file.
+    // The images are created before the volumes are read. So a file with volumes is checked as a whole before that.
     if (!file.manifest.parts.every(isLayer)) await readChecked(loading, readOn, onProgress, signal);
     const nodes = await load(loading, creation, onProgress, signal);
     step.done();

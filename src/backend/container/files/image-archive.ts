@@ -1,6 +1,6 @@
 /**
  * The archives of images that engines save and load: tars with layers, a configuration for each image, and `manifest.json`, which names them
- * (https://github.com/moby/moby/blob/v28.0.0/image/spec/README.md). What an engine saves is only taken apart; what it loads is written here.
+ * (https://github.com/moby/moby/blob/v28.0.0/image/spec/README.md). This reads what an engine saves, and writes what it loads.
  */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -26,7 +26,7 @@ const mostDescriptionBytes = 4 * 1024 * 1024;
 interface ArchivedLayer {
   /** The name of the entry. */
   readonly name: string;
-  /** Not compressed. */
+  /** Uncompressed. */
   readonly contents: AsyncIterable<Uint8Array>;
 }
 
@@ -125,8 +125,8 @@ export interface ImageToLoad {
 }
 
 /**
- * Gives an engine images that consist of these layers and of nothing else from outside. The engine reads layers as they are added, and makes images of
- * them only at the end, when it gets the list of the images. Disposing of it earlier leaves nothing.
+ * Loads images into an engine. They consist of the added layers and of nothing else from outside. The engine reads layers as they are added, and creates
+ * the images only at the end, when it gets their list. Disposing of the loader earlier leaves nothing behind.
  */
 export class ImageLoader implements AsyncDisposable {
   readonly #engine: Engine;
@@ -156,7 +156,7 @@ export class ImageLoader implements AsyncDisposable {
     for (const [name, sha256] of index) this.#entries.set(sha256, name);
   }
 
-  /** Throws `engine-failed` if the engine has not made exactly these images. */
+  /** Throws `engine-failed` unless the engine has loaded exactly these images. */
   async finish(
     images: readonly ImageToLoad[],
     { architecture, createdAt }: { readonly architecture: string; readonly createdAt: string },

@@ -68,7 +68,7 @@ interface BaseImage {
   readonly layers: readonly string[];
 }
 
-/** Finds the image of which all nodes were made: the one of this engine with most of their layers. Throws `image-not-found`. */
+/** Finds the image from which all nodes were created: the engine's image with most of their layers. Throws `image-not-found`. */
 async function findBase(engine: Engine, images: readonly FoundImage[], signal: AbortSignal): Promise<BaseImage> {
   const bases = (await describeImages(engine, signal)).flatMap(({ names, layers }): readonly BaseImage[] => {
     const name = names.find((each) => !each.startsWith(snapshotImages));

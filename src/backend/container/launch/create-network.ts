@@ -19,8 +19,9 @@ export async function createNetwork(engine: Engine, { clusterId, creationId, lab
 const mostRanges = 32;
 
 /**
- * Creates a bridge whose addresses are in none of the given networks, such as `172.18.0.2/16`, which the nodes reach in another way. The engine offers its
- * first free range. If that is not apart, another network takes it meanwhile, which `destroy` removes if this program is killed.
+ * Creates a bridge whose addresses overlap with none of the given networks, such as `172.18.0.2/16`, which the nodes reach in another way. The engine
+ * offers its first free range. If that overlaps, a temporary network occupies it while the engine is asked again; if this program is killed, `destroy`
+ * removes that network.
  */
 export async function createNetworkApart(
   engine: Engine,

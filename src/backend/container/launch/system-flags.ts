@@ -6,13 +6,13 @@ import { shellText } from "../../../ssh/shell-text.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
 import startSystem from "./start-system.sh" with { type: "text" };
 
-/** What a container with systemd needs to run: options for `create`, and the command that starts it. */
+/** How to run a container with systemd: options for `create`, and the command that starts it. */
 export interface SystemFlags {
   readonly words: readonly string[];
   readonly command: readonly string[];
 }
 
-/** What containers are allowed to do. */
+/** The rights of containers, as options for `create`. */
 export interface Rights {
   readonly isPrivileged: boolean;
   readonly words: readonly string[];
@@ -87,9 +87,8 @@ async function isGiven(engine: Engine, { words }: Rights, image: string): Promis
 }
 
 /**
- * Returns what containers are allowed to do. Tests this at the first creation only, because a trial takes most of a
- * second and nothing else can begin meanwhile. The file `memory` keeps the answer for as long as the engine runs, if
- * one run can be told from the next.
+ * Returns the rights that containers get. Tests this at the first creation only, because a trial takes most of a second, in which nothing else can
+ * begin. The file `memory` caches the result until the engine restarts, if the engine reports its restarts.
  */
 export async function rememberedRights(
   engine: Engine,

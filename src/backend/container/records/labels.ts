@@ -5,10 +5,7 @@ import type { NodeName } from "../../contract.ts";
 import { assertReadable } from "../../shared/foreign-resource.ts";
 import { type ContainerOptions, cpusProblem, volumeProblem } from "../options.ts";
 
-/**
- * The names of our labels. Commands read everything that they need to know about a cluster from these
- * labels.
- */
+/** The names of our labels. Commands read everything that they need to know about a cluster from these labels. */
 export const labelNames = {
   clusterId: "cluster-e2e.cluster-id",
   creationId: "cluster-e2e.creation-id",
@@ -29,7 +26,7 @@ export const labelNames = {
   createdBy: "cluster-e2e.created-by",
   /** The node's own options in JSON, so that a restored node gets the same ones. */
   settings: "cluster-e2e.settings",
-  /** The rest is on the images and volumes of snapshots; restored containers inherit it from their image. */
+  /** This label and those below are on the images and volumes of snapshots. Restored containers inherit them from their image. */
   snapshot: "cluster-e2e.snapshot",
   /** The node's address in the cluster's network. */
   address: "cluster-e2e.address",
@@ -37,7 +34,7 @@ export const labelNames = {
   addressBits: "cluster-e2e.address-bits",
   /** Kilobytes in the node's volumes. */
   volumeSize: "cluster-e2e.volume-size",
-  /** The rest is on copies of clusters. The address that the node's platform knows, such as `172.18.0.2/16`. */
+  /** This label and the next are on copies of clusters. The address that the node's platform knows, such as `172.18.0.2/16`. */
   platformAddress: "cluster-e2e.platform-address",
   /** The creation that the copy's snapshot was made of, and those that this one was copied from, separated by spaces. */
   copiedFrom: "cluster-e2e.copied-from",
@@ -51,10 +48,7 @@ export function labelArguments(values: LabelValues): readonly string[] {
   return Object.entries(values).map(([key, value]) => `--label=${labelNames[key as keyof LabelValues]}=${value}`);
 }
 
-/**
- * Returns our own labels, keyed by the names used here. Images or anyone else may have set them. Leaves out labels
- * whose value isn't text.
- */
+/** Returns our own labels, keyed by the names used here. Images or anyone else may have set them. Leaves out labels whose value isn't text. */
 export function readLabels(labels: unknown): LabelValues {
   if (!read.isMapping(labels)) return {};
   const found = Object.entries(labelNames).map(([key, name]) => [key, labels[name]] as const);
@@ -81,7 +75,7 @@ export const snapshotImages = "localhost/cluster-e2e-snapshot";
 export const snapshotImage = (creationId: string, snapshot: string, node: NodeName): string =>
   `${snapshotImages}:${creationId}-${snapshot}-${nodeReference(node)}`;
 
-/** The same image until the whole snapshot is there. */
+/** The name of that image until the whole snapshot is complete. */
 export const draftImage = (creationId: string, snapshot: string, node: NodeName): string =>
   `${snapshotImage(creationId, snapshot, node)}-draft`;
 
@@ -107,7 +101,7 @@ const free = (problemOf: (text: string) => string | undefined): read.Reader<stri
   read.refined(read.string, (text) => (problemOf(text) === undefined ? text : undefined));
 
 export const limitFields = {
-  // As the engine understands it: earlier versions passed on bytes.
+  // Any size that the engine accepts, because earlier versions passed on bytes.
   memory: read.optional(read.matching(/^[1-9][0-9]{0,15}[bkmgt]?$/i)),
   cpus: read.optional(free(cpusProblem)),
 };

@@ -8,7 +8,7 @@ import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
 import { type Engine, askJson } from "../engine/engine.ts";
 import { type LabelValues, containerName, labelNames, networkName, readLabels } from "./labels.ts";
 
-/** What the labels of a cluster's network say about the cluster. */
+/** The facts about a cluster in the labels of its network. */
 export interface NetworkFacts {
   readonly clusterId: string;
   readonly creationId: string;
@@ -230,10 +230,7 @@ function readPorts(ports: Readonly<Record<string, unknown>> = {}): ReadonlyMap<n
 /** Selects everything of ours, or the things of one cluster id or of one creation. */
 export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };
 
-/**
- * Returns the engine's descriptions of things with our labels, including stopped containers. readContainers decides
- * which of them are ours.
- */
+/** Returns the engine's descriptions of things with our labels, including stopped containers. readContainers decides which of them are ours. */
 export async function describe(engine: Engine, selection: Selection, signal: AbortSignal): Promise<Described> {
   const [containers, networks] = await Promise.all([
     describeContainers(engine, selection, signal),

@@ -143,7 +143,7 @@ function earliest(containers: readonly NodeContainer[]): Date | undefined {
   return times.length === 0 ? undefined : new Date(Math.min(...times));
 }
 
-/** Reads what the engine has of ours, and what only looks like it; `root` is the folder of this machine's creations. */
+/** Reads everything of ours that the engine has, and what only looks like ours. `root` is the folder of this machine's creations. */
 export async function readInventory(
   engine: Engine,
   selection: Selection,
@@ -169,17 +169,14 @@ export async function assertIdCanBeClaimed(
     readInventory(engine, { clusterId }, root, signal),
     abandonedCreations(root, clusterId),
   ]);
-  // What nobody uses any more is removed before the claim.
+  // Expired clusters are removed before the claim.
   const expired = inventory.networks.filter((network) => isOver(network, clock));
   const leaving = [...abandoned.map(({ creation }) => creation), ...expired].map(({ creationId }) => creationId);
   assertIdIsFree(engine, inventory, { clusterId, leaving });
   return { hasLeftovers: inventory.networks.length > 0 };
 }
 
-/**
- * Throws `cluster-exists` if anything with this cluster id exists; `leaving` are creations that are about to be
- * removed.
- */
+/** Throws `cluster-exists` if anything with this cluster id exists; `leaving` are creations that are about to be removed. */
 export function assertIdIsFree(
   engine: Engine,
   inventory: Inventory,
@@ -191,7 +188,7 @@ export function assertIdIsFree(
   if (isTaken) throw clusterExists(clusterId, { removal: removalCommand(engine, clusterId) });
 }
 
-/** Returns the folder of the creations that this machine has made with the engine. */
+/** Returns the folder of this machine's creations with the engine. */
 export const creationsRoot = (
   { kind }: Pick<Engine, "kind">,
   { environment }: { readonly environment: Environment },

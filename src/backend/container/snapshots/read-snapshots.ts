@@ -89,7 +89,7 @@ export interface SnapshotName {
   readonly name: string;
 }
 
-/** Also finds an incomplete one. Throws `snapshot-not-found`. */
+/** Finds a snapshot, complete or not. Throws `snapshot-not-found`. */
 export async function findSnapshot(
   engine: Engine,
   { cluster, name }: SnapshotName,
@@ -105,7 +105,7 @@ export async function findSnapshot(
   );
 }
 
-/** All nodes of a snapshot. Throws `snapshot-not-found`, and `snapshot-unusable` if something is missing. */
+/** Finds all nodes of a snapshot. Throws `snapshot-not-found`, and `snapshot-unusable` if something is missing. */
 export async function findSavedNodes(
   engine: Engine,
   { cluster, name }: SnapshotName,
@@ -116,7 +116,7 @@ export async function findSavedNodes(
   return [first, ...others];
 }
 
-/** Takes the engine's descriptions. Something whose name doesn't match its labels isn't ours. */
+/** Reads the engine's descriptions. An image or volume whose name doesn't match its labels isn't ours. */
 export function toSnapshots(images: readonly unknown[], volumes: readonly unknown[]): readonly SavedSnapshot[] {
   const ownImages = images.map(readImage).filter((image) => image !== undefined);
   const ownVolumes = volumes.map(readVolume).filter((volume) => volume !== undefined);
@@ -130,7 +130,7 @@ export function toSnapshots(images: readonly unknown[], volumes: readonly unknow
   return snapshots.toSorted((a, b) => createdMs(a) - createdMs(b) || a.name.localeCompare(b.name));
 }
 
-/** When its last image was made; undefined if there is none. */
+/** Returns when its last image was created; undefined if there is none. */
 export function createdAt({ images }: Pick<SavedSnapshot, "images">): Date | undefined {
   const times = images.map((image) => image.createdAt?.getTime()).filter((time) => time !== undefined);
   return times.length === 0 ? undefined : new Date(Math.max(...times));

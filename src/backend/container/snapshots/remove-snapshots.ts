@@ -55,7 +55,7 @@ export async function deleteAllSnapshots(
   return problem.text;
 }
 
-/** Removes images of deleted snapshots of these creations that no container is made of any more. */
+/** Removes the images of these creations' deleted snapshots that no container uses any more. */
 export async function removeUnusedImages(
   engine: Engine,
   creationIds: readonly string[],
@@ -64,7 +64,7 @@ export async function removeUnusedImages(
   for (const creationId of creationIds) await removeImages(engine, creationId, signal);
 }
 
-/** Whether another cluster's nodes are made of this creation's snapshots. They need the images until they are removed. */
+/** Whether another cluster's nodes were created from this creation's snapshots. They need the images until they are removed. */
 async function hasCopies(engine: Engine, creationId: string, signal: AbortSignal): Promise<boolean> {
   const { networks } = readContainers(await describe(engine, "all", signal));
   return networks.some(({ copiedFrom = [] }) => copiedFrom.includes(creationId));

@@ -117,11 +117,11 @@ export interface RestorePlan {
   readonly system: SystemFlags;
   /** See `saveVolumes`. */
   readonly rights: readonly string[];
-  /** `new`: the engine chooses others than those that were saved. Default: `saved`. */
+  /** `new`: the engine chooses new addresses. Default: `saved`. */
   readonly addresses?: "saved" | "new";
 }
 
-/** What containers of this image may do, and how they are started. `root` is the folder of this machine's creations. */
+/** Returns the rights that containers of this image get, and how they are started. `root` is the folder of this machine's creations. */
 export async function nodeRights(
   engine: Engine,
   { image, root }: { readonly image: string; readonly root: string },
@@ -134,7 +134,7 @@ export async function nodeRights(
   return { rights: [...kind.systemWords, ...rights.words], system: systemFlags(kind, facts, rights) };
 }
 
-/** Creates and starts all nodes of a cluster, of which only the network is left, at the addresses that they had. */
+/** Creates and starts all nodes, at their former addresses, of a cluster that has only its network left. */
 export async function restoreNodes(
   engine: Engine,
   plan: RestorePlan,
@@ -281,7 +281,7 @@ export async function refillVolumes(
   await engine.change({ words, limitMs: copyLimitMs });
 }
 
-/** The arguments of `tar` for a volume, in either direction. What only root may set is kept too. */
+/** The arguments of `tar` for a volume, in either direction. They preserve attributes that only root may set. */
 const tarWords = ["--numeric-owner", "--xattrs", "--xattrs-include=*", `--directory=${copyFolder}`] as const;
 
 /** The command that prints the contents of a snapshot's volume as an archive. */

@@ -15,13 +15,13 @@ export interface BootstrapServer {
   readonly secret: string;
   /** The private addresses of all nodes: nobody else gets an answer. */
   readonly nodeAddresses: readonly string[];
-  /** Those of them that will report that they are done. */
+  /** The private addresses of the nodes that will report when they are done. */
   readonly expectedAddresses: readonly string[];
   /** Relative to `genconf/serve`; requested to check that the server works. */
   readonly installScript: string;
   /** The folder that is served, and removed once all nodes are done. */
   readonly folder: string;
-  /** A node that never reports that it is done must not keep the server up for the cluster's whole life. */
+  /** The longest time that the server runs, in case a node never reports. */
   readonly longestSeconds: number;
 }
 
