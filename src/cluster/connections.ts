@@ -6,7 +6,6 @@ import { TooManySecrets, readClusterSecrets } from "../platform/cluster-secrets.
 import { renderSshConfig, createKnownHosts } from "../ssh/openssh-files.ts";
 import { type ConnectionPool, createConnectionPool } from "../ssh/connection/connection-pool.ts";
 import type { Connection, Destination } from "../ssh/connection/connection.ts";
-import { readKeyPair } from "../ssh/keys.ts";
 import { type MasterConnection, masterConnection } from "../ssh/session/master-connection.ts";
 import { creationFiles } from "../store/creation-folder.ts";
 import { isAccessible } from "../system/files/private-file.ts";
@@ -202,15 +201,10 @@ export function keyMissing(cluster: ClusterRecord): ClusterError {
 
 /** Returns an OpenSSH configuration with one `Host` per running node. Throws `key-missing` if this machine cannot log in. */
 export async function sshConfig(cluster: ClusterRecord): Promise<string> {
-  if (!(await clusterKey(cluster)).isHere) throw keyMissing(cluster);
+  await assertKeyIsHere(cluster);
   const files = creationFiles(cluster.directory);
   const reachable = cluster.nodes.filter(isReachable);
   return renderSshConfig(reachable, { identityFile: files.privateKey, knownHostsFile: files.knownHosts });
-}
-
-/** Fails as `bad-usage` if the file is not a private key that can open a cluster. */
-export async function assertOwnKey(path: string): Promise<void> {
-  await readKeyPair(path);
 }
 
 /**

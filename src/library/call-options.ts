@@ -20,7 +20,9 @@ const cancellation: Shape<Cancellation> = { cancelSignal: optional(signal) };
 
 /** Returns the caller's signal, or one that is never aborted. */
 export const readCancellation = (given: Cancellation): AbortSignal =>
-  readArguments(given, cancellation).cancelSignal ?? new AbortController().signal;
+  readArguments(given, cancellation).cancelSignal ?? neverAborted();
+
+export const neverAborted = (): AbortSignal => new AbortController().signal;
 
 export interface WaitOptions extends Cancellation {
   /** Maximum wait in milliseconds (`deadline-passed`); default: one hour. */

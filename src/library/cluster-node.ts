@@ -25,7 +25,7 @@ import { checkedVariableName, quote, variableNameProblem } from "../ssh/shell-te
 import { accepted } from "../model/checked.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import { outsideLines } from "../system/printable.ts";
-import { inLibraryWords } from "./call-options.ts";
+import { inLibraryWords, neverAborted } from "./call-options.ts";
 import type { SharedConnections } from "./runtime.ts";
 
 /** A file or folder to bring back from a node. */
@@ -76,11 +76,13 @@ export class ClusterNode {
    * `connection-failed`, `key-missing`, `host-key-changed`.
    */
   async run(command: NodeCommand): Promise<NodeCommandResult> {
-    const request = readNodeCommand(command);
-    const signal = request.cancelSignal ?? new AbortController().signal;
-    return await this.#use(signal, async (connection) =>
-      runCommand(request, { connection, reference: this.reference }, signal),
-    );
+    const request = readArguments(command, shape);
+    const signal = request.cancelSignal ?? neverAborted();
+    return await this.#use(signal, async (connection) => {
+      const { status, stdout, stderr } = await connection.run(remoteCommand(request), signal);
+      if (status === 0 || request.reject === false) return { status, stdout, stderr };
+      throw commandFailed(request, this.reference, { status, stdout, stderr });
+    });
   }
 
   /**
@@ -89,11 +91,10 @@ export class ClusterNode {
    * `host-key-changed`.
    */
   async fetch(request: NodeFetch): Promise<NodeFetchResult> {
-    const { remote, local, cancelSignal } = readArguments(request, fetchShape);
-    const signal = cancelSignal ?? new AbortController().signal;
+    const { remote, local, cancelSignal = neverAborted() } = readArguments(request, fetchShape);
     const target = accepted(await checkTarget({ remote, local: resolve(local) }));
-    return await this.#use(signal, async (connection) =>
-      fetchFile(target, { connection, node: this.reference, settings: [] }, signal),
+    return await this.#use(cancelSignal, async (connection) =>
+      fetchFile(target, { connection, node: this.reference, settings: [] }, cancelSignal),
     );
   }
 
@@ -188,7 +189,7 @@ export async function runOnEach(
   nodes: readonly ClusterNode[],
   { nodes: _, ...command }: ClusterCommand,
 ): Promise<readonly ClusterCommandResult[]> {
-  const signal = command.cancelSignal ?? new AbortController().signal;
+  const signal = command.cancelSignal ?? neverAborted();
   const run = async (node: ClusterNode): Promise<ClusterCommandResult> => {
     try {
       return { node: node.reference, error: undefined, ...(await node.run({ ...command, reject: false })) };
@@ -199,20 +200,6 @@ export async function runOnEach(
     }
   };
   return await mapConcurrently(nodes, nodesAtOnce, run, signal);
-}
-
-/** Throws `bad-usage` with every problem. */
-const readNodeCommand = (given: NodeCommand): NodeCommand => readArguments(given, shape);
-
-/** Runs the command over the connection to the node with this reference. For its errors see ClusterNode.run. */
-async function runCommand(
-  command: NodeCommand,
-  { connection, reference }: { readonly connection: Connection; readonly reference: string },
-  signal: AbortSignal,
-): Promise<NodeCommandResult> {
-  const { status, stdout, stderr } = await connection.run(remoteCommand(command), signal);
-  if (status === 0 || command.reject === false) return { status, stdout, stderr };
-  throw commandFailed(command, reference, { status, stdout, stderr });
 }
 
 function remoteCommand(command: NodeCommand): RemoteCommand {

@@ -28,6 +28,7 @@ import {
   exportShape,
   inLibraryWords,
   logsShape,
+  neverAborted,
   readCancellation,
   saveShape,
   waitShape,
@@ -396,5 +397,3 @@ function checkedName(name: string): string {
   });
   return readArguments({ name }, { name: required(check) }).name;
 }
-
-const neverAborted = (): AbortSignal => new AbortController().signal;

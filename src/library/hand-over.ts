@@ -4,7 +4,7 @@ import { importCluster } from "../cluster/import-cluster.ts";
 import { saveSnapshot } from "../cluster/snapshots.ts";
 import { ClusterError } from "../errors.ts";
 import { readArguments, required, text as textCheck } from "../model/read-arguments.ts";
-import type { SaveOptions } from "./call-options.ts";
+import { type SaveOptions, neverAborted } from "./call-options.ts";
 import { type ClusterBackend, type OpenCluster, assertBackend, findForLibrary } from "./open-cluster.ts";
 
 /** See Cluster.export. */
@@ -46,7 +46,7 @@ interface SaveRequest extends SaveOptions {
 /** See Cluster.saveSnapshot. */
 export async function saveForLibrary(
   { backend, record, runtime }: OpenCluster,
-  { name, file, withoutBase = false, replace = false, recipients = [], cancelSignal }: SaveRequest,
+  { name, file, withoutBase = false, replace = false, recipients = [], cancelSignal = neverAborted() }: SaveRequest,
 ): Promise<void> {
   readArguments({ file }, { file: required(textCheck) });
   const target = {
@@ -55,6 +55,5 @@ export async function saveForLibrary(
     replaces: replace,
     encrypt: encryptionFor(recipients, runtime.environment),
   };
-  const signal = cancelSignal ?? new AbortController().signal;
-  await saveSnapshot(backend, { clusterId: record.id, name, file: target }, signal);
+  await saveSnapshot(backend, { clusterId: record.id, name, file: target }, cancelSignal);
 }

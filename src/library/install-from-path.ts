@@ -24,7 +24,7 @@ import {
 } from "../model/read-arguments.ts";
 import { locateFile } from "../platform/artifact/artifact-request.ts";
 import type { Configuration } from "../platform/configuration/configuration.ts";
-import { type FileToCopy, readGenconfFolder } from "../platform/configuration/configuration-file.ts";
+import { readGenconfFolder } from "../platform/configuration/configuration-file.ts";
 import { type CopyToMaster, listCopyToMaster } from "../platform/configuration/install-configuration.ts";
 import { openInstallation } from "../platform/install/steps.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
@@ -128,18 +128,19 @@ async function requestFrom(
   given: Installation,
   signal: AbortSignal,
 ): Promise<InstallationRequest> {
-  const [artifact, genconfFiles, copyToMaster] = await Promise.all([
+  const { genconfDir, copyToMaster = [] } = given;
+  const [artifact, genconf, copies] = await Promise.all([
     locateFile(given.buildArtifact, signal),
-    filesForGenconf(given.genconfDir, signal),
-    Promise.all((given.copyToMaster ?? []).map(async (copy) => filesForMasters(copy, signal))),
+    genconfDir === undefined ? undefined : readGenconfFolder(resolve(genconfDir), signal),
+    Promise.all(copyToMaster.map(async (copy) => listCopyToMaster({ ...copy, source: resolve(copy.source) }, signal))),
   ]);
   return {
     artifact: accepted(artifact),
     sha256: undefined,
     variant: record.variant,
     configuration: { kind: "complete", values: given.clusterConfig },
-    genconfFiles,
-    copyToMaster: copyToMaster.flat(),
+    genconfFiles: genconf === undefined ? [] : accepted(genconf),
+    copyToMaster: copies.flatMap(accepted),
     selinuxEnforcing: given.enableSelinuxEnforcing ?? false,
     workspaceFolder: tmpdir(),
   };
@@ -152,13 +153,6 @@ async function readScript(path: string): Promise<string> {
     throw new ClusterError("bad-usage", `\`ipDetectPath\`: cannot read the script ${path}.`, { cause: error });
   }
 }
-
-async function filesForGenconf(folder: string | undefined, signal: AbortSignal): Promise<readonly FileToCopy[]> {
-  return folder === undefined ? [] : accepted(await readGenconfFolder(resolve(folder), signal));
-}
-
-const filesForMasters = async ({ source, target }: CopyToMaster, signal: AbortSignal): Promise<readonly FileToCopy[]> =>
-  accepted(await listCopyToMaster({ source: resolve(source), target }, signal));
 
 /** Saves logs that explain a failure in the cluster's folder, because the machines may be gone the next moment. */
 export async function keepFailureLogs(

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
 import type { Backend } from "../backend/contract.ts";
-import { assertOwnKey, clusterKey, keyMissing, openConnections } from "../cluster/connections.ts";
+import { clusterKey, keyMissing, openConnections } from "../cluster/connections.ts";
 import { createCluster } from "../cluster/create.ts";
 import {
   type CreateRequest,
@@ -10,17 +10,10 @@ import {
   creationTooSlow,
   parseSnapshotReference,
 } from "../cluster/create/create-request.ts";
-import { chooseCounts, mostNodes, nodeCountProblem } from "../cluster/create/choose-counts.ts";
+import { chooseCounts, mostNodes } from "../cluster/create/choose-counts.ts";
 import { findCluster } from "../cluster/find-cluster.ts";
 import { ClusterError } from "../errors.ts";
-import {
-  type ClusterRecord,
-  type Counts,
-  type Variant,
-  masterCounts,
-  nodeCount,
-  variants,
-} from "../model/cluster-record.ts";
+import { type ClusterRecord, type Variant, masterCounts, variants } from "../model/cluster-record.ts";
 import { clusterIdProblem } from "../model/parse-values.ts";
 import {
   type Shape,
@@ -41,13 +34,16 @@ import { locateArtifact } from "../platform/artifact/artifact-request.ts";
 import type { Configuration } from "../platform/configuration/configuration.ts";
 import { baseConfigurationOf } from "../platform/configuration/install-configuration.ts";
 import type { PlatformFacts } from "../platform/folder/platform-file.ts";
+import { firstMasterOf } from "../platform/install/steps.ts";
 import { readResolvers } from "../platform/resolvers.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
+import { readKeyPair } from "../ssh/keys.ts";
 import { makeCreationFolder } from "../store/creation-folder.ts";
-import { accepted } from "../model/checked.ts";
+import { accepted, badUsage } from "../model/checked.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { timeLimit } from "../system/time-limit.ts";
+import { neverAborted } from "./call-options.ts";
 
 /** How to create a cluster. */
 interface CreationOptions {
@@ -120,16 +116,19 @@ export async function createForLibrary<Options>(
   const { options: _options, ...settings } = clusters.settings();
   const { runtime } = settings;
   const { clusterId = `test-${randomBytes(4).toString("hex")}` } = request;
-  const signal = request.cancelSignal ?? new AbortController().signal;
+  const signal = request.cancelSignal ?? neverAborted();
   const limitMs = request.timeoutMs ?? usualLimitMs;
   const deadlineMs = runtime.clock.now() + limitMs;
   using limit = timeLimit(limitMs, creationTooSlow(clusterId));
+  const machines =
+    request.from === undefined
+      ? newMachines(clusters, request, await readPlatform(request, runtime, signal))
+      : { from: referenceIn(request) };
   const backend = await clusters.open(AbortSignal.any([signal, limit.signal]));
-  const platform = request.from === undefined ? await readPlatform(request, runtime, signal) : undefined;
   const learned: { base?: Configuration } = {};
   const create: CreateRequest<Options> = {
     clusterId,
-    machines: request.from === undefined ? newMachines(clusters, request, platform) : { from: referenceIn(request) },
+    machines,
     // The installation comes later. Reading facts from the machines is part of their creation, so that a failure here leaves nothing behind.
     installation: undefined,
     readFacts: async ({ cluster, connections }, inner) => {
@@ -147,7 +146,6 @@ export async function createForLibrary<Options>(
   return { ...settings, backend, record, base: { value: learned.base }, ipDetectPath: ipDetectFile(record) };
 }
 
-/** What is known about the platform before there are machines. */
 async function readPlatform(
   { platform: given, variant }: NewClusterRequest,
   { clock }: Runtime,
@@ -174,12 +172,6 @@ const newMachines = <Options>(
   ...(platform && { platform }),
   distribution: clusters.distribution,
   options: clusters.settings().options,
-});
-
-const countsOf = ({ masters = 1, agents = 1, publicAgents = 1 }: NewClusterRequest): Counts => ({
-  master: masters,
-  agent: agents,
-  public_agent: publicAgents,
 });
 
 function referenceIn({ from, sha256: given }: CopyClusterRequest): SnapshotCopy["from"] {
@@ -222,8 +214,8 @@ const copyShape: Shape<CopyClusterRequest> = {
 
 /** Checks everything about a request that can be checked here. Throws `bad-usage` with every problem. */
 async function readRequest(given: ClusterRequest): Promise<ClusterRequest> {
-  const request = isCopyRequest(given) ? readCopyRequest(given) : readArguments(given, newShape, sumProblems);
-  if (request.sshKey !== undefined) await assertOwnKey(resolve(request.sshKey));
+  const request = isCopyRequest(given) ? readCopyRequest(given) : readArguments(given, newShape);
+  if (request.sshKey !== undefined) await readKeyPair(resolve(request.sshKey));
   return request;
 }
 
@@ -236,15 +228,10 @@ function readCopyRequest(given: CopyClusterRequest): CopyClusterRequest {
   const replaced = ["variant", "platform", "masters", "agents", "publicAgents"];
   const found = Object.entries(given).filter(([name, value]) => replaced.includes(name) && value !== undefined);
   const problems = found.map(([name]) => `\`${name}\` cannot be combined with \`from\``);
-  if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
+  if (problems.length > 0) throw badUsage(problems);
   const request = readArguments(given, copyShape);
   referenceIn(request);
   return request;
-}
-
-function sumProblems(request: NewClusterRequest): readonly string[] {
-  const problem = nodeCountProblem(nodeCount(countsOf(request)));
-  return problem === undefined ? [] : [`\`masters\`, \`agents\`, \`publicAgents\`: ${problem}`];
 }
 
 const ipDetectFile = ({ directory }: ClusterRecord): string => join(directory, "ip-detect");
@@ -294,9 +281,7 @@ async function readBase(
   connections: ConnectionPool,
   signal: AbortSignal,
 ): Promise<Configuration> {
-  const master = record.nodes.find((node) => node.role === "master" && node.index === 0);
-  if (master === undefined) throw new ClusterError("machine-failed", `Cluster "${record.id}" has no first master.`);
-  const resolvers = await readResolvers(await connections.connect(master, signal), signal);
+  const resolvers = await readResolvers(await connections.connect(firstMasterOf(record), signal), signal);
   const hasPublicDetector = backend.nodes.ipDetectPublic !== undefined;
   return baseConfigurationOf(record, { variant: record.variant, licenseKey: undefined, hasPublicDetector, resolvers });
 }

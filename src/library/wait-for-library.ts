@@ -1,7 +1,7 @@
 import { waitForCluster } from "../cluster/wait-for-cluster.ts";
 import { ClusterError } from "../errors.ts";
 import type { Variant } from "../model/cluster-record.ts";
-import { type WaitOptions, inLibraryWords } from "./call-options.ts";
+import { type WaitOptions, inLibraryWords, neverAborted } from "./call-options.ts";
 import { keepFailureLogs } from "./install-from-path.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 import type { SharedConnections } from "./runtime.ts";
@@ -34,7 +34,7 @@ export async function waitForLibrary(
       hint: `Call ${waits[record.variant]}.`,
     });
   }
-  const { skipHttpChecks = false, cancelSignal = new AbortController().signal } = options;
+  const { skipHttpChecks = false, cancelSignal = neverAborted() } = options;
   const request = { clusterId: record.id, login, skipHttpChecks, deadlineMs: runtime.clock.now() + timeoutMs };
   try {
     await inLibraryWords(async () => waitForCluster(backend, request, runtime, cancelSignal));

@@ -13,5 +13,8 @@ export const problem = (text: string): { readonly problems: readonly string[] } 
 /** Returns the value, or throws all its problems as one `bad-usage`. */
 export function accepted<Value>(checked: Checked<Value>): Value {
   if (checked.problems === undefined) return checked.value;
-  throw new ClusterError("bad-usage", checked.problems.join("; "), { facts: { problems: checked.problems } });
+  throw badUsage(checked.problems);
 }
+
+export const badUsage = (problems: readonly string[]): ClusterError =>
+  new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });

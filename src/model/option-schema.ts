@@ -1,5 +1,5 @@
 import { ClusterError, quoted, messageOf } from "../errors.ts";
-import type { Checked } from "./checked.ts";
+import { type Checked, badUsage } from "./checked.ts";
 
 /** An option of one backend, declared once for both the command line and the library. */
 export interface BackendOption<Value = unknown> {
@@ -65,8 +65,7 @@ export function readOptions<Schema extends OptionSchema, Options>(
   const together = Object.fromEntries(values) as SchemaValues<Schema>;
   const outcome = parse(together);
   problems.push(...(outcome.problems ?? []));
-  if (outcome.problems !== undefined || problems.length > 0)
-    throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
+  if (outcome.problems !== undefined || problems.length > 0) throw badUsage(problems);
   return { values: together, options: outcome.value };
 }
 

@@ -1,4 +1,5 @@
-import { ClusterError, quoted } from "../errors.ts";
+import { quoted } from "../errors.ts";
+import { badUsage } from "./checked.ts";
 import { isMapping } from "./reader.ts";
 
 /**
@@ -30,7 +31,7 @@ export function readArguments<Given extends object>(
   problemsOf: (values: Given) => readonly string[] = () => [],
 ): Given {
   const problems = shapeProblems(given, shape);
-  if (problems.length > 0) throw refused(problems);
+  if (problems.length > 0) throw badUsage(problems);
   const values = Object.fromEntries(
     Object.keys(shape).flatMap((name) => {
       const value = given[name as keyof Given];
@@ -38,7 +39,7 @@ export function readArguments<Given extends object>(
     }),
   ) as Given;
   const more = problemsOf(values);
-  if (more.length > 0) throw refused(more);
+  if (more.length > 0) throw badUsage(more);
   return values;
 }
 
@@ -55,9 +56,6 @@ function shapeProblems(given: unknown, shape: Readonly<Record<string, Argument>>
     }),
   ];
 }
-
-const refused = (problems: readonly string[]): ClusterError =>
-  new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
 
 /** Names only the kind of a value that is no text or number: it may hold a secret. */
 function shown(given: unknown): string {

@@ -204,9 +204,9 @@ async function workspaceFolder(given: string, { cwd }: Invocation): Promise<stri
 
 async function ownKey(given: string, { cwd }: Invocation): Promise<string> {
   const path = await import("node:path");
-  const { assertOwnKey } = await import("../../cluster/connections.ts");
+  const { readKeyPair } = await import("../../ssh/keys.ts");
   const file = path.resolve(cwd, given);
-  await assertOwnKey(file);
+  await readKeyPair(file);
   return file;
 }
 
