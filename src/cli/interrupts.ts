@@ -22,9 +22,9 @@ export class Interrupts {
   readonly #controller = new AbortController();
   readonly #remains = new Set<() => string>();
   readonly #handlers: ReadonlyMap<SignalName, () => void>;
-  readonly #crashes: unknown[] = [];
+  readonly #crashes: PromiseRejectedResult[] = [];
   readonly #onCrash = (error: unknown): void => {
-    this.#crashes.push(error);
+    this.#crashes.push({ status: "rejected", reason: error });
     // The work in progress gets a chance to clean up. Whatever it throws then is not the original error.
     this.#controller.abort(error);
     this.#listeners.onCrash();
@@ -44,9 +44,9 @@ export class Interrupts {
     return this.#controller.signal;
   }
 
-  /** A list with the first uncaught error, or an empty list if there was none. */
-  get crash(): readonly unknown[] {
-    return this.#crashes.slice(0, 1);
+  /** The first uncaught error; undefined if there was none. */
+  get crash(): PromiseRejectedResult | undefined {
+    return this.#crashes[0];
   }
 
   get interruption(): Interrupted | undefined {

@@ -90,7 +90,8 @@ async function runSelected(command: Command, argv: readonly string[], run: Run):
     await check(command, values, problems, session);
     return (await command.run(values, session.context)) ?? 0;
   };
-  await finish(await settle(work), session, run);
+  const [outcome] = await Promise.allSettled([work()]);
+  await finish(outcome, session, run);
 }
 
 /** All problems are reported together, so an error thrown by `check` must not hide the problems found before it. */
@@ -111,28 +112,18 @@ async function check(
   problems.throwIfAny();
 }
 
-type Settled = { readonly exitCode: number } | { readonly error: unknown };
-
-async function settle(work: () => Promise<number>): Promise<Settled> {
-  try {
-    return { exitCode: await work() };
-  } catch (error) {
-    return { error };
-  }
-}
-
-async function finish(settled: Settled, session: Session, run: Run): Promise<void> {
+async function finish(outcome: PromiseSettledResult<number>, session: Session, run: Run): Promise<void> {
   const { context, interrupts, progress, output, log, failureExitCode } = session;
   const { interruption } = interrupts;
   const circumstances = { program: run.program, nameFlags: context.nameFlags, logPath: log.path, interruption };
   progress.finish();
-  const failure = interrupts.crash.length > 0 ? { error: interrupts.crash[0] } : settled;
-  const report = "error" in failure ? reportError(failure.error, circumstances) : undefined;
+  const settled = interrupts.crash ?? outcome;
+  const report = settled.status === "rejected" ? reportError(settled.reason, circumstances) : undefined;
   // A command that finished just as it was interrupted still ends by the signal, but it has not failed.
   if (report !== undefined) tell(report, session, run);
   output.finish(report?.data);
   await run.terminal.flush();
-  run.host.exitCode = "exitCode" in failure ? failure.exitCode : (failureExitCode.current ?? report?.exitCode);
+  run.host.exitCode = settled.status === "fulfilled" ? settled.value : (failureExitCode.current ?? report?.exitCode);
   if (run.terminal.stdoutFailure !== undefined && report === undefined) await tellLoss(session, run);
   log.close();
   if (interruption === undefined) interrupts.close();

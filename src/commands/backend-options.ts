@@ -26,6 +26,10 @@ export const localFlags = ({ options }: BackendKind): ReadonlyMap<string, string
       .map(([name, each]) => [name, flagOf(name, each)]),
   );
 
+/** Options or arguments of some backends only. The type has them for every program, so that their values are `undefined` where they aren't declared. */
+export const declaredIf = <Declared>(isDeclared: boolean, declared: Declared): Declared =>
+  (isDeclared ? declared : {}) as Declared;
+
 function optionsWhere({ options }: BackendKind, isWanted: (each: BackendOption) => boolean): Options {
   const declared = Object.entries<BackendOption>(options);
   const nameFlags = namingFlags(() => declared.map(([name, each]) => [name, flagOf(name, each)]));

@@ -8,6 +8,7 @@ import { ClusterError, messageOf } from "../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeGroups, nodeReference } from "../model/cluster-record.ts";
 import { outside } from "../outside-text.ts";
 import type { BackendKind } from "../backend/contract.ts";
+import { readPassword } from "./options.ts";
 import type { Variable } from "./read-variable.ts";
 
 export type RunInput = Readonly<Record<string, unknown>> & {
@@ -28,12 +29,14 @@ export type RunInput = Readonly<Record<string, unknown>> & {
 /** Resolves with the exit status of the command on the node, or with the highest one of several. */
 export async function executeRun(kind: BackendKind, input: RunInput, context: Context): Promise<number> {
   const backend = await sparingCommandStatus(context, kind.open(input, context, context.signal));
-  const password = await loginPassword(input.loginPw, context);
+  const password = await readPassword(input.loginPw, "Login", context);
   const { clusterId } = input;
+  const variables = [...input.environmentFile.flat(), ...input.environment];
   const request = {
     words: input.words,
     login: { name: input.loginUname, password },
-    variables: variablesOf([...input.environmentFile.flat(), ...input.environment]),
+    // If a name is repeated, the last value wins.
+    variables: Object.fromEntries(variables.map(({ name, contents }) => [name, contents])),
     hasTestEnvironment: !input.noTestEnv,
     missingFolderHint: context.nameFlags(
       "The platform brings it: run the wait command first, or pass `noTestEnv` to run without it.",
@@ -66,18 +69,6 @@ async function sparingCommandStatus<Result>(context: Context, work: Promise<Resu
     if (error instanceof ClusterError && (error.exitCode === 1 || error.exitCode === 4)) context.failuresExitWith(255);
     throw error;
   }
-}
-
-/** If a name is repeated, the last value wins. */
-function variablesOf(variables: readonly Variable[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(variables.map(({ name, contents }) => [name, contents]));
-}
-
-export async function loginPassword(
-  given: string | undefined,
-  { stdin, signal }: Context,
-): Promise<string | undefined> {
-  return given === "-" ? stdin.readSecret("Login password: ", signal) : given;
 }
 
 interface NodesRequest extends Omit<NodesRun, "nodes" | "onLine" | "keepsLogins"> {

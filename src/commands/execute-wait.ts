@@ -4,6 +4,7 @@ import { waitForCluster, waitTooSlow } from "../cluster/wait-for-cluster.ts";
 import { timeLimit } from "../system/time-limit.ts";
 import { durationText } from "../system/amounts.ts";
 import { ClusterError, type ErrorId } from "../errors.ts";
+import { readPassword } from "./options.ts";
 import { keptNote } from "./create/report-created.ts";
 import { renderCluster } from "./summary/render-summary.ts";
 import { type JunitReport, junitReport, readinessTest } from "./summary/junit-report.ts";
@@ -40,8 +41,7 @@ async function waitAndReport(
   { onAnswers }: JunitReport,
   context: Context,
 ): Promise<void> {
-  const given = input.superuserPassword;
-  const password = given === "-" ? await context.stdin.readSecret("Superuser password: ", context.signal) : given;
+  const password = await readPassword(input.superuserPassword, "Superuser", context);
   const startMs = context.clock.now();
   using limit = timeLimit(input.timeout, waitTooSlow(input.clusterId));
   const backend = await kind.open(input, context, AbortSignal.any([context.signal, limit.signal]));

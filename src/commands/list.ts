@@ -1,10 +1,10 @@
 import type { Backend, BackendKind } from "../backend/contract.ts";
 import { defineCommand, type Context } from "../cli/command.ts";
-import { flag, type Option } from "../cli/options/option.ts";
+import { flag } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { plainLine } from "../system/printable.ts";
-import { endsByItself, scopeOptions } from "./backend-options.ts";
+import { declaredIf, endsByItself, scopeOptions } from "./backend-options.ts";
 
 export const listCommand = (kind: BackendKind) =>
   defineCommand({
@@ -14,7 +14,7 @@ export const listCommand = (kind: BackendKind) =>
     positionals: {},
     options: {
       ...scopeOptions(kind),
-      ...allScopesOption(kind),
+      ...allScopesOptions(kind),
       quiet: flag({ flag: "--quiet", short: "-q", summary: "Print only the cluster ids, one per line" }),
       output: outputFormat(["text", "json"]),
       verbose,
@@ -43,12 +43,11 @@ export const listCommand = (kind: BackendKind) =>
     },
   });
 
-/** Such as `--all-regions`. The type has the option for every program, so that its value is `undefined` where it isn't declared. */
-function allScopesOption(kind: BackendKind): { readonly allScopes: Option<boolean> } {
+/** Such as `--all-regions`. */
+function allScopesOptions(kind: BackendKind) {
   const { allScopes: summary } = kind.parts;
-  const [scope = "scope"] = Object.keys(scopeOptions(kind));
-  const options = summary === undefined ? {} : { allScopes: flag({ flag: `--all-${scope}s`, summary }) };
-  return options as { readonly allScopes: Option<boolean> };
+  const [scope] = Object.keys(scopeOptions(kind));
+  return declaredIf(summary !== undefined, { allScopes: flag({ flag: `--all-${scope}s`, summary: summary ?? "" }) });
 }
 
 async function findClusters(

@@ -31,6 +31,13 @@ export const temporaryClusterId = option(clusterIdType, {
   defaultText: "a new one, such as once-3f9a2c17",
 });
 
+/** Returns a password option's value. "-" asks for it on a terminal, and otherwise reads a line of stdin. */
+export const readPassword = async <Given extends string | undefined>(
+  given: Given,
+  owner: "Superuser" | "Login",
+  { stdin, signal }: Pick<Context, "stdin" | "signal">,
+): Promise<Given | string> => (given === "-" ? stdin.readSecret(`${owner} password: `, signal) : given);
+
 /** Whether there is a terminal on which to ask. */
 export const canAsk = ({ isTerminal }: Pick<Context, "isTerminal">): boolean => isTerminal.stdin && isTerminal.stderr;
 

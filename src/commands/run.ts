@@ -8,7 +8,13 @@ import { scopeOptions } from "./backend-options.ts";
 import { checkedValue, checkout, clusterId, nodeNames, nodeSelector } from "./options.ts";
 import { isSecretName, readVariable, readVariableFile, secretsIn, type Variable } from "./read-variable.ts";
 
-const loginOptions = {
+const variable = {
+  ...value(readVariable),
+  secretsIn: (given: Variable): readonly string[] => (isSecretName(given.name) ? secretsIn([given]) : []),
+};
+
+/** The environment of a command on a node, and the files to fetch. */
+export const sessionOptions = {
   loginUname: option(text, { flag: "--login-uname", summary: "Value of CLUSTER_LOGIN_UNAME on the node" }),
   loginPw: option(anyText, {
     flag: "--login-pw",
@@ -16,43 +22,6 @@ const loginOptions = {
       'Value of CLUSTER_LOGIN_PW on the node; "-" (recommended) prompts on a terminal or reads a line from stdin',
     secret: true,
   }),
-};
-
-const variable = {
-  ...value(readVariable),
-  secretsIn: (given: Variable): readonly string[] => (isSecretName(given.name) ? secretsIn([given]) : []),
-};
-const variableFile = { ...value(readVariableFile, "file"), secretsIn };
-
-const variableOptions = {
-  environment: option(variable, {
-    flag: "--env",
-    placeholder: "<KEY>=<VALUE>",
-    summary:
-      "Environment variable for the command; overrides all others. Its value is masked if the key looks like that of a secret",
-    repeatable: true,
-  }),
-  environmentFile: option(variableFile, {
-    flag: "--env-file",
-    placeholder: "<file>",
-    summary: "File with environment variables for the command, all of them secrets; one `<KEY>=<VALUE>` per line",
-    repeatable: true,
-  }),
-};
-
-const fetchOptions = {
-  fetch: option(checkedValue(readFetchRequest), {
-    flag: "--fetch",
-    placeholder: "<remote>:<local>",
-    summary:
-      "File or folder to copy here after the command, even if it failed; if <local> ends with `/`, into that folder",
-    repeatable: true,
-  }),
-};
-
-/** What a command on a node gets, and what it brings back. */
-export const sessionOptions = {
-  ...loginOptions,
   syncDir: option(checkout, {
     flag: "--sync-dir",
     summary: "Checkout to sync to the masters first, as `sync` does",
@@ -61,8 +30,29 @@ export const sessionOptions = {
     flag: "--no-test-env",
     summary: "Set only the environment variables given by other options, and run in the home directory",
   }),
-  ...variableOptions,
-  ...fetchOptions,
+  environment: option(variable, {
+    flag: "--env",
+    placeholder: "<KEY>=<VALUE>",
+    summary:
+      "Environment variable for the command; overrides all others. Its value is masked if the key looks like that of a secret",
+    repeatable: true,
+  }),
+  environmentFile: option(
+    { ...value(readVariableFile, "file"), secretsIn },
+    {
+      flag: "--env-file",
+      placeholder: "<file>",
+      summary: "File with environment variables for the command, all of them secrets; one `<KEY>=<VALUE>` per line",
+      repeatable: true,
+    },
+  ),
+  fetch: option(checkedValue(readFetchRequest), {
+    flag: "--fetch",
+    placeholder: "<remote>:<local>",
+    summary:
+      "File or folder to copy here after the command, even if it failed; if <local> ends with `/`, into that folder",
+    repeatable: true,
+  }),
 };
 
 export const nodesOption = (kind: BackendKind) =>

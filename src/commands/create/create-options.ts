@@ -26,7 +26,7 @@ import { securityModes } from "../../platform/configuration/configuration.ts";
 import type { Problems } from "../../cli/options/problems.ts";
 import { urlSecrets } from "../../system/mask-url.ts";
 import type { BackendKind } from "../../backend/contract.ts";
-import { creationOptions, endsByItself, scopeOptions } from "../backend-options.ts";
+import { creationOptions, declaredIf, endsByItself, scopeOptions } from "../backend-options.ts";
 import { checkedValue, clusterId, timeout } from "../options.ts";
 import { summary } from "../summary/step-summary.ts";
 
@@ -111,21 +111,15 @@ const sha256 = option(value(parseSha256), {
   summary: "Expected SHA-256 checksum of the file in --from; required for a URL",
 });
 
-const from = (kind: BackendKind, help: string) =>
-  option(snapshotOrFile(kind), {
+function copyOptions(kind: BackendKind) {
+  const { copies: help, files } = kind.parts;
+  const from = option(snapshotOrFile(kind), {
     flag: "--from",
-    placeholder: kind.parts.files === undefined ? "<cluster_id:snapshot>" : "<cluster_id:snapshot|file|url>",
-    summary: help,
+    placeholder: files === undefined ? "<cluster_id:snapshot>" : "<cluster_id:snapshot|file|url>",
+    summary: help ?? "",
     replaces: clusterTraits(kind),
   });
-
-/** The type has the option for every program, so that its value is `undefined` where it isn't declared. */
-function copyOptions(kind: BackendKind) {
-  const { copies: help } = kind.parts;
-  const declared = { from: from(kind, help ?? ""), sha256 };
-  const { sha256: _, ...withoutFiles } = declared;
-  const own = kind.parts.files === undefined ? withoutFiles : declared;
-  return (help === undefined ? {} : own) as typeof declared;
+  return declaredIf(help !== undefined, { from, ...declaredIf(files !== undefined, { sha256 }) });
 }
 
 export function checkFile({ from: given, sha256: sum }: Partial<CreateInput>, problems: Problems): void {
@@ -134,17 +128,15 @@ export function checkFile({ from: given, sha256: sum }: Partial<CreateInput>, pr
   if (isFile && "url" in given.location && sum === undefined) problems.add("--from: a URL requires --sha256");
 }
 
-/** Typed like `copyOptions`. */
-function lifetimeOptions({ parts: { lifetimes: help } }: BackendKind) {
-  const lifetime = option(duration, {
-    flag: "--lifetime",
-    placeholder: "<duration>",
-    summary: help ?? "",
-    defaultText: "no limit",
+const lifetimeOptions = ({ parts: { lifetimes: help } }: BackendKind) =>
+  declaredIf(help !== undefined, {
+    lifetime: option(duration, {
+      flag: "--lifetime",
+      placeholder: "<duration>",
+      summary: help ?? "",
+      defaultText: "no limit",
+    }),
   });
-  const declared = { lifetime };
-  return (help === undefined ? {} : declared) as typeof declared;
-}
 
 /** Every option of `create`, including the backend's own. */
 export const createOptions = (kind: BackendKind) => ({

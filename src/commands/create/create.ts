@@ -14,6 +14,7 @@ import type { SuperuserLogin } from "../../cluster/wait-for-cluster.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { type CreateInput, askedCounts, checkFile, createOptions } from "./create-options.ts";
+import { readPassword } from "../options.ts";
 import { checkSummary, summarizingFailure } from "../summary/step-summary.ts";
 
 export const createArguments = {
@@ -170,14 +171,13 @@ async function finish(
 }
 
 /** Asks for the password before anything else, so that nobody has to come back to type it. */
-async function readLogin(input: CreateInput, { stdin, signal }: Context): Promise<SuperuserLogin | undefined> {
+async function readLogin(input: CreateInput, context: Context): Promise<SuperuserLogin | undefined> {
   if (!input.wait || input.dryRun) return undefined;
   const [{ superuserLogin }, { accepted }] = await Promise.all([
     import("../../cluster/wait-for-cluster.ts"),
     import("../../model/checked.ts"),
   ]);
-  const given = input.superuserPassword;
-  const password = given === "-" ? await stdin.readSecret("Superuser password: ", signal) : given;
+  const password = await readPassword(input.superuserPassword, "Superuser", context);
   // The variant of a snapshot isn't known yet. Only an enterprise cluster's wait uses the login.
   const variant = input.from === undefined ? input.variant : "enterprise";
   return accepted(superuserLogin(variant ?? "none", input.extraConfig ?? {}, password));

@@ -7,7 +7,8 @@ import { OwnError, messageOf } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { type PreparedCreate, prepareCreate } from "../create/create.ts";
 import { describeCreated, summarizeCreated } from "../create/report-created.ts";
-import { type RunInput, executeRun, loginPassword } from "../execute-run.ts";
+import { type RunInput, executeRun } from "../execute-run.ts";
+import { readPassword } from "../options.ts";
 import { type JunitReport, junitReport, readinessTest } from "../summary/junit-report.ts";
 import { type CachedCluster, findCached } from "./cached-cluster.ts";
 import type { OnceInput } from "./once-options.ts";
@@ -50,12 +51,13 @@ export async function executeOnce(kind: BackendKind, given: OneUse, context: Con
 
 /** Stdin gives each secret once. */
 export async function readSecrets(
-  { superuserPassword: given, loginPw }: Pick<OnceInput, "superuserPassword" | "loginPw">,
+  { superuserPassword, loginPw }: Pick<OnceInput, "superuserPassword" | "loginPw">,
   context: Context,
 ): Promise<Pick<OnceInput, "superuserPassword" | "loginPw">> {
-  const { stdin, signal } = context;
-  const superuserPassword = given === "-" ? await stdin.readSecret("Superuser password: ", signal) : given;
-  return { superuserPassword, loginPw: await loginPassword(loginPw, context) };
+  return {
+    superuserPassword: await readPassword(superuserPassword, "Superuser", context),
+    loginPw: await readPassword(loginPw, "Login", context),
+  };
 }
 
 interface Use extends OneUse {

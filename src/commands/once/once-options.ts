@@ -7,8 +7,8 @@ import { createArguments } from "../create/create.ts";
 import { createOptions } from "../create/create-options.ts";
 import { junit, laterFile, skipHttpChecks, temporaryClusterId, timeout } from "../options.ts";
 import { nodesOption, sessionOptions } from "../run.ts";
-import { localFlags } from "../backend-options.ts";
-import { checkFileOptions, fileOptions, ifSaved } from "../saved-machines/snapshot.ts";
+import { declaredIf, localFlags } from "../backend-options.ts";
+import { checkFileOptions, fileOptions } from "../saved-machines/snapshot.ts";
 
 export const onceArguments = {
   ...createArguments,
@@ -47,10 +47,6 @@ const shardOptions = {
 export const shardName = (number: number): string => `shard_${number}`;
 export const shardClusterId = (id: string, number: number): string => `${id}-${number}`;
 
-/** Typed like `ifSaved`. */
-const ifCopied = (kind: BackendKind): typeof shardOptions =>
-  (kind.parts.copies === undefined ? {} : shardOptions) as typeof shardOptions;
-
 /** Those of `create` and `run`, except for what makes no sense if the cluster is always waited for, used and removed. */
 export function onceOptions(kind: BackendKind) {
   const { wait: _wait, dryRun: _dryRun, output: _output, verbose, ...create } = createOptions(kind);
@@ -67,8 +63,8 @@ export function onceOptions(kind: BackendKind) {
       summary: "Folder for the logs after a failure; created if it does not exist",
       defaultText: "the cluster's state folder",
     }),
-    ...ifSaved(kind, { ...saveOptions, ...cacheOptions }),
-    ...ifCopied(kind),
+    ...declaredIf(kind.parts.files !== undefined, { ...saveOptions, ...cacheOptions }),
+    ...declaredIf(kind.parts.copies !== undefined, shardOptions),
     junit,
     verbose,
   };

@@ -4,7 +4,9 @@ import { argument, flag, option, type ValuesOf } from "../../cli/options/option.
 import { choice, path, text, value } from "../../cli/options/value-types.ts";
 import type { Problems } from "../../cli/options/problems.ts";
 import { checked } from "../../model/option-schema.ts";
+import type { SnapshotName } from "../../cluster/snapshots.ts";
 import { snapshotNameProblem } from "../../model/parse-values.ts";
+import { declaredIf } from "../backend-options.ts";
 import { clusterOptions } from "../options.ts";
 
 /** How a cluster becomes a file. `when` says what writes one, such as "`save`". */
@@ -30,10 +32,6 @@ const saveArguments = {
   file: argument(path, { name: "FILE", summary: "With `save`, the file to write" }),
 };
 
-/** The types have these for every program, so that their values are `undefined` where they aren't declared. */
-export const ifSaved = <Declared>(kind: BackendKind, declared: Declared): Declared =>
-  (kind.parts.files === undefined ? {} : declared) as Declared;
-
 const actionsOf = (kind: BackendKind) =>
   (["create", "list", "restore", "delete", "save"] as const).filter(
     (action) => action !== "save" || kind.parts.files !== undefined,
@@ -58,10 +56,10 @@ export const snapshotCommand = (kind: BackendKind) => {
         summary: "The snapshot's name; not for `list`",
         completeWith: ["snapshot", "--quiet", "list"],
       }),
-      ...ifSaved(kind, saveArguments),
+      ...declaredIf(files !== undefined, saveArguments),
     },
     options: clusterOptions(kind, {
-      ...ifSaved(kind, saveOptions),
+      ...declaredIf(files !== undefined, saveOptions),
       quiet: flag({ flag: "--quiet", short: "-q", summary: "With `list`, print only the names, one per line" }),
     }),
     examples: [
@@ -89,7 +87,7 @@ export const snapshotCommand = (kind: BackendKind) => {
       const { action, name = "" } = input;
       if (action === "list") return await list(backend, input, context);
       if (action === "save") return await save(backend, { ...input, name, file: input.file ?? "" }, context);
-      await act(backend, { action, name, clusterId: input.clusterId }, context);
+      await change(backend, { action, name, clusterId: input.clusterId }, context);
       context.output.result({ text: name, data: { snapshot: name } });
     },
   });
@@ -114,9 +112,7 @@ export function checkFileOptions(
   if (recipients !== undefined && recipients.length > 0) problems.add(`--recipient: ${only}`);
 }
 
-interface Save extends SaveInput {
-  readonly clusterId: string;
-  readonly name: string;
+interface Save extends SaveInput, SnapshotName {
   readonly file: string;
 }
 
@@ -127,13 +123,11 @@ async function save(backend: Backend<unknown>, { file, replace, ...input }: Save
   context.output.result({ text: file, data: { snapshot: name, file } });
 }
 
-interface Act {
+interface Change extends SnapshotName {
   readonly action: "create" | "restore" | "delete";
-  readonly name: string;
-  readonly clusterId: string;
 }
 
-async function act(backend: Backend<unknown>, { action, ...given }: Act, context: Context): Promise<void> {
+async function change(backend: Backend<unknown>, { action, ...given }: Change, context: Context): Promise<void> {
   const { createSnapshot, deleteSnapshot, restoreSnapshot } = await import("../../cluster/snapshots.ts");
   switch (action) {
     case "create":

@@ -68,7 +68,7 @@ test.each(["uncaughtException", "unhandledRejection"])("after an %s the work can
   host.emit(event, error);
   host.emit(event, new Error("a later one"));
   expect(heard).toEqual(["crashed", "crashed"]);
-  expect(interrupts.crash).toEqual([error]);
+  expect(interrupts.crash).toEqual({ status: "rejected", reason: error });
   expect(interrupts.signal.reason).toBe(error);
   expect(interrupts.interruption).toBeUndefined();
 });
