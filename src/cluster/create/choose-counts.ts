@@ -11,8 +11,11 @@ export function chooseCounts(asked: AskedCounts, platform: PlatformFacts | undef
     roles.map((role) => [role, asked[role] ?? defaultCount(role, platform?.nodes[role] ?? {})]),
   ) as Counts;
   const problems = platform === undefined ? [] : roles.flatMap((role) => limitProblems(role, counts[role], platform));
-  const total = nodeCountProblem(nodeCount(counts));
-  if (total !== undefined) problems.push(`\`masters\`, \`agents\`, \`publicAgents\`: ${total}`);
+  const total = nodeCount(counts);
+  if (total > mostNodes) {
+    const tooMany = `${total} nodes are too many (the maximum is ${mostNodes})`;
+    problems.push(`\`masters\`, \`agents\`, \`publicAgents\`: ${tooMany}`);
+  }
   return problems.length > 0 ? { problems } : { value: counts };
 }
 
@@ -31,9 +34,6 @@ function limitProblems(role: Role, count: number, { name, nodes }: PlatformFacts
 }
 
 export const mostNodes = 1000;
-
-export const nodeCountProblem = (total: number): string | undefined =>
-  total > mostNodes ? `${total} nodes are too many (the maximum is ${mostNodes})` : undefined;
 
 /** How many nodes of each role the user asks for; undefined: the default. */
 export type AskedCounts = Readonly<Record<Role, number | undefined>>;

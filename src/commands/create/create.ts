@@ -1,8 +1,7 @@
 import { defineCommand, type Context } from "../../cli/command.ts";
 import { argument, BadValue, whileOptionsAreRead } from "../../cli/options/option.ts";
 import { value } from "../../cli/options/value-types.ts";
-import type { Backend, BackendKind } from "../../backend/contract.ts";
-import type { OpenCluster } from "../../cluster/create.ts";
+import type { BackendKind } from "../../backend/contract.ts";
 import type {
   CreateRequest,
   InstallationRequest,
@@ -77,7 +76,22 @@ async function runCreate(kind: BackendKind, input: CreateInput, context: Context
   if (input.dryRun) return await showPlan(prepared, context);
   const { createOpenCluster } = await import("../../cluster/create.ts");
   await using created = await createOpenCluster(request, prepared, context, context.signal);
-  await finish(backend, created, { kind, input, login, deadlineMs: request.deadlineMs }, context);
+  const { cluster } = created;
+  const { describeCreated, finishCreated } = await import("./report-created.ts");
+  describeCreated(cluster, progressText(input.from), context);
+  const wait = async () => {
+    const { waitForCluster } = await import("../../cluster/wait-for-cluster.ts");
+    const { deadlineMs } = request;
+    const waiting = { clusterId: cluster.id, login, skipHttpChecks: false, deadlineMs, created };
+    return waitForCluster(backend, waiting, context, context.signal);
+  };
+  await finishCreated({ kind, cluster, input }, wait, context);
+}
+
+function progressText(from: CreateInput["from"]): string {
+  if (from === undefined) return "The installation has started";
+  if ("location" in from) return "The nodes are those of the file";
+  return `The nodes continue from snapshot "${from.name}" of cluster "${from.clusterId}"`;
 }
 
 export interface PreparedCreate extends CreationPlace<unknown> {
@@ -97,11 +111,21 @@ export async function prepareCreate(kind: BackendKind, input: CreateInput, conte
   const deadlineMs = context.clock.now() + input.timeout;
   using limit = timeLimit(input.timeout, creationTooSlow(input.clusterId));
   const signal = AbortSignal.any([context.signal, limit.signal]);
+  const installation = input.from === undefined ? installationRequest(input) : undefined;
   const [install, backend] = await Promise.all([
-    input.from === undefined ? checkedInstallation(installationRequest(input), context, signal) : undefined,
+    installation && checkedInstallation(installation, context, signal),
     kind.open(input, context, signal),
   ]);
-  const request = { ...(await createRequest(kind, input, install, context)), deadlineMs };
+  const request = {
+    clusterId: input.clusterId,
+    machines: input.from === undefined ? await newMachines(kind, input, install) : { from: fromOf(input.from, input) },
+    installation,
+    ownKey: input.sshKey,
+    keepOnFailure: input.keepOnFailure,
+    lifetimeMs: input.lifetime,
+    deadlineMs,
+    onAbandon: (describe: () => string) => context.onAbandon(describe),
+  };
   return { request, backend, install, login };
 }
 
@@ -138,38 +162,6 @@ async function checkedInstallation(
   return install;
 }
 
-interface Finish {
-  readonly kind: BackendKind;
-  readonly input: CreateInput;
-  readonly login: SuperuserLogin | undefined;
-  readonly deadlineMs: number;
-}
-
-/** Reports the cluster, and waits until it is ready if that was requested. */
-async function finish(
-  backend: Backend<unknown>,
-  created: OpenCluster,
-  { kind, input, login, deadlineMs }: Finish,
-  context: Context,
-): Promise<void> {
-  const { cluster } = created;
-  const { from } = input;
-  const happened =
-    from === undefined
-      ? "The installation has started"
-      : "location" in from
-        ? "The nodes are those of the file"
-        : `The nodes continue from snapshot "${from.name}" of cluster "${from.clusterId}"`;
-  const { describeCreated, finishCreated } = await import("./report-created.ts");
-  describeCreated(cluster, happened, context);
-  const wait = async () => {
-    const { waitForCluster } = await import("../../cluster/wait-for-cluster.ts");
-    const request = { clusterId: cluster.id, login, skipHttpChecks: false, deadlineMs, created };
-    return waitForCluster(backend, request, context, context.signal);
-  };
-  await finishCreated({ kind, cluster, input }, wait, context);
-}
-
 /** Asks for the password before anything else, so that nobody has to come back to type it. */
 async function readLogin(input: CreateInput, context: Context): Promise<SuperuserLogin | undefined> {
   if (!input.wait || input.dryRun) return undefined;
@@ -181,23 +173,6 @@ async function readLogin(input: CreateInput, context: Context): Promise<Superuse
   // The variant of a snapshot isn't known yet. Only an enterprise cluster's wait uses the login.
   const variant = input.from === undefined ? input.variant : "enterprise";
   return accepted(superuserLogin(variant ?? "none", input.extraConfig ?? {}, password));
-}
-
-async function createRequest(
-  kind: BackendKind,
-  input: CreateInput,
-  install: InstallPlan | undefined,
-  context: Context,
-): Promise<Omit<CreateRequest<unknown>, "deadlineMs">> {
-  return {
-    clusterId: input.clusterId,
-    machines: input.from === undefined ? await newMachines(kind, input, install) : { from: fromOf(input.from, input) },
-    installation: input.from === undefined ? installationRequest(input) : undefined,
-    ownKey: input.sshKey,
-    keepOnFailure: input.keepOnFailure,
-    lifetimeMs: input.lifetime,
-    onAbandon: (describe) => context.onAbandon(describe),
-  };
 }
 
 /** The artifact decides what the user left open. */

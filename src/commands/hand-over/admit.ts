@@ -31,7 +31,25 @@ export const admitCommand = (kind: BackendKind) =>
       if (named.length > 1) problems.add(`${named.join(" and ")}: cannot be combined`);
     },
     run: async (input, context) => {
-      const { executeAdmit } = await import("./execute-admit.ts");
-      await executeAdmit(kind, input, context);
+      const [{ admitRange, listAdmittedRanges, removeRange }, { table }] = await Promise.all([
+        import("../../cluster/admission.ts"),
+        import("../../cli/layout.ts"),
+      ]);
+      const { clusterId, range, list: isList, remove } = input;
+      const { output, columns, progress, signal } = context;
+      const backend = await kind.open(input, context, signal);
+      if (isList) {
+        const ranges = await listAdmittedRanges(backend, clusterId, signal);
+        if (ranges.length === 0) progress.note(`No address is admitted to cluster "${clusterId}".`);
+        const rows = ranges.map((each) => [each.range, each.ports.join(", ")]);
+        const shown = rows.length === 0 ? "" : table([["CIDR", "PORTS"], ...rows], columns);
+        return output.result({ text: shown, data: { ranges } });
+      }
+      if (remove !== undefined) {
+        const removed = await removeRange(backend, { clusterId, range: remove }, signal);
+        return output.result({ text: removed, data: { removed } });
+      }
+      const admitted = await admitRange(backend, { clusterId, range }, signal);
+      output.result({ text: admitted, data: { admitted } });
     },
   });

@@ -1,4 +1,4 @@
-import type { BackendKind } from "../../backend/contract.ts";
+import type { Backend, BackendKind } from "../../backend/contract.ts";
 import { defineCommand } from "../../cli/command.ts";
 import { argument } from "../../cli/options/option.ts";
 import { choice, outputFormat, text, verbose } from "../../cli/options/value-types.ts";
@@ -26,8 +26,29 @@ export const templatesCommand = (kind: BackendKind) =>
       if (action === "list" && name !== undefined) problems.add("NAME: list takes no name");
     },
     run: async (input, context) => {
-      const backend = await kind.open(input, context, context.signal);
-      const { executeTemplates } = await import("./execute-templates.ts");
-      await executeTemplates(backend, input, context);
+      const { output, clock, columns, progress, signal } = context;
+      const [{ table }, { momentText }] = await Promise.all([
+        import("../../cli/layout.ts"),
+        import("../../system/amounts.ts"),
+      ]);
+      const { templates }: Backend<unknown> = await kind.open(input, context, signal);
+      if (templates === undefined) throw new TypeError("Only backends with templates have this command");
+      if (input.action === "remove") {
+        const removed = await templates.remove(input.name, signal);
+        if (removed.length === 0) progress.note("There are no unused templates.");
+        return output.result({ text: removed.join("\n"), data: { removed } });
+      }
+      const all = await templates.list(signal);
+      if (all.length === 0) progress.note("There are no templates.");
+      const rows = all.map(({ name, createdAt, sizeBytes, clusters, machine, problem }) => [
+        name,
+        createdAt === undefined ? "–" : momentText(createdAt, clock.now()),
+        `${Math.ceil(sizeBytes / 1e6)} MB`,
+        clusters.join(", ") || "–",
+        machine === undefined ? "damaged" : `${machine}${problem === undefined ? "" : `; boots instead: ${problem}`}`,
+      ]);
+      const head = ["NAME", "CREATED", "SIZE", "USED BY", "MACHINE"];
+      const shown = all.length === 0 ? "" : table([head, ...rows], columns);
+      output.result({ text: shown, data: { templates: all } });
     },
   });
