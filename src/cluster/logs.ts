@@ -82,19 +82,13 @@ function silentNodes(texts: readonly NamedText[]): readonly string[] {
   });
 }
 
-interface CollectionRequest {
-  readonly cluster: ClusterRecord;
-  readonly connections: ConnectionPool;
-  readonly limitMs: number;
-}
-
 /**
  * Collects every log of a cluster's machines, from the backend and from the nodes that answer. Never throws: after an
  * abort, it returns what it already has.
  */
 async function collectLogs(
   backend: Pick<Backend<unknown>, "consoleOutput">,
-  { cluster, connections, limitMs }: CollectionRequest,
+  { cluster, connections, limitMs }: Omit<FailureLogsRequest, "directory"> & { readonly limitMs: number },
   signal: AbortSignal,
 ): Promise<readonly NamedText[]> {
   const gathered = await Promise.allSettled([
@@ -165,11 +159,8 @@ async function saveTexts(folder: string, texts: readonly NamedText[], progress: 
   const saved: string[] = [];
   for (const { name, text } of texts) {
     if (logName.test(name)) {
-      await writePrivateFileIn(
-        folder,
-        name,
-        maskedPrintable(text, (given) => progress.mask(given)),
-      );
+      const masked = maskedPrintable(text, (given) => progress.mask(given));
+      await writePrivateFileIn(folder, name, masked);
       saved.push(name);
     } else progress.warn(`a log was not saved: "${outsideLine(name, 100)}" is not a valid name for a log`);
   }

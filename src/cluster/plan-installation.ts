@@ -32,13 +32,23 @@ export async function planInstallation(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<InstallPlan> {
-  const { artifact } = request;
-  hideSecrets(request, runtime);
-  const head = await readArtifactHead(artifact, { clock: runtime.clock, limitMs: headLimitMs }, signal);
-  await checkSum(request, signal);
+  for (const secret of configurationSecrets(request.configuration.values)) runtime.progress.hide(secret);
+  const head = await readCheckedHead(request, runtime, signal);
   const variant = variantOf(request, head);
   const configuration = await withLicense({ ...request, variant }, runtime, signal);
   return { ...request, variant, configuration, layout: head.layout, platform: head.platform };
+}
+
+/** Hides the secrets of the artifact's URL, reads the artifact's first kilobytes, and checks a local file's sum. The sums of others are checked where they are downloaded. */
+export async function readCheckedHead(
+  { artifact, sha256 }: Pick<InstallationRequest, "artifact" | "sha256">,
+  { clock, progress }: Pick<Runtime, "clock" | "progress">,
+  signal: AbortSignal,
+): Promise<ArtifactHead> {
+  if (artifact.kind === "url") for (const secret of urlSecrets(artifact.url)) progress.hide(secret);
+  const head = await readArtifactHead(artifact, { clock, limitMs: headLimitMs }, signal);
+  if (artifact.kind === "file" && sha256 !== undefined) await assertSum(artifact, sha256, signal);
+  return head;
 }
 
 /** Throws `bad-usage` for options that the artifact's platform lacks, and if it has variants but none was chosen. */
@@ -74,11 +84,6 @@ export async function assertWorkspace(folder: string): Promise<void> {
   });
 }
 
-function hideSecrets({ artifact, configuration }: InstallationRequest, { progress }: Runtime): void {
-  if (artifact.kind === "url") for (const secret of urlSecrets(artifact.url)) progress.hide(secret);
-  for (const secret of configurationSecrets(configuration.values)) progress.hide(secret);
-}
-
 async function withLicense(
   { variant, configuration }: Pick<InstallationRequest, "configuration"> & { readonly variant: Variant },
   { environment, progress }: Runtime,
@@ -90,11 +95,6 @@ async function withLicense(
   const license = accepted(await resolveLicense(sources, signal));
   if (license !== undefined) progress.hide(license.contents);
   return { ...added, licenseKey: license?.contents };
-}
-
-/** Other artifacts are checked where they are downloaded. */
-async function checkSum({ artifact, sha256 }: InstallationRequest, signal: AbortSignal): Promise<void> {
-  if (artifact.kind === "file" && sha256 !== undefined) await assertSum(artifact, sha256, signal);
 }
 
 /** What the command line says about an installation, as far as it could be parsed. */

@@ -10,7 +10,7 @@ import { firstToAnswer } from "../ssh/connection/connection-pool.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session/session-line.ts";
 import { type Session, type SessionEnd, startSession } from "../ssh/session/session.ts";
-import { type SessionRequest, findSsh } from "../ssh/session/ssh-process.ts";
+import { findSsh } from "../ssh/session/ssh-process.ts";
 import { creationFiles } from "../store/creation-folder.ts";
 import { errorCode, systemTemporaryFolder, writePrivateFile } from "../system/files/private-file.ts";
 import { readOwnText } from "../system/files/read-text.ts";
@@ -128,8 +128,23 @@ async function carryOut(
   const node = await firstToAnswer(candidates, greetingLimitMs, signal);
   const script = sessionScript(cluster, node, request);
   const connect = async (inner: AbortSignal): Promise<Connection> => connections.connect(node, inner);
-  const settings = { environment: runtime.environment, configuration, script, connect };
-  const session = startSession(await sessionRequest(cluster, node, request.isTerminal, settings), signal);
+  const { environment } = runtime;
+  const master = configuration.isInFolder ? await clusterMasterConnection(cluster, node, environment) : undefined;
+  const session = startSession(
+    {
+      environment,
+      script,
+      connect,
+      sshConfigFile: configuration.path,
+      host: nodeReference(node),
+      sudo: true,
+      loginUser: node.ssh.user,
+      terminal: request.isTerminal,
+      stdio: ["inherit", "inherit", "inherit"],
+      master,
+    },
+    signal,
+  );
   state.mayHaveBegun = session.mayHaveBegun;
   const ended = await session.end;
   state.mayHaveBegun = () => ended.hasBegun;
@@ -174,26 +189,6 @@ interface SshConfiguration extends AsyncDisposable {
 
 export function hideOwnValues({ login }: Pick<RunRequest, "login">, { progress }: Pick<Runtime, "progress">): void {
   for (const value of [login.name, login.password]) if (value !== undefined) progress.hide(value);
-}
-
-async function sessionRequest(
-  cluster: ClusterRecord,
-  node: NodeRecord,
-  isTerminal: boolean,
-  given: Pick<SessionRequest, "environment" | "script" | "connect"> & { readonly configuration: SshConfiguration },
-): Promise<SessionRequest> {
-  const { configuration, ...rest } = given;
-  const master = configuration.isInFolder ? await clusterMasterConnection(cluster, node, rest.environment) : undefined;
-  return {
-    ...rest,
-    sshConfigFile: configuration.path,
-    host: nodeReference(node),
-    sudo: true,
-    loginUser: node.ssh.user,
-    terminal: isTerminal,
-    stdio: ["inherit", "inherit", "inherit"],
-    master,
-  };
 }
 
 /** How long masters may take to answer at all. */

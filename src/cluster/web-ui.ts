@@ -5,7 +5,6 @@ import {
   type WebPlace,
   nodeReference,
   webPlaceOf,
-  webPorts,
 } from "../model/cluster-record.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import type { Layout } from "../platform/layouts/layout.ts";
@@ -37,13 +36,8 @@ export const hasNoWebUi = (cluster: ClusterRecord): boolean => expectedPlace(clu
 /** Uses what was known at the creation or, if nothing was, the variant's default. */
 function expectedPlace({ webUi, variant }: ClusterRecord): WebPlace | undefined {
   if (webUi !== undefined) return webPlaceOf(webUi);
-  return variant === "none" ? undefined : usualPlace(variant === "enterprise");
+  return variant === "none" ? undefined : webPlaceOf(variant === "enterprise" ? "https" : "http");
 }
-
-const usualPlace = (isTlsEnabled: boolean): WebPlace =>
-  isTlsEnabled
-    ? { scheme: "https", port: webPorts.https, path: "/" }
-    : { scheme: "http", port: webPorts.http, path: "/" };
 
 /**
  * Returns the same, but asks the node whether TLS is on, if the platform is running there. Anyone in a cloud account can make a machine look like the
@@ -72,7 +66,7 @@ function placeOf(cluster: ClusterRecord, layout: Layout, report: NodeReport | un
   const { web } = layout;
   if (web === undefined || web.endpoint !== undefined) return web?.endpoint;
   const isTlsEnabled = report && hasTls(layout, report);
-  return isTlsEnabled === undefined ? expectedPlace(cluster) : usualPlace(isTlsEnabled);
+  return isTlsEnabled === undefined ? expectedPlace(cluster) : webPlaceOf(isTlsEnabled ? "https" : "http");
 }
 
 function authorityOf(web: Layout["web"], url: string): string | undefined {

@@ -145,21 +145,16 @@ export async function endFaults(
   const isNamed = ({ node, fault }: FaultPart): boolean =>
     (named?.includes(node) ?? true) && (ids?.includes(fault.id) ?? true);
   const chosen = new Set(all.filter(isNamed).map(({ fault }) => fault.id));
-  const [ending, staying] = [true, false].map((ends) => all.filter(({ fault }) => chosen.has(fault.id) === ends));
-  const byNode = Map.groupBy(ending ?? [], ({ node }) => node);
-  await mapConcurrently(
-    [...byNode],
-    nodesAtOnce,
-    async ([node, found]) =>
-      healFaults(
-        await work.connect(node, signal),
-        found.map(({ fault }) => fault.id),
-        signal,
-      ),
-    signal,
-  );
-  await showHealed(work, { ended: ending ?? [], staying: staying ?? [] }, signal);
-  return faultsOf(ending ?? []);
+  const ending = all.filter(({ fault }) => chosen.has(fault.id));
+  const staying = all.filter(({ fault }) => !chosen.has(fault.id));
+  const byNode = Map.groupBy(ending, ({ node }) => node);
+  const heal = async ([node, parts]: [NodeRecord, FaultPart[]]): Promise<void> => {
+    const faultIds = parts.map(({ fault }) => fault.id);
+    await healFaults(await work.connect(node, signal), faultIds, signal);
+  };
+  await mapConcurrently([...byNode], nodesAtOnce, heal, signal);
+  await showHealed(work, { ended: ending, staying }, signal);
+  return faultsOf(ending);
 }
 
 interface Waiting {
@@ -177,9 +172,8 @@ export async function untilFaultEnds(
   try {
     await awaitEnd(backend, waiting, runtime, signal);
   } catch (error) {
-    if (!signal.aborted) throw error;
     const healing = { clusterId: waiting.clusterId, ids: [waiting.begun.fault.id] };
-    await endFaults(backend, healing, runtime, AbortSignal.timeout(healLimitMs));
+    if (signal.aborted) await endFaults(backend, healing, runtime, AbortSignal.timeout(healLimitMs));
     throw error;
   }
 }
@@ -255,12 +249,9 @@ const faultsOf = (found: readonly FaultPart[]): readonly Fault[] =>
 
 /** All parts are of one fault. */
 function viewOf(parts: readonly FaultPart[]): Fault {
-  const [
-    {
-      fault: { id, kind, description },
-    },
-  ] = parts as readonly [FaultPart, ...FaultPart[]];
-  const secondsLeft = Math.max(...parts.map(({ fault }) => fault.secondsLeft));
+  const [{ fault }] = parts as readonly [FaultPart, ...FaultPart[]];
+  const { id, kind, description } = fault;
+  const secondsLeft = Math.max(...parts.map((part) => part.fault.secondsLeft));
   return { id, kind, description, secondsLeft, nodes: parts.map(({ node }) => nodeReference(node)) };
 }
 

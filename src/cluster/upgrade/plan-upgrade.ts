@@ -1,20 +1,14 @@
 import { ClusterError, quoted } from "../../errors.ts";
 import { type ClusterRecord, nodeReference, webUiText } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
-import { assertSum } from "../../platform/artifact/artifact-download.ts";
-import {
-  type ArtifactHead,
-  assertVariant,
-  headLimitMs,
-  readArtifactHead,
-} from "../../platform/artifact/artifact-head.ts";
+import { type ArtifactHead, assertVariant } from "../../platform/artifact/artifact-head.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { layouts } from "../../platform/layouts/find-layout.ts";
 import { folderLayout } from "../../platform/layouts/folder.ts";
 import type { Layout, LayoutUpgrade } from "../../platform/layouts/layout.ts";
-import { urlSecrets } from "../../system/mask-url.ts";
 import type { Runtime } from "../../system/runtime.ts";
+import { readCheckedHead } from "../plan-installation.ts";
 import type { SurveyedNode } from "./upgrade-order.ts";
 
 export interface UpgradeRequest {
@@ -38,12 +32,10 @@ export interface UpgradeRequest {
  */
 export async function checkedHead(
   { artifact, sha256 }: Pick<UpgradeRequest, "artifact" | "sha256">,
-  { clock, progress }: Pick<Runtime, "clock" | "progress">,
+  runtime: Pick<Runtime, "clock" | "progress">,
   signal: AbortSignal,
 ): Promise<ArtifactHead> {
-  if (artifact.kind === "url") for (const secret of urlSecrets(artifact.url)) progress.hide(secret);
-  const head = await readArtifactHead(artifact, { clock, limitMs: headLimitMs }, signal);
-  if (artifact.kind === "file" && sha256 !== undefined) await assertSum(artifact, sha256, signal);
+  const head = await readCheckedHead({ artifact, sha256 }, runtime, signal);
   if (head.hasUpgrade !== false) return head;
   const { platform } = head;
   throw new ClusterError(
