@@ -21,7 +21,7 @@ export interface WebPlace {
   readonly path: string;
 }
 
-export const webPorts = { http: 80, https: 443 } as const;
+const webPorts = { http: 80, https: 443 } as const;
 
 export const webUiText = ({ scheme, port, path }: WebPlace): WebUi =>
   port === webPorts[scheme] && path === "/" ? scheme : `${scheme}:${port}/${path.slice(1)}`;
