@@ -190,16 +190,12 @@ export async function parseFetchRequest(text: string, cwd: string): Promise<Chec
 
 /** Finds out what would prevent the local file or folder, an absolute path, from being written. */
 export async function checkTarget(request: FetchRequest): Promise<Checked<FetchRequest>> {
-  const lack = await targetProblem(request.local);
-  return lack === undefined ? { value: request } : problem(lack);
-}
-
-async function targetProblem(local: string): Promise<string | undefined> {
+  const { local } = request;
   const target = await stat(local).catch(() => undefined);
-  if (target?.isDirectory() === true) {
-    return `the folder ${local} already exists; remove it, or end the local path with / to fetch into it`;
-  }
-  return parentProblem(dirname(local));
+  if (target?.isDirectory() === true)
+    return problem(`the folder ${local} already exists; remove it, or end the local path with / to fetch into it`);
+  const found = await parentProblem(dirname(local));
+  return found === undefined ? { value: request } : problem(found);
 }
 
 /** Missing folders will be created, so the nearest existing one counts. */

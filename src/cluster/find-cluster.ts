@@ -49,17 +49,13 @@ function hintFor(scope: BackendScope | undefined, { scopes, unreachable }: Other
 const byRole = new RegExp(`^(?:${roles.join("|")})_(?:0|[1-9][0-9]{0,3})$`);
 
 /**
- * Returns what is wrong with the text of a node reference, or `undefined`. It doesn't check whether such a node exists. `machineId` is the format of
- * the backend's own machine ids.
+ * Returns what is wrong with a text that should name a node or a group of nodes, such as `agents`. It doesn't check whether such a node exists.
+ * `machineId` is the format of the backend's own machine ids.
  */
-export function nodeReferenceProblem(text: string, machineId: RegExp): string | undefined {
-  if (byRole.test(text) || isIPv4(text) || machineId.test(text)) return undefined;
+export function nodeSelectorProblem(text: string, machineId: RegExp): string | undefined {
+  if (Object.hasOwn(nodeGroups, text) || byRole.test(text) || isIPv4(text) || machineId.test(text)) return undefined;
   return `"${text}" is not a node: use an IPv4 address, a machine id, or a name such as master_0, agent_0 or public_agent_0`;
 }
-
-/** The same for a text that may name a group of nodes, such as `agents`. */
-export const nodeSelectorProblem = (text: string, machineId: RegExp): string | undefined =>
-  Object.hasOwn(nodeGroups, text) ? undefined : nodeReferenceProblem(text, machineId);
 
 /**
  * Finds the nodes with these names: groups (`all`, `masters`, `agents`, `public_agents`) or what `findNode` accepts. Each node occurs once, in the

@@ -107,7 +107,12 @@ const idleMs = 2_000;
  */
 export class SharedConnections implements AsyncDisposable {
   readonly #open: () => ConnectionPool;
-  readonly #state: SharingState = { pool: undefined, users: 0, timer: undefined, isOver: false };
+  readonly #state = {
+    pool: undefined as ConnectionPool | undefined,
+    users: 0,
+    timer: undefined as ReturnType<typeof setTimeout> | undefined,
+    isOver: false,
+  };
 
   constructor(open: () => ConnectionPool) {
     this.#open = open;
@@ -152,11 +157,4 @@ export class SharedConnections implements AsyncDisposable {
     clearTimeout(this.#state.timer);
     await this.#close();
   }
-}
-
-interface SharingState {
-  pool: ConnectionPool | undefined;
-  users: number;
-  timer: ReturnType<typeof setTimeout> | undefined;
-  isOver: boolean;
 }

@@ -36,7 +36,7 @@ export const parseCountsObject: read.Reader<Counts> = read.object({
 
 /** The requested number of nodes per role: `master=1 agent=2 public_agent=1`. */
 export const parseCounts = read.refined(read.matching(/^master=\d{1,4} agent=\d{1,4} public_agent=\d{1,4}$/), (text) =>
-  parseCountsObject(Object.fromEntries(text.split(" ").map(pairOf))),
+  parseCountsObject(Object.fromEntries(text.split(" ").map((pair) => pair.split("=")))),
 );
 
 /** `debian-12`, `own image`, or `image` with an image's name, such as `image registry.example.com/node:1`. */
@@ -73,20 +73,14 @@ export const snapshotNameProblem = (given: string): string | undefined =>
     ? "a snapshot's name has 1 to 63 lower-case letters, digits, _, . and -, and begins with a letter or digit"
     : undefined;
 
-const unitMegabytes = new Map([
-  ["", 1],
-  ["m", 1],
-  ["g", 1024],
-  ["t", 1024 * 1024],
-]);
-
 /** Reads `2g`, `512m` or plain megabytes; returns `undefined` for anything else. */
 export function readMegabytes(text: string): number | undefined {
   const [, number, unit = ""] = /^([1-9][0-9]{0,8})([mgt]?)$/i.exec(text) ?? [];
-  return number === undefined ? undefined : Number(number) * (unitMegabytes.get(unit.toLowerCase()) ?? 1);
+  if (number === undefined) return undefined;
+  return Number(number) * 1024 ** ["m", "g", "t"].indexOf(unit.toLowerCase() || "m");
 }
 
-/** As a number, or as a text without leading zeros. */
+/** Reads a number, or a text without leading zeros. */
 function wholeNumber({ least, most }: { readonly least: number; readonly most: number }): read.Reader<number> {
   const digits = read.matching(/^(?:0|[1-9]\d{0,8})$/);
   return (found) => {
@@ -94,11 +88,6 @@ function wholeNumber({ least, most }: { readonly least: number; readonly most: n
     const number = text === undefined ? Number.NaN : Number(text);
     return Number.isInteger(number) && number >= least && number <= most ? number : undefined;
   };
-}
-
-function pairOf(text: string): readonly [name: string, value: number] {
-  const [name = "", value = ""] = text.split("=");
-  return [name, Number(value)];
 }
 
 /** Returns what is wrong with a cluster id, or `undefined`. */

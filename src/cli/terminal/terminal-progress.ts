@@ -35,29 +35,20 @@ export class TerminalProgress implements Progress {
   readonly #live: LiveArea | undefined;
   /** The steps on the screen; cleared whenever nothing is in progress. */
   readonly #shown = new StepTable();
-  readonly #state: {
-    shownSinceMs: number;
-    isDrawn: boolean;
+  readonly #state = {
+    shownSinceMs: 0,
+    isDrawn: false,
     /** Whether anything was ever drawn: from then on, short work is shown too. */
-    wasDrawn: boolean;
-    waiting: string;
-    frame: number;
-    timer: ReturnType<typeof setInterval> | undefined;
-    isOver: boolean;
+    wasDrawn: false,
+    waiting: "",
+    frame: 0,
+    timer: undefined as ReturnType<typeof setInterval> | undefined,
+    isOver: false,
   };
 
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#live = parts.isLive ? new LiveArea(parts.screen) : undefined;
-    this.#state = {
-      shownSinceMs: 0,
-      isDrawn: false,
-      wasDrawn: false,
-      waiting: "",
-      frame: 0,
-      timer: undefined,
-      isOver: false,
-    };
   }
 
   start(title: string, subject?: string): Step {

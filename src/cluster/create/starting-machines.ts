@@ -27,12 +27,14 @@ export class StartingMachines {
   readonly #arrived: NodeRecord[] = [];
   readonly #complete = Promise.withResolvers<ClusterRecord>();
   readonly #slots: Semaphore = createSemaphore(loginsAtOnce);
-  readonly #state: State = {
-    latest: undefined,
+  readonly #state = {
+    latest: undefined as ClusterRecord | undefined,
     isLaunched: false,
     hasJustLaunched: false,
+    /** Aborted when there is a reason to look again at once. */
     news: new AbortController(),
-    arrival: Promise.withResolvers(),
+    /** Resolved by the next look. */
+    arrival: Promise.withResolvers<void>(),
   };
 
   constructor(machines: MachinesToStart, runtime: Pick<Runtime, "clock" | "progress">) {
@@ -152,16 +154,6 @@ export class StartingMachines {
     ];
     return parts.join(", ");
   }
-}
-
-interface State {
-  latest: ClusterRecord | undefined;
-  isLaunched: boolean;
-  hasJustLaunched: boolean;
-  /** Aborted when there is a reason to look again at once. */
-  news: AbortController;
-  /** Resolved by the next look. */
-  arrival: PromiseWithResolvers<void>;
 }
 
 const hasAddress = ({ ssh }: NodeRecord): boolean => ssh.host !== "";

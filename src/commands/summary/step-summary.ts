@@ -60,16 +60,12 @@ export async function summarizingFailure<Result>(
   try {
     return await task();
   } catch (error) {
-    const { renderFailure } = await import("./render-summary.ts");
-    await appendSummary(isWanted, renderFailure(title, failureText(error, context), await logFolder(context)), context);
+    const [{ renderFailure }, { dirname }] = await Promise.all([import("./render-summary.ts"), import("node:path")]);
+    const log = context.logPath();
+    const markdown = renderFailure(title, failureText(error, context), log === undefined ? undefined : dirname(log));
+    await appendSummary(isWanted, markdown, context);
     throw error;
   }
-}
-
-async function logFolder({ logPath }: Context): Promise<string | undefined> {
-  const { dirname } = await import("node:path");
-  const path = logPath();
-  return path === undefined ? undefined : dirname(path);
 }
 
 /** The message, the hint and the id of anything thrown. Not masked: outside text is marked. */

@@ -1,11 +1,5 @@
 import { expect, test } from "bun:test";
-import {
-  findCluster,
-  findNode,
-  findNodes,
-  nodeReferenceProblem,
-  nodeSelectorProblem,
-} from "../../../src/cluster/find-cluster.ts";
+import { findCluster, findNode, findNodes, nodeSelectorProblem } from "../../../src/cluster/find-cluster.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
@@ -71,11 +65,11 @@ test.each([
 const machineId = /^i-[0-9a-f]+$/;
 
 test.each(["master_0", "public_agent_12", "192.0.2.1", "i-0abc"])("%s may be a node", (text) => {
-  expect(nodeReferenceProblem(text, machineId)).toBeUndefined();
+  expect(nodeSelectorProblem(text, machineId)).toBeUndefined();
 });
 
 test.each(["master", "master_01", "agent_12345", "::1", "192.0.2", "0abc", ""])("%j is no node", (text) => {
-  expect(nodeReferenceProblem(text, machineId)).toBe(
+  expect(nodeSelectorProblem(text, machineId)).toBe(
     `"${text}" is not a node: use an IPv4 address, a machine id, or a name such as master_0, agent_0 or public_agent_0`,
   );
 });
