@@ -48,7 +48,8 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
 }
 
 /** For text that is no command's result, such as the version and the help. */
-export const lossText = (error: unknown): string => `Error: Cannot write to stdout: ${messageOf(error)}\n[output-lost]`;
+export const lostOutputText = (error: unknown): string =>
+  `Error: Cannot write to stdout: ${messageOf(error)}\n[output-lost]`;
 
 interface ErrorSummary extends MarkedError {
   readonly id: string;

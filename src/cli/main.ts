@@ -24,7 +24,7 @@ async function printAll(text: string, host: ProcessLike): Promise<void> {
     await Bun.write(Bun.stdout, text);
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "EPIPE") return;
-    console.error((await import("./error-report.ts")).lossText(error));
+    console.error((await import("./error-report.ts")).lostOutputText(error));
     host.exitCode = 1;
   }
 }

@@ -4,7 +4,7 @@ import { shownText } from "../system/printable.ts";
 import { disableCoreDumps } from "../system/processes/core-dumps.ts";
 import { version } from "../version.ts";
 import type { Command, ProcessLike, Program } from "./command.ts";
-import { type ErrorReport, lossText, reportError } from "./error-report.ts";
+import { type ErrorReport, lostOutputText, reportError } from "./error-report.ts";
 import { helpOption, licensesOption, versionOption, commandHelp } from "./help/help.ts";
 import { pageWidth } from "./help/prepared-help-name.ts";
 import { wrap } from "./layout.ts";
@@ -75,7 +75,7 @@ async function runSelected(command: Command, argv: readonly string[], run: Run):
     terminal.write("stdout", commandHelp(program, command, Math.min(terminal.columns("stdout"), pageWidth)));
     await terminal.flush();
     const { stdoutFailure } = terminal;
-    if (stdoutFailure !== undefined) terminal.write("stderr", `${lossText(stdoutFailure)}\n`);
+    if (stdoutFailure !== undefined) terminal.write("stderr", `${lostOutputText(stdoutFailure)}\n`);
     host.exitCode = stdoutFailure === undefined ? 0 : 1;
     return;
   }
@@ -120,28 +120,32 @@ async function finish(outcome: PromiseSettledResult<number>, session: Session, r
   const settled = interrupts.crash ?? outcome;
   const report = settled.status === "rejected" ? reportError(settled.reason, circumstances) : undefined;
   // A command that finished just as it was interrupted still ends by the signal, but it has not failed.
-  if (report !== undefined) tell(report, session, run);
+  if (report !== undefined) printReport(report, session, run);
   output.finish(report?.data);
   await run.terminal.flush();
   run.host.exitCode = settled.status === "fulfilled" ? settled.value : (failureExitCode.current ?? report?.exitCode);
-  if (run.terminal.stdoutFailure !== undefined && report === undefined) await tellLoss(session, run);
+  if (run.terminal.stdoutFailure !== undefined && report === undefined) await reportLostOutput(session, run);
   log.close();
   if (interruption === undefined) interrupts.close();
   else interrupts.raise(interruption.signalName);
 }
 
 /** Reports that the command did its work but its result is lost, for example with `> /dev/full`. */
-async function tellLoss(session: Session, run: Run): Promise<void> {
+async function reportLostOutput(session: Session, run: Run): Promise<void> {
   const loss = new ClusterError("output-lost", `Cannot write the result: ${run.terminal.stdoutFailure?.message}.`, {
     hint: "The command succeeded; only its output is lost. Check where stdout is redirected.",
   });
   const report = reportError(loss, { program: run.program, logPath: session.log.path });
-  tell(report, session, run);
+  printReport(report, session, run);
   await run.terminal.flush();
   run.host.exitCode = session.failureExitCode.current ?? report.exitCode;
 }
 
-function tell(report: ErrorReport, session: Session, { terminal, masker }: Pick<Run, "terminal" | "masker">): void {
+function printReport(
+  report: ErrorReport,
+  session: Session,
+  { terminal, masker }: Pick<Run, "terminal" | "masker">,
+): void {
   const shown = (text: string): string => shownText(text, (given) => masker.text(given));
   session.log.write(shown(`${report.text}\n${report.stack}`));
   const { red, bold } = session.colours;

@@ -32,7 +32,7 @@ import { openConnections } from "./connections.ts";
 import { type CreateRequest, creationLimit } from "./create/create-request.ts";
 import { firstLogin } from "./create/first-login.ts";
 import { lockFolder, removeLeftovers } from "./create/lock-folder.ts";
-import { type CreationPlace, planMachines } from "./create/plan-machines.ts";
+import { type CreationTarget, planMachines } from "./create/plan-machines.ts";
 import { StartingMachines } from "./create/starting-machines.ts";
 import { saveFailureLogs } from "./logs.ts";
 
@@ -45,11 +45,11 @@ export interface OpenCluster extends AsyncDisposable {
 /** Like createOpenCluster, but closes the connections. */
 export async function createCluster<Options>(
   request: CreateRequest<Options>,
-  place: CreationPlace<Options>,
+  target: CreationTarget<Options>,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
-  await using created = await createOpenCluster(request, place, runtime, signal);
+  await using created = await createOpenCluster(request, target, runtime, signal);
   return created.cluster;
 }
 
@@ -60,7 +60,7 @@ export async function createCluster<Options>(
  */
 export async function createOpenCluster<Options>(
   request: CreateRequest<Options>,
-  { backend, install }: CreationPlace<Options>,
+  { backend, install }: CreationTarget<Options>,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<OpenCluster> {
@@ -96,7 +96,7 @@ export async function createOpenCluster<Options>(
     );
     const launchAndInstall = async (): Promise<ClusterRecord> => {
       const machines = new StartingMachines({ creation, publicKey: folder.publicKey, logIn }, runtime);
-      return startOn(machines, { request, place: { backend, install }, connections, creation }, runtime, inTime);
+      return startOn(machines, { request, target: { backend, install }, connections, creation }, runtime, inTime);
     };
     const cluster = await launchAndInstall().catch(async (failure: unknown) => {
       if (inTime.aborted || (await creation.recover?.(failure, inTime)) !== true) throw failure;
@@ -120,7 +120,7 @@ export async function createOpenCluster<Options>(
 
 interface Start<Options> {
   readonly request: CreateRequest<Options>;
-  readonly place: CreationPlace<Options>;
+  readonly target: CreationTarget<Options>;
   readonly connections: ConnectionPool;
   readonly creation: Creation;
 }
@@ -128,7 +128,7 @@ interface Start<Options> {
 /** Launches the machines, and starts the installation if there is one. */
 async function startOn<Options>(
   machines: StartingMachines,
-  { request, place: { backend, install }, connections, creation }: Start<Options>,
+  { request, target: { backend, install }, connections, creation }: Start<Options>,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {

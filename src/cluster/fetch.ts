@@ -96,7 +96,7 @@ async function* fed(chunks: AsyncIterable<Uint8Array>, feed: () => void): AsyncG
 
 /** A relative path starts at the command's working directory. The session's variables, which may be secrets, are left out. */
 function sendScript(remote: string, settings: readonly SessionSettings[]): string {
-  const places = remote.startsWith("/")
+  const folders = remote.startsWith("/")
     ? []
     : settings.map(({ whenExists, workingDirectory }) => ({
         whenExists,
@@ -105,7 +105,7 @@ function sendScript(remote: string, settings: readonly SessionSettings[]): strin
         variables: {},
       }));
   return renderSessionScript({
-    settings: places,
+    settings: folders,
     words: ["sh", "-c", shellText(sendFile), "e2e-send-file", remote],
     missingFolderHint: "",
   });

@@ -43,23 +43,23 @@ export interface NodesRun extends Omit<RunRequest, "node" | "isTerminal"> {
   readonly onLine?: OnNodeLine | undefined;
   /** Whether files go to the paths that were given, for a single node. Otherwise each node has a folder of its name beside them. */
   readonly keepsPaths?: boolean;
-  /** Whether the next command may come soon; see `KeptLogins`. */
+  /** Whether the next command may come soon; see `ReusableLogins`. */
   readonly keepsLogins: boolean;
 }
 
 const loginsAtOnce = 64;
-/** Of both streams of all nodes together. */
-const keptOfAll = 64 * 1024 * 1024;
+/** The most characters of both streams of all nodes together that are kept in memory. */
+const mostKeptOfAll = 64 * 1024 * 1024;
 const mostKept = 4 * 1024 * 1024;
 /** Enough for the message that a login shell is unsuitable. */
 const leastKept = 4 * 1024;
 
 /** How much of a stream is kept if this many nodes keep theirs. */
-const keptCharactersOf = (nodes: number): number => Math.min(mostKept, Math.floor(keptOfAll / (2 * nodes)));
+const keptCharactersOf = (nodes: number): number => Math.min(mostKept, Math.floor(mostKeptOfAll / (2 * nodes)));
 
 /**
  * Runs a command as root on several nodes concurrently, with an empty stdin. A node that fails doesn't stop the
- * others. An abort ends the command on all nodes. Before anything runs, rejects if a file can't be fetched to its place, or if the checkout can't be synced.
+ * others. An abort ends the command on all nodes. Before anything runs, rejects if a file can't be written to its local path, or if the checkout can't be synced.
  */
 export async function runOnNodes(
   cluster: ClusterRecord,
@@ -76,7 +76,7 @@ export async function runOnNodes(
     await syncCheckout(cluster, request.checkout, { connections: masked, progress: runtime.progress }, signal);
   }
   await using pool = openConnections(cluster.directory, runtime);
-  const kept = await findKeptLogins(cluster, request.nodes, runtime, signal);
+  const logins = await findReusableLogins(cluster, request.nodes, runtime, signal);
   const loggedIn = new Set<NodeRecord>();
   const connect = async (node: NodeRecord): Promise<Connection> => {
     const connection = await pool.connect(node, signal);
@@ -87,27 +87,27 @@ export async function runOnNodes(
     try {
       // A named node may be stopped, or without an address.
       findNode(cluster, node.id);
-      return await runThere(cluster, request, { node, kept, connect, runtime }, signal);
+      return await runOnOneNode(cluster, request, { node, logins, connect, runtime }, signal);
     } catch (error) {
       return failed(node, error, signal);
     }
   };
   const outcomes = await mapConcurrently(request.nodes, loginsAtOnce, run, signal);
-  if (request.keepsLogins) await kept.keep([...loggedIn]);
+  if (request.keepsLogins) await logins.keep([...loggedIn]);
   return outcomes;
 }
 
-interface Place {
+interface NodeTask {
   readonly node: NodeRecord;
-  readonly kept: KeptLogins;
+  readonly logins: ReusableLogins;
   readonly connect: (node: NodeRecord) => Promise<Connection>;
   readonly runtime: Runtime;
 }
 
-async function runThere(
+async function runOnOneNode(
   cluster: ClusterRecord,
   request: NodesRun,
-  { node, kept, connect, runtime }: Place,
+  { node, logins, connect, runtime }: NodeTask,
   signal: AbortSignal,
 ): Promise<NodeOutcome> {
   const { onLine } = request;
@@ -119,7 +119,7 @@ async function runThere(
     keptCharacters: lines === undefined ? keptCharactersOf(request.nodes.length) : leastKept,
     ...(lines !== undefined && { onOutput: lines.onOutput }),
   };
-  const result = await kept.run(node, command, signal);
+  const result = await logins.run(node, command, signal);
   const { status, stdout, stderr } = result ?? (await (await connect(node)).run(command, signal));
   lines?.end();
   const open = async () => ({ connection: await connect(node), node: nodeReference(node), settings: script.settings });
@@ -172,8 +172,8 @@ function linesOf(
 }
 
 /** The logins that commands on several nodes leave for the next ones. */
-interface KeptLogins {
-  /** Runs a command over a kept login. Resolves with undefined if there is none; then the command has not begun. */
+interface ReusableLogins {
+  /** Runs a command over such a login. Resolves with undefined if there is none; then the command has not begun. */
   run(node: NodeRecord, command: RemoteCommand, signal: AbortSignal): Promise<RemoteResult | undefined>;
   /** Logs in to these nodes in the background, and resolves at once. Failures don't matter. */
   keep(nodes: readonly NodeRecord[]): Promise<void>;
@@ -183,12 +183,12 @@ interface KeptLogins {
 const mostLogins = 128;
 const filesAtOnce = 16;
 
-async function findKeptLogins(
+async function findReusableLogins(
   cluster: ClusterRecord,
   nodes: readonly NodeRecord[],
   runtime: Runtime,
   signal: AbortSignal,
-): Promise<KeptLogins> {
+): Promise<ReusableLogins> {
   const { environment } = runtime;
   const masters = new Map<NodeRecord, MasterConnection>();
   const find = async (node: NodeRecord): Promise<void> => {

@@ -104,8 +104,11 @@ export interface ClusterRecord {
 /** The fields that distinguish a cluster from all others, and its folder on this machine. */
 export type ClusterName = Pick<ClusterRecord, "id" | "creationId" | "directory">;
 
+/** What distinguishes a node from the others of its cluster. */
+type NodeName = Pick<NodeRecord, "role" | "index">;
+
 /** `master_0`, `agent_2`, `public_agent_0`. */
-export const nodeReference = (node: Pick<NodeRecord, "role" | "index">): string => `${node.role}_${node.index}`;
+export const nodeReference = (node: NodeName): string => `${node.role}_${node.index}`;
 
 /** The words that name several nodes, wherever a command takes nodes; undefined: nodes of every role. */
 export const nodeGroups: Readonly<Record<string, Role | undefined>> = {
@@ -131,24 +134,25 @@ export function countsText(counts: Counts): string {
 }
 
 /** The state of a cluster with these nodes, given the requested counts. `undefined`: the counts are unknown. */
-export function clusterState(nodes: readonly NodeRecord[], asked: Counts | undefined): ClusterState {
+export function clusterState(nodes: readonly NodeRecord[], requested: Counts | undefined): ClusterState {
   const live = nodes.filter((node) => node.state === "starting" || node.state === "running");
   if (live.length === 0) return "ending";
   if (live.some((node) => node.state === "starting")) return "starting";
-  const isComplete = roles.every((role) => live.filter((node) => node.role === role).length >= (asked?.[role] ?? 0));
+  const isComplete = roles.every(
+    (role) => live.filter((node) => node.role === role).length >= (requested?.[role] ?? 0),
+  );
   return isComplete ? "running" : "incomplete";
 }
 
 /** The same for machines that stay until they are removed, so that none of them is ending. */
-export function localClusterState(nodes: readonly NodeRecord[], asked: Counts | undefined): ClusterState {
-  if (nodes.some((node) => node.state === "starting" || node.state === "running")) return clusterState(nodes, asked);
+export function localClusterState(nodes: readonly NodeRecord[], requested: Counts | undefined): ClusterState {
+  if (nodes.some((node) => node.state === "starting" || node.state === "running"))
+    return clusterState(nodes, requested);
   return nodes.length > 0 && nodes.every((node) => node.state === "stopped") ? "stopped" : "incomplete";
 }
 
-type NodePlace = Pick<NodeRecord, "role" | "index">;
-
 /** The order of a record's nodes. */
-export function byRoleAndIndex(a: NodePlace, b: NodePlace): number {
+export function byRoleAndIndex(a: NodeName, b: NodeName): number {
   return roles.indexOf(a.role) - roles.indexOf(b.role) || a.index - b.index;
 }
 

@@ -140,8 +140,8 @@ type Entry = [label: string, text: string];
 
 export function describeArguments(command: Command): Entry[] {
   const labels = argumentLabels(command);
-  return Object.entries(command.positionals).map(([name, each], place) => [
-    labels[place] ?? each.name,
+  return Object.entries(command.positionals).map(([name, each], index) => [
+    labels[index] ?? each.name,
     `${each.summary}${notesOf(each, replacementOf(command, name))}`,
   ]);
 }

@@ -63,14 +63,14 @@ export class LiveArea {
 export function fit(text: string, width: number): string {
   const clean = plainLine(text);
   if (Bun.stringWidth(clean) <= width) return clean;
-  const kept: string[] = [];
+  const shown: string[] = [];
   const used = { columns: 1 };
   for (const character of clean) {
     used.columns += Bun.stringWidth(character);
     if (used.columns > width) break;
-    kept.push(character);
+    shown.push(character);
   }
-  return `${kept.join("")}…`;
+  return `${shown.join("")}…`;
 }
 
 /** The current state of one step of work. */

@@ -57,7 +57,7 @@ export class TerminalProgress implements Progress {
     if (this.#shown.isIdle && !this.#state.isDrawn) this.#state.shownSinceMs = nowMs;
     const shown = this.#shown.begin(title, subject, nowMs).entry;
     const isLineDue = this.#parts.verbosity > 0 || (isFirst && this.#live === undefined);
-    this.#tell(`${this.#parts.verbosity > 0 ? nameOf(entry) : title} …`, isLineDue, nameOf(entry));
+    this.#report(`${this.#parts.verbosity > 0 ? nameOf(entry) : title} …`, isLineDue, nameOf(entry));
     this.#startDrawing();
     const end = (text: string, hasFailed: boolean): void => this.#end([entry, shown], text, hasFailed);
     return {
@@ -77,22 +77,22 @@ export class TerminalProgress implements Progress {
     this.#state.waiting = masked;
     const known = before.split("\n").map((line) => line.trim());
     const news = masked.split("\n").filter((line) => !known.includes(line.trim()));
-    if (news.length > 0 && masked !== "") this.#tell(news.join("\n"), this.#live === undefined);
+    if (news.length > 0 && masked !== "") this.#report(news.join("\n"), this.#live === undefined);
     if (masked !== "") this.#startDrawing();
     else if (this.#shown.isIdle) this.settle();
   }
 
   note(text: string): void {
-    this.#tell(this.#parts.nameFlags(text), true);
+    this.#report(this.#parts.nameFlags(text), true);
   }
 
   warn(text: string): void {
     const warning = `Warning: ${this.#parts.nameFlags(text)}`;
-    this.#tell(warning, true, warning, this.#parts.colours.yellow);
+    this.#report(warning, true, warning, this.#parts.colours.yellow);
   }
 
   detail(level: 1 | 2 | 3, text: string): void {
-    this.#tell(text, this.#parts.verbosity >= level, text, this.#parts.colours.dim);
+    this.#report(text, this.#parts.verbosity >= level, text, this.#parts.colours.dim);
   }
 
   hide(secret: string): void {
@@ -149,12 +149,12 @@ export class TerminalProgress implements Progress {
     const isFailureDue = hasFailed && !(isAlone && this.#live !== undefined && this.#state.wasDrawn);
     const isLineDue = verbosity > 0 || isFailureDue || (this.#live === undefined && isAlone);
     const line = `${nameOf(entry)}: ${text}`;
-    this.#tell(line + took, isLineDue, line + took, hasFailed ? colours.red : undefined);
+    this.#report(line + took, isLineDue, line + took, hasFailed ? colours.red : undefined);
     if (this.#shown.isIdle && this.#state.waiting === "") this.settle();
   }
 
   /** Writes to the log, and to the screen if the line is due there. */
-  #tell(text: string, isLineDue: boolean, logged: string = text, paint?: (line: string) => string): void {
+  #report(text: string, isLineDue: boolean, logged: string = text, paint?: (line: string) => string): void {
     const { log, screen } = this.#parts;
     if (isLineDue || log.takesDetails) log.write(this.#show(logged));
     if (!isLineDue || this.#state.isOver) return;

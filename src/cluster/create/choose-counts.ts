@@ -6,9 +6,9 @@ const countOptions = { master: "masters", agent: "agents", public_agent: "public
 const usualCount = 1;
 
 /** Returns the numbers of a new cluster's nodes. The platform may have defaults and limits of its own. */
-export function chooseCounts(asked: AskedCounts, platform: PlatformFacts | undefined): Checked<Counts> {
+export function chooseCounts(requested: RequestedCounts, platform: PlatformFacts | undefined): Checked<Counts> {
   const counts = Object.fromEntries(
-    roles.map((role) => [role, asked[role] ?? defaultCount(role, platform?.nodes[role] ?? {})]),
+    roles.map((role) => [role, requested[role] ?? defaultCount(role, platform?.nodes[role] ?? {})]),
   ) as Counts;
   const problems = platform === undefined ? [] : roles.flatMap((role) => limitProblems(role, counts[role], platform));
   const total = nodeCount(counts);
@@ -36,4 +36,4 @@ function limitProblems(role: Role, count: number, { name, nodes }: PlatformFacts
 export const mostNodes = 1000;
 
 /** How many nodes of each role the user asks for; undefined: the default. */
-export type AskedCounts = Readonly<Record<Role, number | undefined>>;
+export type RequestedCounts = Readonly<Record<Role, number | undefined>>;

@@ -9,8 +9,8 @@ import type { Layout } from "../../platform/layouts/layout.ts";
 import { findCluster } from "../find-cluster.ts";
 import type { CreateRequest, SnapshotCopy } from "./create-request.ts";
 
-/** Where a cluster is created, and what is installed there. */
-export interface CreationPlace<Options> {
+/** The backend that creates a cluster, and what is installed on it. */
+export interface CreationTarget<Options> {
   readonly backend: Backend<Options>;
   /** The request's installation, once it is checked; undefined: nothing is installed. */
   readonly install: InstallPlan | undefined;
@@ -18,12 +18,12 @@ export interface CreationPlace<Options> {
 
 export async function summarizeCreation<Options>(
   request: CreateRequest<Options>,
-  place: CreationPlace<Options>,
+  target: CreationTarget<Options>,
   signal: AbortSignal,
 ): Promise<CreationSummary> {
-  const { summary, rehearse } = await planMachines(request, place, signal);
+  const { summary, rehearse } = await planMachines(request, target, signal);
   await rehearse?.(signal);
-  const platform = place.install?.platform;
+  const platform = target.install?.platform;
   if (platform === undefined) return summary;
   const { name, version } = platform;
   return {
@@ -35,7 +35,7 @@ export async function summarizeCreation<Options>(
 
 export async function planMachines<Options>(
   { clusterId, machines, lifetimeMs }: CreateRequest<Options>,
-  { backend, install }: CreationPlace<Options>,
+  { backend, install }: CreationTarget<Options>,
   signal: AbortSignal,
 ): Promise<Creation> {
   if (lifetimeMs !== undefined && backend.removeExpired === undefined)

@@ -5,7 +5,7 @@ import { chooseCounts } from "../../cluster/create/choose-counts.ts";
 import { installationProblems } from "../../cluster/plan-installation.ts";
 import { superuserLogin } from "../../cluster/wait-for-cluster.ts";
 import type { BackendKind } from "../../backend/contract.ts";
-import { type CreateInput, askedCounts } from "./create-options.ts";
+import { type CreateInput, requestedCounts } from "./create-options.ts";
 
 /** Checks what only a cluster that is to be installed has. */
 export async function checkInstallation(
@@ -15,7 +15,7 @@ export async function checkInstallation(
   context: Context,
 ): Promise<void> {
   const platform = given.artifact?.kind === "folder" ? given.artifact.platform.facts : undefined;
-  for (const problem of chooseCounts(askedCounts(given), platform).problems ?? []) problems.add(problem);
+  for (const problem of chooseCounts(requestedCounts(given), platform).problems ?? []) problems.add(problem);
   if (given.enableSelinuxEnforcing && given.linuxDistribution !== undefined) {
     const problem = kind.selinuxProblem(given.linuxDistribution);
     if (problem !== undefined) problems.add(`--enable-selinux-enforcing: ${problem}`);

@@ -17,7 +17,7 @@ import {
   value,
   verbose,
 } from "../../cli/options/value-types.ts";
-import { type AskedCounts, mostNodes } from "../../cluster/create/choose-counts.ts";
+import { type RequestedCounts, mostNodes } from "../../cluster/create/choose-counts.ts";
 import type { SnapshotCopy } from "../../cluster/create/create-request.ts";
 import { quoted } from "../../errors.ts";
 import { masterCounts, variants } from "../../model/cluster-record.ts";
@@ -178,7 +178,7 @@ export const createOptions = (kind: BackendKind) => ({
 
 export type CreateInput = ValuesOf<ReturnType<typeof createOptions>> & { readonly artifact: ArtifactLocation };
 
-export const askedCounts = ({ masters, agents, publicAgents }: Partial<CreateInput>): AskedCounts => ({
+export const requestedCounts = ({ masters, agents, publicAgents }: Partial<CreateInput>): RequestedCounts => ({
   master: masters,
   agent: agents,
   public_agent: publicAgents,

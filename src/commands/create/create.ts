@@ -8,11 +8,11 @@ import type {
   NewMachines,
   SnapshotCopy,
 } from "../../cluster/create/create-request.ts";
-import type { CreationPlace } from "../../cluster/create/plan-machines.ts";
+import type { CreationTarget } from "../../cluster/create/plan-machines.ts";
 import type { SuperuserLogin } from "../../cluster/wait-for-cluster.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
-import { type CreateInput, askedCounts, checkFile, createOptions } from "./create-options.ts";
+import { type CreateInput, requestedCounts, checkFile, createOptions } from "./create-options.ts";
 import { readPassword } from "../options.ts";
 import { checkSummary, summarizingFailure } from "../summary/step-summary.ts";
 
@@ -94,7 +94,7 @@ function progressText(from: CreateInput["from"]): string {
   return `The nodes continue from snapshot "${from.name}" of cluster "${from.clusterId}"`;
 }
 
-export interface PreparedCreate extends CreationPlace<unknown> {
+export interface PreparedCreate extends CreationTarget<unknown> {
   readonly request: CreateRequest<unknown>;
   /** For the wait; undefined if it needs none. */
   readonly login: SuperuserLogin | undefined;
@@ -130,7 +130,7 @@ export async function prepareCreate(kind: BackendKind, input: CreateInput, conte
 }
 
 async function showPlan(
-  { request, ...place }: PreparedCreate,
+  { request, ...target }: PreparedCreate,
   { output, clock, columns, nameFlags, signal }: Context,
 ): Promise<void> {
   const [{ creationTooSlow }, { summarizeCreation }, { timeLimit }, { pairs }] = await Promise.all([
@@ -140,7 +140,7 @@ async function showPlan(
     import("../../cli/layout.ts"),
   ]);
   using limit = timeLimit(request.deadlineMs - clock.now(), creationTooSlow(request.clusterId));
-  const summary = await summarizeCreation(request, place, AbortSignal.any([signal, limit.signal]));
+  const summary = await summarizeCreation(request, target, AbortSignal.any([signal, limit.signal]));
   const lines = summary.lines.map(([label, text]) => [label, nameFlags(text)] as const);
   output.result({ text: pairs(lines, columns), data: { plan: summary.facts } });
 }
@@ -188,7 +188,7 @@ async function newMachines(
   return {
     variant: install?.variant ?? "none",
     distribution: input.linuxDistribution,
-    counts: accepted(chooseCounts(askedCounts(input), install?.platform)),
+    counts: accepted(chooseCounts(requestedCounts(input), install?.platform)),
     options: accepted(await kind.parse(input)),
   };
 }

@@ -14,7 +14,7 @@ type ShardsInput = OnceInput & { readonly shards: number };
 
 interface Shared {
   readonly waits: Waits;
-  /** Why shards have failed: each reason is told once. */
+  /** Why shards have failed. Each reason is printed once. */
   readonly reasons: Set<string>;
 }
 
@@ -35,7 +35,7 @@ export async function executeShards(kind: BackendKind, input: ShardsInput, conte
   const { shards } = input;
   const all = { ...input, ...(await readSecrets(input, context)) };
   const shared: Shared = { waits: new Map(), reasons: new Set() };
-  const numbers = Array.from({ length: shards }, (_, place) => place + 1);
+  const numbers = Array.from({ length: shards }, (_, index) => index + 1);
   const outcomes = await Promise.all(
     numbers.map(async (number) => {
       const shard = { name: shardName(number), index: number - 1 };
@@ -101,9 +101,9 @@ async function runShard(
     if (error instanceof CommandFailed) return { name, exitCode: error.status };
     const origin = originOf(error);
     const reason = failureText(error, own);
-    const told = reasons.has(reason) ? ["it failed for the same reason"] : ["it failed", reason];
+    const explanation = reasons.has(reason) ? ["it failed for the same reason"] : ["it failed", reason];
     reasons.add(reason);
-    if (!context.signal.aborted) progress.note([...told, ...logLine(log.path)].join("\n"));
+    if (!context.signal.aborted) progress.note([...explanation, ...logLine(log.path)].join("\n"));
     const exitCode = failure.exitCode ?? (origin instanceof ClusterError ? origin.exitCode : bugExitCode);
     return { name, exitCode, error };
   } finally {
