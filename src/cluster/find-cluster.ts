@@ -30,7 +30,9 @@ export async function findCluster(
       cluster: clusterId,
       ...(scope && { [scope.kind]: scope.name }),
       elsewhere: others.scopes,
-      ...(others.unreachable.length > 0 && { silent: others.unreachable }),
+      ...(others.unreachable.length > 0 && {
+        silent: others.unreachable.map((each) => ({ place: each.scope, reason: each.reason })),
+      }),
     },
   });
 }

@@ -41,6 +41,23 @@ test("where a cluster isn't found, it may have ended, so what such clusters have
   expect(calls).toEqual(["removed"]);
 });
 
+test("programs learn where else a cluster is, and where it may be", async () => {
+  const unreachable = [{ scope: "eu-west-1", reason: "it timed out" }];
+  const findElsewhere = async () => ({ scopes: ["us-east-1"], unreachable });
+  const backend = {
+    find: async () => undefined,
+    scope: { kind: "region", name: "us-west-2", option: "region", findElsewhere },
+  };
+  expect(await failureOf(findCluster(backend, "nightly", neverAborted))).toMatchObject({
+    facts: {
+      cluster: "nightly",
+      region: "us-west-2",
+      elsewhere: ["us-east-1"],
+      silent: [{ place: "eu-west-1", reason: "it timed out" }],
+    },
+  });
+});
+
 test.each(["master_0", "m0", "10.0.0.0"])("a node is found as %s", (name) => {
   expect(findNode(cluster, name).index).toBe(0);
 });
