@@ -42,7 +42,7 @@ export async function askAgent(folder: string, script: string | undefined, signa
 }
 
 export function parseReport(line: string): Report | undefined {
-  const [, is, why = ""] = /^(ready|done|unsuitable|failed)(?: (.*))?$/.exec(line.trim()) ?? [];
+  const [, is, why = ""] = /^(ready|done|unsuitable|failed)(?: (.*))?$/s.exec(line) ?? [];
   if (is === "ready" || is === "done") return { is };
   if (is === "unsuitable" || is === "failed") return { is, why: outsideReason(why) };
   return undefined;

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { mkdir, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { outside } from "../../../../src/outside-text.ts";
 import { parseReport } from "../../../../src/backend/vm/templates/agent.ts";
 import {
   limitTemplates,
@@ -117,6 +118,10 @@ test("a template in another cache folder isn't marked, and nothing is made there
 
 test("a report is one of few words, and nothing else that a node writes is one", () => {
   expect(parseReport("done")).toEqual({ is: "done" });
-  expect(parseReport("failed eth0 has no address.")).toEqual({ is: "failed", why: expect.anything() });
+  expect(parseReport("ready")).toEqual({ is: "ready" });
+  expect(parseReport("failed")).toMatchObject({ is: "failed" });
+  expect(parseReport("unsuitable it has no perl")).toEqual({ is: "unsuitable", why: outside("it has no perl") });
+  // The last line of a log may be a progress bar.
+  expect(parseReport("failed 10 %\r20 %\r")).toMatchObject({ is: "failed", why: expect.stringContaining("20 %") });
   for (const line of ["", "done it", "Done", "x".repeat(10_000)]) expect(parseReport(line)?.is).not.toBe("ready");
 });
