@@ -1,95 +1,36 @@
-/** Clusters of a scripted engine. Its program is real; its containers are SSH servers in this process. */
+/** The life of clusters of a scripted engine; see scripted-machine.ts. */
 
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { containerChecks } from "../../../../src/backend/container/checks.ts";
-import { openContainerBackend } from "../../../../src/backend/container/container-backend.ts";
-import { defaultDistribution } from "../../../../src/backend/container/distributions.ts";
-import type { ContainerOptions } from "../../../../src/backend/container/options.ts";
 import {
   containerName,
   labelArguments,
   labelNames,
   networkName,
 } from "../../../../src/backend/container/records/labels.ts";
-import type { Creation, CreationRequest } from "../../../../src/backend/contract.ts";
-import { generateKeyPair } from "../../../../src/ssh/keys.ts";
+import type { Creation } from "../../../../src/backend/contract.ts";
 import { beginCreation, creationDirectory, creationFiles, endCreation } from "../../../../src/store/creation-folder.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
-import { ContainerWorld } from "../../../faults/worlds/container-world.ts";
-import type { EngineAnswer } from "../../../faults/worlds/scripted-engine.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { machinesLack } from "../../../support/install-machine.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
-import { recordingProgress } from "../../../support/recording-progress.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
+import {
+  type Machine,
+  checks,
+  claimed,
+  creationId,
+  launched,
+  openMachine,
+  printed,
+  publicKey,
+  statuses,
+} from "./scripted-machine.ts";
 
 setDefaultTimeout(60_000);
-
-const creationId = "0123456789abcdef";
-const { publicKey } = generateKeyPair("test");
-const request: CreationRequest<ContainerOptions> = {
-  clusterId: "own",
-  variant: "oss",
-  distribution: defaultDistribution,
-  counts: { master: 1, agent: 1, public_agent: 0 },
-  options: { volumes: [] },
-  needsCgroups1: false,
-  needsApt: false,
-  imagePreparation: undefined,
-  openPorts: [80],
-  webUi: "http",
-};
-
-/** A backend of this machine's own, and its engine. Pauses take no time. */
-async function openMachine() {
-  const world = await ContainerWorld.open();
-  const { progress, steps, told } = recordingProgress();
-  const passed = { ms: 0 };
-  const clock = { now: () => Date.now() + passed.ms, sleep: async () => {} };
-  const backend = await openContainerBackend(
-    { engine: "docker" },
-    { environment: world.environment, clock, progress },
-    neverAborted,
-  );
-  const root = join(world.stateFolder, "cluster-e2e", "container", "docker");
-  const directory = creationDirectory(root, request.clusterId, creationId);
-  await mkdir(root, { recursive: true });
-  return {
-    world,
-    backend,
-    progress,
-    steps,
-    told,
-    root,
-    directory,
-    rights: join(root, ".rights"),
-    /** Milliseconds to add to the clock. */
-    passed,
-    plan: async (lifetimeMs?: number) => backend.plan({ ...request, lifetimeMs }, neverAborted),
-    [Symbol.asyncDispose]: async () => world[Symbol.asyncDispose](),
-  };
-}
-
-type Machine = Awaited<ReturnType<typeof openMachine>>;
-
-async function claimed({ plan, directory }: Machine): Promise<Creation> {
-  const creation = await plan();
-  await creation.claim({ creationId, directory }, neverAborted);
-  return creation;
-}
-
-async function launched(machine: Machine): Promise<Creation> {
-  const creation = await claimed(machine);
-  await creation.launch(publicKey, neverAborted);
-  return creation;
-}
-
-const statuses = ({ world }: Machine): readonly string[] => world.engine.containers.map(({ status }) => status);
-const printed = (stdout: string): EngineAnswer => ({ status: 0, stdout, stderr: "", isKilled: false });
-const checks = test.skipIf(machinesLack !== undefined);
 
 checks(`a creation makes what it describes, is found, and removes everything (${machinesLack ?? "here"})`, async () => {
   await using machine = await openMachine();
@@ -132,7 +73,7 @@ checks("a cluster whose time is over is no longer found, and what is left of it 
   await using machine = await openMachine();
   const { backend, directory, passed, told, world } = machine;
   const { privateKey } = creationFiles(directory);
-  await beginCreation(directory, request.clusterId, creationId);
+  await beginCreation(directory, "own", creationId);
   await writeFile(privateKey, "");
   const creation = await machine.plan(60_000);
   await creation.claim({ creationId, directory }, neverAborted);

@@ -1,0 +1,43 @@
+/** Clusters that are made from the snapshot of another one, with a scripted engine. */
+import { expect, setDefaultTimeout } from "bun:test";
+import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
+import { creationDirectory } from "../../../../src/store/creation-folder.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
+import { type Machine, checks, launched, openMachine, printed, publicKey, statuses } from "./scripted-machine.ts";
+
+setDefaultTimeout(60_000);
+
+/** Creates a cluster from the snapshot `installed` of another one. */
+async function copyOf({ backend, root }: Machine, source: ClusterRecord, clusterId: string): Promise<ClusterRecord> {
+  const creation = await backend.snapshots.planCopy({ clusterId, source, snapshot: "installed" }, neverAborted);
+  const creationId = clusterId.padEnd(16, "0");
+  await creation.claim({ creationId, directory: creationDirectory(root, clusterId, creationId) }, neverAborted);
+  await creation.launch(publicKey, neverAborted);
+  return creation.look(neverAborted);
+}
+
+checks("a copy outlives its source, whose images it still uses", async () => {
+  await using machine = await openMachine();
+  await launched(machine);
+  const { backend, world } = machine;
+  const source = (await backend.find("own", neverAborted))!;
+  await backend.snapshots.create(source, "installed", neverAborted);
+  const { id: image, labels } = world.engine.images[0]!;
+  const copy = await copyOf(machine, source, "c1");
+  expect(copy.nodes.map(({ role, index, state }) => [role, index, state])).toEqual([
+    ["master", 0, "running"],
+    ["agent", 0, "running"],
+  ]);
+  await using _ = world.strike(
+    { call: "images --quiet --no-trunc --filter=dangling=true", when: "before", answer: printed(image) },
+    {
+      call: "image inspect",
+      when: "before",
+      answer: printed(JSON.stringify([{ Id: image, Config: { Labels: labels } }])),
+    },
+    { call: `image rm ${image}`, when: "before", answer: "conflict: image is being used by running container" },
+  );
+  await backend.remove(source, neverAborted);
+  expect((await backend.list(neverAborted)).map(({ id }) => id)).toEqual(["c1"]);
+  expect(statuses(machine)).toEqual(["running", "running"]);
+});
