@@ -27,11 +27,13 @@ export const parseWebUi = read.refined(
 /** A node's number within its role. A cluster has 1,000 nodes at most. */
 export const parseIndex = wholeNumber({ least: 0, most: 999 });
 
+const parseCount = wholeNumber({ least: 0, most: 1000 });
+
 /** The same counts in JSON: `{ "master": 1, "agent": 2, "public_agent": 1 }`. */
 export const parseCountsObject: read.Reader<Counts> = read.object({
-  master: wholeNumber({ least: 0, most: 1000 }),
-  agent: wholeNumber({ least: 0, most: 1000 }),
-  public_agent: wholeNumber({ least: 0, most: 1000 }),
+  master: parseCount,
+  agent: parseCount,
+  public_agent: parseCount,
 });
 
 /** The requested number of nodes per role: `master=1 agent=2 public_agent=1`. */

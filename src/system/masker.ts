@@ -110,6 +110,14 @@ function wrappedBase64Shapes(secret: string): readonly string[] {
 const root = 0;
 const unitCount = 0x10000;
 
+/** Leads from a node of the trie to one of its children. */
+interface Edge {
+  readonly parent: number;
+  /** A UTF-16 code unit. */
+  readonly unit: number;
+  readonly child: number;
+}
+
 /**
  * Finds all occurrences of many patterns in a text in one pass, with the automaton of Aho and Corasick
  * (https://doi.org/10.1145/360825.360855). Preparing it takes time in proportion to the patterns, and a search in proportion to the text, whatever
@@ -124,20 +132,16 @@ export class PatternAutomaton {
   readonly #longest: number[] = [0];
 
   constructor(patterns: Iterable<string>) {
-    const parents: number[] = [root];
-    const units: number[] = [0];
-    const depths: number[] = [0];
+    const edges: Edge[][] = [];
     for (const pattern of patterns) {
       let node = root;
       for (let position = 0; position < pattern.length; position += 1) {
         const unit = pattern.charCodeAt(position);
         const key = node * unitCount + unit;
-        const child = this.#children.get(key) ?? parents.length;
-        if (child === parents.length) {
+        const child = this.#children.get(key) ?? this.#fallback.length;
+        if (child === this.#fallback.length) {
           this.#children.set(key, child);
-          parents.push(node);
-          units.push(unit);
-          depths.push(position + 1);
+          (edges[position] ??= []).push({ parent: node, unit, child });
           this.#fallback.push(root);
           this.#longest.push(0);
         }
@@ -145,15 +149,14 @@ export class PatternAutomaton {
       }
       this.#longest[node] = pattern.length;
     }
-    this.#link(parents, units, depths);
+    this.#link(edges.flat());
   }
 
-  /** Sets the fallbacks, the nodes of shorter texts first. */
-  #link(parents: readonly number[], units: readonly number[], depths: readonly number[]): void {
-    for (const node of inOrderOf(depths)) {
-      const depth = depths[node] ?? 0;
-      if (depth > 1) this.#fallback[node] = this.#step(this.#fallback[parents[node] ?? root] ?? root, units[node] ?? 0);
-      this.#longest[node] ||= this.#longest[this.#fallback[node] ?? root] ?? 0;
+  /** Sets the fallbacks. The edges to nodes of shorter texts come first. */
+  #link(edges: readonly Edge[]): void {
+    for (const { parent, unit, child } of edges) {
+      if (parent !== root) this.#fallback[child] = this.#step(this.#fallback[parent] ?? root, unit);
+      this.#longest[child] ||= this.#longest[this.#fallback[child] ?? root] ?? 0;
     }
   }
 
@@ -174,11 +177,4 @@ export class PatternAutomaton {
       if (node === root) return root;
     }
   }
-}
-
-/** The indices of `depths`, the lowest depth first, in linear time. */
-function inOrderOf(depths: readonly number[]): readonly number[] {
-  const byDepth: number[][] = [];
-  depths.forEach((depth, node) => (byDepth[depth] ??= []).push(node));
-  return byDepth.flat();
 }

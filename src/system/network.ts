@@ -88,14 +88,16 @@ function authorization(url: URL): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(user).toString("base64")}` };
 }
 
+const gibibyte = 1024 ** 3;
+
 /** The largest files that are downloaded. A server that sends more is broken or hostile, and would fill the disk. */
 export const mostBytes = {
   /** The releases of DC/OS have up to 2 GB. */
-  artifact: 32 * 1024 ** 3,
+  artifact: 32 * gibibyte,
   /** Published images have up to 3 GB; one of the user's own, with all its data and not compressed, has tens. */
-  image: 128 * 1024 ** 3,
+  image: 128 * gibibyte,
   /** The disks and the memory of a hundred machines, compressed, have a quarter of it. */
-  clusterFile: 512 * 1024 ** 3,
+  clusterFile: 512 * gibibyte,
 } as const;
 
 /** A server sends more than it has announced, or announces or sends more than such a file may have. */

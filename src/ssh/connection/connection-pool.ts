@@ -67,7 +67,6 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
       disposal.abort(new ClusterError("connection-failed", "The cluster's connections are closed."));
       await Promise.allSettled(opening.values());
       await Promise.all([...open.values()].map((connection) => connection[Symbol.asyncDispose]()));
-      open.clear();
     },
   };
 }

@@ -270,6 +270,20 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(hold.hasBegun).toBe(false);
   });
 
+  test("an interrupt before the login ends ssh, and nothing was run", async () => {
+    const isWaiting = (list: string): boolean => list.startsWith("sleep\x0072");
+    const environment = { PATH: await pathWithSsh("#!/bin/sh\nexec sleep 72\n") };
+    const abort = new AbortController();
+    const running = failureOf(run(["true"], { environment }, abort.signal));
+    await until("ssh connects", () => argumentLists().some(isWaiting));
+    abort.abort(new Error("interrupted"));
+    expect((await running).message).toBe("interrupted");
+    expect({ isWaiting: argumentLists().some(isWaiting), ...hold }).toMatchObject({
+      isWaiting: false,
+      hasBegun: false,
+    });
+  });
+
   test("a node that disappears during a session is reported", async () => {
     const silent = `#!/bin/sh\nfor word; do case $word in LocalCommand=*) eval "$(echo "\${word#*=}" | sed 's/%%/%/g')" ;; esac; done\nexit 255\n`;
     const given = { environment: { PATH: await pathWithSsh(silent) } };

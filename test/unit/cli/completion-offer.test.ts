@@ -47,6 +47,10 @@ test("the first word is a command or an option of the program", () => {
   ]);
 });
 
+test("there is a completion script for each of three shells", () => {
+  expect(offered("completion", "")).toEqual(expect.arrayContaining(["bash", "zsh", "fish"]));
+});
+
 test("after an unknown command, nothing is offered", () => {
   expect(offered("nonsense", "")).toEqual(["words"]);
 });

@@ -102,6 +102,8 @@ test.each([
     "Run the inspect command to see its nodes.",
     "Run cluster-cloud inspect --cluster-id demo --cloud-region eu-west-1 to see its nodes.",
   ],
+  // Only the options that lead to the cluster are repeated.
+  ["Run the create command again.", "Run cluster-cloud create --cloud-region eu-west-1 --cluster-id demo again."],
   ["The doctor command knows.", "The doctor command knows."],
   [
     "Check it with the doctor command, or run the doctor command.",
@@ -114,7 +116,7 @@ test.each([
   ['Run the command "sing loudly".', 'Run the command "sing loudly".'],
   [`It says "${outside("the list command failed")}".`, `It says "${outside("the list command failed")}".`],
 ])("%j becomes %j", (text, expected) => {
-  const given = { clusterId: "demo", region: "eu-west-1", output: "json", timeout: 1 };
+  const given = { clusterId: "demo", region: "eu-west-1", subnetId: "subnet-01234567", output: "json", timeout: 1 };
   expect(flagNames(programs[0]!, given)(text)).toBe(expected);
 });
 

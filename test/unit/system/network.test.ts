@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { networkFailure } from "../../../src/system/network.ts";
+import { mostBytes, networkFailure } from "../../../src/system/network.ts";
 
 const handshake = "the TLS handshake failed";
 const untrusted = "the server's certificate is not trusted";
@@ -7,6 +7,9 @@ const untrusted = "the server's certificate is not trusted";
 test.each([
   ["ECONNREFUSED", "the connection was refused", true, false],
   ["ENOTFOUND", "the host name is unknown", false, false],
+  // A proxy that refuses a host refuses it again.
+  ["ERR_PROXY_TUNNEL", "the proxy did not forward the connection", false, false],
+  ["EFBIG", "the answer is too long", false, false],
   ["EPROTO", handshake, false, true],
   ["ERR_SSL_WRONG_VERSION_NUMBER", handshake, false, true],
   ["DEPTH_ZERO_SELF_SIGNED_CERT", untrusted, false, true],
@@ -20,4 +23,13 @@ test.each([
 test("a request that takes too long has a code, too", () => {
   const error = new DOMException("late", "TimeoutError");
   expect(networkFailure(error)).toMatchObject({ code: "ETIMEDOUT", transient: true, isTls: false });
+});
+
+test.each([
+  ["artifact", 2e9],
+  ["image", 50e9],
+  ["clusterFile", 100e9],
+] as const)("a large %s of %d bytes may be downloaded, but not one that fills any disk", (file, bytes) => {
+  expect(mostBytes[file]).toBeGreaterThan(bytes);
+  expect(mostBytes[file]).toBeLessThan(1e12);
 });

@@ -5,7 +5,8 @@ import type { OpenRegion } from "./open-api.ts";
 
 const limitMs = 8_000;
 /** Every account has these regions, and any region can list the enabled ones. */
-const homeRegions = ["us-east-1", "us-west-2"] as const;
+const homeRegion = "us-east-1";
+const otherHomeRegion = "us-west-2";
 
 /**
  * Runs a task in a region. If the region doesn't exist or isn't enabled, the API answers `AuthFailure` or nothing at
@@ -22,7 +23,7 @@ export async function withRegionAdvice<Result>(
     return await task();
   } catch (error) {
     if (signal.aborted || !mayBeWrongRegion(error)) throw error;
-    const home = homeRegions.find((candidate) => candidate !== region) ?? homeRegions[0];
+    const home = region === homeRegion ? otherHomeRegion : homeRegion;
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
     const regions = await enabledRegions(open(home), bounded).catch(() => undefined);
     if (regions === undefined || regions.includes(region)) throw error;

@@ -76,6 +76,16 @@ describe("what each node does", () => {
     expect(ids({ kind: "clock", nodes: ["masters"], offsetMs: 5000 })).toEqual({ master0: "clock", master1: "clock" });
   });
 
+  test("a slow network has everything that was asked for", () => {
+    const effectOf = (request: Partial<FaultRequest>) =>
+      planFault(record, { kind: "network", nodes: ["agent_0"], durationMs, ...request }).map(({ part }) => part);
+    const address = "10.0.5.0";
+    expect(effectOf({ delayMs: 200 })).toEqual([{ kind: "network", address, netem: ["delay", "200ms"] }]);
+    expect(effectOf({ lossPercent: 5, rateKbits: 64 })).toEqual([
+      { kind: "network", address, netem: ["loss", "5%", "rate", "64kbit"] },
+    ]);
+  });
+
   test("pings go to a few of the others, beginning with another one on each node", () => {
     const many = { ...record, nodes: Array.from({ length: 12 }, (_, index) => node("agent", index)) };
     const planned = planFault(many, { kind: "network", nodes: ["all"], delayMs: 5, durationMs });
