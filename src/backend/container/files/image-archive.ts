@@ -39,13 +39,22 @@ export async function* layersIn(archive: AsyncIterable<Uint8Array>): AsyncGenera
   }
 }
 
-/** Undefined for an entry that isn't an archive, such as a configuration. */
+/**
+ * Undefined for an entry that isn't an archive, such as a configuration. Layers are compressed once at most; what is compressed again isn't unpacked,
+ * because there are files that unpack to themselves (https://research.swtch.com/zip).
+ */
 async function layerOf(contents: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array> | undefined> {
-  const { head, all } = await peek(contents);
-  if (head.readUInt16BE(0) === 0x1f_8b) return layerOf(through(all, createGunzip()));
-  if (head.readUInt32LE(0) === 0xfd_2f_b5_28) return layerOf(through(all, createDecompressor()));
+  const packed = await peek(contents);
+  const decompressor = decompressorOf(packed.head);
+  const { head, all } = decompressor === undefined ? packed : await peek(through(packed.all, decompressor));
   const isEmpty = head.length === blockBytes && head.every((byte) => byte === 0);
   return isEmpty || head.toString("latin1", 257, 262) === "ustar" ? all : undefined;
+}
+
+/** Undefined if a file that begins like this isn't compressed. */
+function decompressorOf(head: Buffer): Duplex | undefined {
+  if (head.readUInt16BE(0) === 0x1f_8b) return createGunzip();
+  return head.readUInt32LE(0) === 0xfd_2f_b5_28 ? createDecompressor() : undefined;
 }
 
 interface Peeked {

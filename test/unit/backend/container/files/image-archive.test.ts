@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { layersIn, readIndex } from "../../../../../src/backend/container/files/image-archive.ts";
@@ -49,4 +50,27 @@ test.each(Object.entries(archives))("the layers that %s saves are found", async 
   });
   expect(taken).toEqual(names);
   expect([...index].map(([each, sum]) => `${each} sha256:${sum}`)).toEqual(found);
+});
+
+test("what is compressed more than once is no layer, however deep it is, and the layers after it are found", async () => {
+  const deep = Array.from({ length: 20 }).reduce<Buffer>(
+    (inner) => gzipSync(inner),
+    rawArchive({ name: "file", contents: "x" }),
+  );
+  const archive = rawArchive(
+    { name: "twice", contents: gzipSync(Bun.zstdCompressSync(layers[0]!)) },
+    { name: "deep", contents: deep },
+    { name: "large", contents: gzipSync(gzipSync(randomBytes(1_000_000), { level: 0 })) },
+    { name: "text", contents: gzipSync("{}") },
+    { name: "layer", contents: gzipSync(layers[1]!) },
+  );
+  const found: string[] = [];
+  const chunks = Readable.from(
+    Array.from({ length: Math.ceil(archive.length / 4096) }, (_, at) => archive.subarray(at * 4096, (at + 1) * 4096)),
+  );
+  for await (const layer of layersIn(chunks)) {
+    const bytes = Buffer.concat(await Array.fromAsync(layer.contents));
+    found.push(`${layer.name} sha256:${sha256(bytes)}`);
+  }
+  expect(found).toEqual([`layer ${diffIds[1]}`]);
 });
