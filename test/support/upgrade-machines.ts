@@ -34,6 +34,8 @@ interface UpgradeChanges extends Pick<UpgradeRequest, "parallel"> {
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** How the backend's record of the cluster differs. */
+  readonly record: Partial<ClusterRecord>;
 }
 
 const defaults: UpgradeChanges = {
@@ -44,6 +46,7 @@ const defaults: UpgradeChanges = {
   timeoutMs: 60_000,
   clock: systemClock,
   signal: neverAborted,
+  record: {},
 };
 
 /** What genconf generates reads the configuration as a release does, and refuses a node with another version. */
@@ -102,7 +105,6 @@ export async function upgradeMachines(roles: readonly Role[]): Promise<UpgradeMa
   const directory = join(scratch.path, "state");
   await machines.openTo(directory);
   const cluster = { ...exampleCluster(machines.nodes, "oss"), directory };
-  const backend = { find: async () => cluster, nodes: exampleTraits } as unknown as Backend<unknown>;
   const told = recordingProgress();
   return {
     machines,
@@ -113,7 +115,9 @@ export async function upgradeMachines(roles: readonly Role[]): Promise<UpgradeMa
       const changes = { ...defaults, ...given };
       const artifact = join(scratch.path, "release.sh");
       await writeFile(artifact, artifactText(changes, log));
-      const { parallel, timeoutMs, clock } = changes;
+      const { parallel, timeoutMs, clock, record } = changes;
+      const find = async (): Promise<ClusterRecord> => ({ ...cluster, ...record });
+      const backend = { find, nodes: exampleTraits } as unknown as Backend<unknown>;
       const request = {
         clusterId: cluster.id,
         artifact: accepted(await locateArtifact(artifact, "/", neverAborted)),

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../src/errors.ts";
-import type { Role } from "../../../src/model/cluster-record.ts";
+import type { NodeRecord, Role } from "../../../src/model/cluster-record.ts";
 import { outside } from "../../../src/outside-text.ts";
 import { type Clock, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
@@ -174,6 +174,19 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
     },
     60_000,
   );
+
+  test("refuses a cluster that lacks a node, which would keep its version", async () => {
+    await using all = await upgradeMachines(["master", "agent"]);
+    const [master, agent] = all.cluster.nodes as [NodeRecord, NodeRecord];
+    const gone = { id: "machine-failed", facts: { cluster: all.cluster.id, nodes: ["agent_0"] } };
+    for (const lost of [{ state: "stopped" as const }, { ssh: { ...agent.ssh, host: "" } }])
+      expect(await failureOf(all.upgrade({ record: { nodes: [master, { ...agent, ...lost }] } }))).toMatchObject(gone);
+    expect(await failureOf(all.upgrade({ record: { state: "incomplete" } }))).toMatchObject({
+      ...gone,
+      facts: { nodes: [] },
+    });
+    expect(await all.events()).toEqual([""]);
+  }, 60_000);
 
   test("refuses nodes on which nothing is installed, a configuration that is gone, or one that the artifact refuses", async () => {
     await using all = await upgradeMachines(["master", "agent"]);

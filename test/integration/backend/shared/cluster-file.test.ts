@@ -2,7 +2,13 @@
 import { expect, test } from "bun:test";
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type FileToWrite, openClusterFile, writeClusterFile } from "../../../../src/backend/shared/cluster-file.ts";
+import {
+  type FileToWrite,
+  knownParts,
+  openClusterFile,
+  readParts,
+  writeClusterFile,
+} from "../../../../src/backend/shared/cluster-file.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -59,5 +65,27 @@ test.each(["failure", "interrupt"])("nothing is left after a %s", async (end) =>
   };
   const writing = writeClusterFile({ ...fileAt(scratch.path), onProgress }, interrupted.signal);
   expect(await failureOf(writing)).toBeInstanceOf(Error);
+  expect(await readdir(scratch.path)).toEqual([]);
+});
+
+test("a part of any size is read back as it was, after the manifest", async () => {
+  await using scratch = await scratchFolder();
+  // More than is read or written at once, also when it is compressed.
+  const contents = Array.from({ length: 8 }, () => crypto.getRandomValues(new Uint8Array(60_000)).toHex()).join("");
+  const file = { ...fileAt(scratch.path), parts: parts(contents) };
+  await writeClusterFile(file, neverAborted);
+  const chunks: Uint8Array[] = [];
+  const take = async (_: unknown, given: AsyncIterable<Uint8Array>): Promise<void> => {
+    for await (const chunk of given) chunks.push(chunk);
+  };
+  await readParts(await openClusterFile({ path: file.path, shown: file.path }, "vm"), take, neverAborted);
+  expect(Buffer.concat(chunks).toString() === contents).toBe(true);
+});
+
+test("a snapshot that changed since it was made is not written", async () => {
+  await using scratch = await scratchFolder();
+  const changed = knownParts([{ name: "part", bytes: 8, sha256: "0".repeat(64), contents: () => bytes("contents") }]);
+  const failure = await failureOf(writeClusterFile({ ...fileAt(scratch.path), parts: changed }, neverAborted));
+  expect(failure).toMatchObject({ id: "snapshot-unusable", message: expect.stringContaining("part has changed") });
   expect(await readdir(scratch.path)).toEqual([]);
 });

@@ -8,6 +8,7 @@ import { type CopyPlan, VmCopy } from "../../../../../src/backend/vm/copies/vm-c
 import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
+import { ClusterError } from "../../../../../src/errors.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { machineNodes } from "../../../../support/machine-node.ts";
@@ -30,8 +31,8 @@ const source = {
   nodes,
 } as const;
 
-/** A copy named `copy`. */
-async function openCopy() {
+/** A copy named `copy`. Its progress keeps the details of `-v`. */
+async function openCopy(origin: Partial<CopyPlan["origin"]> = {}) {
   const folder = await scratchFolder();
   const directory = join(folder.path, `copy-${creationId}`);
   await mkdir(directory);
@@ -39,11 +40,23 @@ async function openCopy() {
     qemu: { architecture: architectureOf("x64") } as Qemu,
     root: folder.path,
     request: { clusterId: "copy" },
-    origin: { facts: source, nodes, machines, whyBoot: undefined, qemuVersion: "7.2.22", title: "", summary: {} },
+    origin: {
+      facts: source,
+      nodes,
+      machines,
+      whyBoot: undefined,
+      qemuVersion: "7.2.22",
+      title: "",
+      summary: {},
+      ...origin,
+    },
   } as unknown as CopyPlan;
-  const copy = new VmCopy(plan, { environment: {}, clock: systemClock, progress: silentProgress });
+  const details: string[] = [];
+  const detail = (level: number, text: string): void => void (level === 1 && details.push(text));
+  const copy = new VmCopy(plan, { environment: {}, clock: systemClock, progress: { ...silentProgress, detail } });
   return {
     copy,
+    details,
     directory,
     claim: async () => copy.claim({ creationId, directory }, neverAborted),
     [Symbol.asyncDispose]: folder[Symbol.asyncDispose],
@@ -85,4 +98,15 @@ test("a machine that runs but still has its source's keys isn't up, because a lo
   }
   expect((await opened.copy.describe()).nodes.map(({ state }) => state)).toEqual(["running", "running"]);
   expect((await opened.copy.look()).nodes.map(({ state }) => state)).toEqual(["starting", "starting"]);
+});
+
+test("machines whose memory QEMU can't load boot once, with the reason in the details", async () => {
+  await using opened = await openCopy({ bootAccelerator: () => "tcg" });
+  await opened.claim();
+  const failure = new ClusterError("engine-failed", "QEMU says: Missing section footer.");
+  const other = new ClusterError("connection-failed", "No answer.");
+  expect(await opened.copy.recover(other, neverAborted)).toBe(false);
+  expect(await opened.copy.recover(failure, neverAborted)).toBe(true);
+  expect(opened.details).toEqual([failure.message]);
+  expect(await opened.copy.recover(failure, neverAborted)).toBe(false);
 });
