@@ -75,7 +75,7 @@ interface PartTexts {
   readonly power?: string;
   /** For `listAll` of the scope. */
   readonly allScopes?: string;
-  /** For `removeExpired`: describes the lifetime that users may choose. Clusters without it end by themselves, and cost money until then. */
+  /** For `removeExpired`: describes the lifetime that users may choose. Other clusters end by themselves, and cost money until then. */
   readonly lifetimes?: string;
 }
 
@@ -135,7 +135,7 @@ export interface Backend<Options> {
   /** Lets other computers reach the nodes. Without it, only this machine can. Its scopes are regions, which exports name. */
   readonly admission?: Admission;
   readonly power?: Power;
-  /** Removes what expired clusters have left, and reports it; `find` and `list` ignore such clusters. The next call retries failures. */
+  /** Removes and reports what expired clusters have left; `find` and `list` ignore these. The next call retries failures. */
   readonly removeExpired?: (signal: AbortSignal) => Promise<void>;
 }
 
@@ -269,7 +269,7 @@ export interface FirstLogin {
 interface FirstHostKey {
   /** `ssh-ed25519 AAAA…`. */
   readonly publicKey: string;
-  /** Whether only this process and the node itself can know the private half. If not, the node gets another host key at its first login. */
+  /** Whether only this process and the node can know the private half. If not, the node gets another key at its first login. */
   readonly isPrivate: boolean;
 }
 
@@ -345,7 +345,7 @@ export interface Snapshots {
   delete(cluster: ClusterName, name: string, signal: AbortSignal): Promise<void>;
   /** Whether restored nodes continue where they were. Otherwise they boot from their disks. */
   readonly holdsMemory: boolean;
-  /** Plans a cluster that is made from a snapshot. Throws what `plan` does, and `snapshot-not-found`, `snapshot-unusable` and the like. */
+  /** Plans a cluster from a snapshot. Throws the errors of `plan`, `snapshot-not-found`, `snapshot-unusable` and the like. */
   readonly planCopy?: (request: CopyRequest, signal: AbortSignal) => Promise<Creation>;
   /** Snapshots as files for other computers. */
   readonly files?: SnapshotFiles;
@@ -354,7 +354,7 @@ export interface Snapshots {
 interface SnapshotFiles {
   /** Leaves nothing behind if it fails. Throws `snapshot-not-found`, `snapshot-unusable`, `capacity-lacking`, `bad-usage`. */
   save(cluster: ClusterName, name: string, file: SnapshotFile, signal: AbortSignal): Promise<void>;
-  /** Plans a cluster that is made from such a file. Throws what `plan` does, and `snapshot-unusable` and the like. */
+  /** Plans a cluster from such a file. Throws the errors of `plan`, `snapshot-unusable` and the like. */
   planCopy(request: FileCopyRequest, signal: AbortSignal): Promise<Creation>;
 }
 
@@ -362,7 +362,7 @@ interface SnapshotFiles {
 export interface Templates {
   /** Sorted by last use, the most recent at the end. */
   list(signal: AbortSignal): Promise<readonly TemplateRecord[]>;
-  /** Removes one, or all that nobody uses; returns their names. Throws `bad-usage` if there is no such template, or a cluster uses it. */
+  /** Removes one, or all unused ones; returns their names. Throws `bad-usage` if the template doesn't exist or is in use. */
   remove(name: string | undefined, signal: AbortSignal): Promise<readonly string[]>;
 }
 

@@ -29,7 +29,7 @@ const files = [
   ["status", installPaths.installStatus] as const,
   ...platformFiles,
 ];
-/** Names for files whose paths are known only on the node. All files together must be shorter than the output that a command's result keeps. */
+/** Names for files whose paths only the node knows. All files together must fit into a command's result. */
 const listedFiles = Array.from({ length: mostSecretFiles }, (_, index) => `listed-${index}`);
 const names = [...files.map(([name]) => name), ...listedFiles];
 
@@ -45,7 +45,7 @@ export const secretsScript =
 export interface ClusterSecrets {
   /** For `Progress.hide`. */
   readonly values: readonly string[];
-  /** Whether the node has the cluster's configuration, and its installation has ended. Until then, the platform may generate more secrets. */
+  /** Whether the configuration is there and the installation has ended. Until then, the platform may generate more secrets. */
   readonly areComplete: boolean;
 }
 
@@ -74,7 +74,7 @@ export async function readClusterSecrets(connection: Connection, signal: AbortSi
   );
 }
 
-/** Thrown if the first master names more secrets than a cluster has. Then no text from the nodes may be shown, because it can't be masked. */
+/** Thrown if the first master names too many secrets. No text from the nodes may be shown then, because it can't be masked. */
 export class TooManySecrets extends ClusterError {
   constructor() {
     super(
@@ -102,7 +102,7 @@ export async function parseSecrets(stdout: string): Promise<ClusterSecrets | und
   return { values: unique, areComplete: texts.has("configuration") && hasEnded };
 }
 
-/** For a mapping (YAML, or JSON, which is YAML), returns the values whose keys mark them as secret; for any other text, such as a key, all of it. */
+/** Returns the secret values of a mapping (YAML or JSON), or the whole text if it is something else, such as a key. */
 async function secretsIn(text: string): Promise<readonly string[]> {
   try {
     const parsed = await parseConfiguration(text, "");

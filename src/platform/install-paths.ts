@@ -20,7 +20,7 @@ export const upgradeWork = workPathsOf("/var/lib/cluster-e2e/upgrade");
 /** The program's own files on a node, which only root can read. Scripts take the paths from here. */
 export const installPaths = {
   folder: "/var/lib/cluster-e2e",
-  /** Its `config.yaml` must stay: other processes read it to know what to mask (cluster-secrets.ts), and upgrades to configure the new version. */
+  /** Its `config.yaml` must stay, because cluster-secrets.ts and upgrades read it. */
   genconf: installWork.genconf,
   bootstrapServer: "/var/lib/cluster-e2e/bootstrap-server.py",
   bootstrapSettings: "/var/lib/cluster-e2e/bootstrap.json",

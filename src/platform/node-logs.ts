@@ -44,9 +44,9 @@ export interface NodeLog {
 const nodesAtOnce = 32;
 /** Suffix of the text that replaces the logs of a node that could not be reached, and says why. */
 export const noLogsSuffix = ".no-logs.txt";
-/** How many bytes at the end of each log are sent. In base64, all logs together fit into the output that a command's result keeps. */
+/** How many bytes at the end of each log are sent. In base64, all logs together fit into a command's result. */
 const tailBytes = 450_000;
-/** The same limit for the logs that a platform names (all its units together, and all its files together), and for the logs of an upgrade. */
+/** The same for all units that a platform names, for all its files, and for the logs of an upgrade. */
 const platformBytes = 150_000;
 const mostListed = 50;
 const unitsBytes = 100_000;

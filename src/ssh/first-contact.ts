@@ -20,7 +20,7 @@ export interface FirstContact {
   readonly knownHosts: KnownHosts;
   /** Where the node gets a key of its own. Undefined: it keeps its first key, which nobody else can know. */
   readonly hostKeyLocation: HostKeyLocation | undefined;
-  /** Whether to return only a connection on which the node presented its own key. An sshd takes a moment to switch, in which it may refuse connections. */
+  /** Whether to return only a connection on which the node presented its own key. Sshd takes a moment to switch. */
   readonly untilSwitched: boolean;
   readonly clock: Clock;
   /** Clock time after which no further try begins. */

@@ -94,7 +94,7 @@ function unusable(path: string, error: Error): ClusterError {
   return new ClusterError("bad-usage", `Cannot use the SSH key ${path}: ${messageOf(error)}.`, { hint, cause: error });
 }
 
-/** The longest keys in use, RSA with 16,384 bits, have 13 kB. The parser's time for some texts grows with the square of their length. */
+/** The longest keys in use, RSA with 16,384 bits, have 13 kB. The parser needs quadratic time for some texts. */
 const longestKey = 32 * 1024;
 
 /**

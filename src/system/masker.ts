@@ -2,7 +2,7 @@
 const shortestInsideWords = 4;
 const mask = "***";
 
-/** Replaces secrets with `***`, in every encoding in which they occur. Takes linear time, whatever the secrets and the text are. */
+/** Replaces secrets with `***`, in every encoding in which they occur, in linear time. */
 export class Masker {
   readonly #shapes = new Set<string>();
   /** Prepared for the present shapes when a text is masked, since secrets often become known one after another. */

@@ -7,7 +7,7 @@ import { isMarked, mapOutside, outside, unmarked } from "../outside-text.ts";
  */
 const unprintable =
   /[^\P{Cc}\n\t]|[\u061C\u200B\u200E\u200F\u2028-\u202E\u2060-\u2069\uFEFF\uFFF9-\uFFFB]|[\u{E0000}-\u{E007F}]|\p{Cs}/gu;
-/** Colour sequences, which are common in logs and are removed. Any other escape sequence stays, with a replacement character for its first one. */
+/** Colour sequences, which are removed. Any other escape sequence only loses its first character. */
 const colour = /[^\P{Cc}\n\t]\[[\d;]*m/gu;
 
 /**
@@ -17,7 +17,7 @@ const colour = /[^\P{Cc}\n\t]\[[\d;]*m/gu;
 export const printable = (text: string): string =>
   unmarked(text).replaceAll(colour, "").replaceAll("\r\n", "\n").replaceAll(unprintable, "\uFFFD");
 
-/** Characters that a line must not contain: line breaks, control characters, and those that are invisible or change the order of others. */
+/** Line breaks, control characters, and characters that are invisible or change the order of others. */
 const notInLine = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const longestLine = 500;
 
@@ -67,7 +67,7 @@ export function plainLines(text: string, count: number, longest?: number): strin
  */
 export const outsideReason = (text: string): string => withoutFullStop(outsideLines(text, 1)[0] ?? "");
 
-/** Removes punctuation and spaces from the end of a line. Not with an expression: these take quadratic time for the end of a text. */
+/** Removes punctuation and spaces at the end. A regular expression would take quadratic time. */
 export function withoutFullStop(given: string): string {
   if (isMarked(given)) return outside(withoutFullStop(unmarked(given)));
   const line = given;
@@ -119,7 +119,7 @@ export function maskedPrintable(text: string, mask: (text: string) => string): s
 export const shownText = (text: string, mask: (text: string) => string): string =>
   mapOutside(text, (part) => maskedPrintable(part, mask), printable);
 
-/** A value as JSON text for terminals. Unprintable characters, and what begins a CI system's command, are escaped, which changes no value. */
+/** Returns JSON for terminals. Escapes unprintable characters and the beginnings of a CI system's commands. */
 export const printableJson = (data: unknown): string =>
   JSON.stringify(data, null, 2)
     .replaceAll(unprintable, (character) => character.split("").map(unicodeEscape).join(""))

@@ -141,7 +141,7 @@ async function clusterGroup(api: CloudApi, cluster: ClusterName, signal: AbortSi
   return group;
 }
 
-/** The groups with the name of the cluster's group that its machines use. Whether such a group has tags doesn't matter, since anyone may remove them. */
+/** Returns the groups with the name of the cluster's group that its machines use, with or without tags: anyone may remove tags. */
 function groupIdsOf(instances: readonly Instance[], clusterId: string): ReadonlySet<string> {
   const name = groupName(clusterId);
   const { machines, rivals } = readMachines(instances);

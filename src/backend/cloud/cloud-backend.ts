@@ -32,7 +32,7 @@ import {
 } from "./records.ts";
 import { removeCluster } from "./removal.ts";
 
-/** Opens clusters on EC2 instances in one region. Looks for credentials at once (`no-credentials`); the first call sends the first request. */
+/** Opens the clusters of one region. Looks for credentials at once (`no-credentials`), but sends no request yet. */
 export async function createCloudBackend(
   { region }: { readonly region: string },
   runtime: Runtime,

@@ -27,7 +27,7 @@ export interface CredentialSource {
 /** Settings, such as our request handler, for providers that send requests themselves (SSO, roles). */
 export type InnerClient = Pick<EC2ClientConfig, "region" | "requestHandler">;
 
-/** Chooses the source by the variables that are set, without using it yet. Throws `no-credentials` and names what is missing. */
+/** Chooses a source by the variables that are set, but doesn't use it yet. Throws `no-credentials` with what is missing. */
 export async function findCredentials(
   environment: Environment,
   innerClient: InnerClient,
@@ -167,7 +167,7 @@ const credentialSetting =
 /** Credentials are renewed when they have less than this left. */
 const renewalMs = 5 * 60_000;
 
-/** Wraps a provider so that it is called again only when its credentials are about to expire: a `credential_process` may prompt a person. */
+/** Calls the provider again only when its credentials are about to expire, because a `credential_process` may prompt a person. */
 export function cachedUntilExpiry(provide: () => Promise<Identity>): () => Promise<Identity> {
   const latest: { identity?: Identity } = {};
   return async () => {
@@ -179,7 +179,7 @@ export function cachedUntilExpiry(provide: () => Promise<Identity>): () => Promi
   };
 }
 
-/** For the SDK's own chain, which sets no limit itself. A profile has no limit because it may prompt a person, who can interrupt. */
+/** The limit for the SDK's own chain, which sets none. A profile has no limit, because it may prompt a person. */
 const chainLimitMs = 30_000;
 
 /** Gets credentials from the source. Throws `no-credentials` with the source's own message, or the signal's reason. */

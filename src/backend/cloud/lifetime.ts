@@ -34,7 +34,7 @@ const hourly: Readonly<Record<string, number>> = {
 /** Other regions, storage and the public address cost more than the table says. This covers them nearly everywhere. */
 const surcharge = 1.25;
 
-/** Returns the maximum cost in US dollars of that many machines over a cluster's whole lifetime; `undefined` if the type's price is unknown. */
+/** Returns the maximum cost in US dollars of these machines over a cluster's lifetime; undefined if the price is unknown. */
 export function maximumCost(instanceType: string, machines: number): number | undefined {
   const price = hourly[instanceType];
   if (price === undefined) return undefined;

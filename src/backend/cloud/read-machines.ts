@@ -35,7 +35,7 @@ export interface Machine extends Pick<ClusterRecord, "creationId" | "variant" | 
 
 export interface MachineReading {
   readonly machines: readonly Machine[];
-  /** Machines that say they are a node that another machine is. They may be ours: nothing tells which of two machines in the group is the impostor. */
+  /** Machines with the tags of a node that another machine is. Either of the two may be ours. */
   readonly rivals: readonly Machine[];
   /** Leaves out machines that have ended. */
   readonly foreignResources: readonly ForeignResource[];
@@ -82,7 +82,7 @@ export function readMachines(
   return { machines, rivals, foreignResources };
 }
 
-/** Tags can be copied to an instance that is older than the cluster, but not everyone who may tag can also put the instance into a security group. */
+/** Tags can be copied to an older instance, but not everyone who may tag can also put an instance into a security group. */
 function byTrust(a: Candidate, b: Candidate): number {
   const byGroup = Number(b.isInItsGroup) - Number(a.isInItsGroup);
   const ageOf = ({ instance }: Candidate): number => instance.LaunchTime?.getTime() ?? Number.MAX_SAFE_INTEGER;

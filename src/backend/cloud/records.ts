@@ -135,7 +135,7 @@ export async function listAllRegions(
 
 const otherRegionsLimitMs = 8_000;
 
-/** Finds other enabled regions that have a cluster with this id. Best effort: a region that doesn't answer in time counts as having none. */
+/** Finds other enabled regions that have a cluster with this id. A region that doesn't answer in time counts as having none. */
 export async function findInOtherRegions(
   open: OpenRegion,
   here: string,

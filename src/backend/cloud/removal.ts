@@ -18,7 +18,7 @@ import { readTags } from "./tags.ts";
 export interface Remains {
   readonly clusterId: string;
   readonly creationId: string;
-  /** Machines that the API was asked to terminate. Others in the cluster's group whose tags name this creation are found and terminated too. */
+  /** Machines whose termination was requested. Others in the cluster's group with this creation's tags are terminated too. */
   readonly machineIds: readonly string[];
   readonly groupId: string | undefined;
   /** Machines that this computer launched for the creation, whatever their tags say now. */
@@ -32,7 +32,7 @@ export interface Leftovers {
   readonly groupIds: readonly string[];
 }
 
-/** Waits until all machines of a creation have ended, then deletes its group. Without the group, a launch request that is still under way fails. */
+/** Waits until all machines have ended, then deletes their group. Without it, a launch request that is still under way fails. */
 export async function removeCreation(
   api: CloudApi,
   remains: Remains,
@@ -72,7 +72,7 @@ function isInGroup({ isInItsGroup, groupIds }: Machine, { groupId }: Remains): b
   return isInItsGroup || groupIds.length === 0 || (groupId !== undefined && groupIds.includes(groupId));
 }
 
-/** Polls until every machine of the creation is gone, including those not seen yet. Returns the machines that remain when the limit passes. */
+/** Polls until all machines of the creation are gone, even those not seen yet. Returns the machines that remain at the limit. */
 async function awaitEnd(
   api: CloudApi,
   remains: Remains,
@@ -102,7 +102,7 @@ async function awaitEnd(
   return left;
 }
 
-/** Returns the machines with the creation's tag, plus those that are known by their id but have a changed tag or aren't visible yet. */
+/** Returns the machines with the creation's tag, and those known by their ids whose tags were changed or aren't visible yet. */
 async function describeRemains(
   api: CloudApi,
   { remains, requested }: { readonly remains: Remains; readonly requested: ReadonlySet<string> },
@@ -121,7 +121,7 @@ interface GroupRemoval {
   readonly whileInUse?: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Deletes a security group. A missing group counts as deleted; a group that ending machines still use is retried within the limit. */
+/** Deletes a security group. A missing group counts as deleted; a group that is still in use is retried within the limit. */
 export async function removeGroup(
   api: CloudApi,
   groupId: string,
@@ -196,7 +196,7 @@ const chunkSize = 500;
 /** How long to wait for the answer to such a request, with the SDK's own retries, before its machines are looked for. */
 const answerLimitMs = 10_000;
 
-/** Terminates machines. Retries those that the API doesn't know yet; those that have already ended do no harm. Without ids, sends nothing. */
+/** Terminates machines. Retries those that the API doesn't know yet, and ignores those that have ended. */
 export async function terminate(
   api: CloudApi,
   ids: readonly string[],
@@ -279,14 +279,14 @@ async function launchAgain(
     return idsOf((await api.call("RunInstances", request, limit.signal)).Instances ?? []);
   } catch (error) {
     if (limit.hasExpired()) return "unanswered";
-    // A definite refusal, for example because the group is gone. So the request launched nothing earlier, or those machines have since ended.
+    // A refusal shows that the request never launched anything, or that its machines have ended since.
     if (wasRefused(error) && !hasErrorId(error, "credentials-refused")) return [];
     if (error instanceof ClusterError && error.transient) return "unanswered";
     throw error;
   }
 }
 
-/** Finds the machines of a launch by its token, which nobody can change. Also checks the answer, since only some implementations of EC2 know this filter. */
+/** Finds the machines of a launch by its token, which nobody can change. Not every implementation of EC2 knows this filter. */
 async function findMachines(
   api: CloudApi,
   { request: { ClientToken = "" } }: SavedLaunch,

@@ -88,7 +88,7 @@ export async function removeExpired(
   ]);
 }
 
-/** Finds ended creations with the requested id whose machines are still ending. The create must wait until their group, and so the name, is free. */
+/** Finds expired creations of this id whose machines are still ending. The create must wait until the name of their group is free. */
 function expiredCreations({ machines }: Inventory, clusterId: string, nowMs: number): readonly string[] {
   const present = machines.filter(
     (machine) => machine.state !== "ended" && machine.clusterId === clusterId && machine.isInItsGroup,

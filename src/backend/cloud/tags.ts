@@ -37,7 +37,7 @@ export function readTags(tags: readonly Tag[] | undefined): TagValues {
   return Object.fromEntries(Object.entries(tagNames).map(([key, name]) => [key, values.get(name)]));
 }
 
-/** Returns the name of a cluster's one security group. EC2 accepts a name once per network, which keeps two creations from using one id. */
+/** Returns the name of a cluster's security group. It is unique in a network, so two creations can't use one id. */
 export function groupName(clusterId: string): string {
   return `cluster-e2e-${clusterId}`;
 }

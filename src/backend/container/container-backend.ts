@@ -26,7 +26,7 @@ import { removeCreation } from "./remove-creation.ts";
 import { ContainerSnapshots } from "./snapshots/container-snapshots.ts";
 import { deleteAllSnapshots, removeUnusedImages } from "./snapshots/remove-snapshots.ts";
 
-/** Opens clusters of containers on this machine with the named engine, or else the first one found. Throws `machine-not-set-up` if there is none. */
+/** Opens clusters with the named engine, or else the first one found. Throws `machine-not-set-up` if there is none. */
 export async function openContainerBackend(
   { engine: named }: { readonly engine: EngineName | undefined },
   runtime: Runtime,
@@ -98,7 +98,7 @@ async function removeCluster(
   throw new ClusterError("engine-failed", left, { hint: "Try again.", facts: { clusterId, creationId } });
 }
 
-/** Removes the images that a copy has used of snapshots that were deleted since. The labels of its network name the creations of these snapshots. */
+/** Removes images of deleted snapshots that a copy has used. Its network's labels name their creations. */
 async function removeImagesOfSources(engine: Engine, { creationId }: CreationName, signal: AbortSignal): Promise<void> {
   const described = await describeNetworks(engine, { creationId }, signal);
   const { networks } = readContainers({ networks: described, containers: [] });
@@ -119,7 +119,7 @@ async function planCreation(
   return new ContainerCreation({ engine, root, request, resolved, hasLeftovers }, runtime);
 }
 
-/** Finds other engines on this machine that have a cluster with this id, and engines that could not be asked. It fails only on an abort. */
+/** Finds other engines with a cluster of this id, and those that can't be asked. Fails only on an abort. */
 export async function findInOtherEngines(
   { kind }: Pick<Engine, "kind">,
   clusterId: string,

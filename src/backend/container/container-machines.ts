@@ -158,7 +158,7 @@ export abstract class ContainerMachines {
     return join(this.plan.root, ".rights");
   }
 
-  /** After a failure, the next creation tests the engine's permissions again, because there may be fewer or more than before. */
+  /** After a failure, the next creation tests the rights again, because they may have changed. */
   protected async forgetRights(): Promise<void> {
     await rm(this.rightsMemory, { force: true });
   }

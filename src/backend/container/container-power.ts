@@ -128,7 +128,7 @@ async function readContainersOf(
   return containers.filter((container) => container.creationId === creationId);
 }
 
-/** Pins the nodes' new ports. Stops containers that got another address than before, because the platform knows their former ones. */
+/** Pins the nodes' new ports. Stops containers that got another address than the platform knows. */
 async function settle(
   engine: Engine,
   { cluster, pinned, root }: Pick<Start, "cluster" | "root"> & { readonly pinned: readonly PinnedContainer[] },

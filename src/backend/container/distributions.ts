@@ -32,7 +32,7 @@ const suiting = { "1": "centos-7", "2": "debian-12" } as const;
 const withApt = "debian-12";
 export const defaultDistributionText = `${suiting["1"]} with cgroups 1, ${suiting["2"]} with cgroups 2; ${withApt} for platforms with packages for apt only`;
 
-/** Returns the distribution of the nodes. Throws `machine-not-set-up` for one whose systemd can't boot on the engine's machine. */
+/** Returns the nodes' distribution. Throws `machine-not-set-up` if its systemd can't boot on the engine's machine. */
 export function chooseDistribution(asked: string, cgroupVersion: "1" | "2", needsApt: boolean): string {
   if (asked === defaultDistribution) return needsApt ? withApt : suiting[cgroupVersion];
   if (cgroupVersion === "1" || sources[asked]?.needsCgroups1 !== true) return asked;

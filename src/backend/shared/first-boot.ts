@@ -58,13 +58,13 @@ export interface FirstBoot {
   readonly user: string;
   /** An `authorized_keys` line; undefined: nobody can log in. */
   readonly publicKey: string | undefined;
-  /** In OpenSSH's format, ed25519. Used for the very first connection only, because any process on the machine can read user data. Undefined: the machine generates one. */
+  /** Used for the first connection only, because any process can read user data. OpenSSH's format, ed25519. Undefined: the machine generates one. */
   readonly hostKey: { readonly privateKey: string; readonly publicKey: string } | undefined;
   /** When the machine powers itself off; undefined if it never does. */
   readonly deadline: Date | undefined;
   /** The names under which machines find each other where no name server knows them. */
   readonly hosts?: readonly { readonly address: string; readonly name: string }[];
-  /** Whether the login user's systemd instance keeps running while nobody is logged in. On a translated machine, starting it at each login takes seconds. */
+  /** Keeps the login user's systemd instance running, because translated machines take seconds to start it at each login. */
   readonly lingers?: boolean;
   /** A script to run as root at every boot. */
   readonly script?: string;
@@ -122,7 +122,7 @@ export function hostsSetup(hosts: NonNullable<FirstBoot["hosts"]>): string {
 /** Does what `loginctl enable-linger` does, but before the user exists. */
 const lingerSetup = (user: string): string => `mkdir -p /var/lib/systemd/linger && : >/var/lib/systemd/linger/${user}`;
 
-/** The host keys with which a creation's machines boot. Containers keep theirs; other machines get a new one at the first login. */
+/** The host keys with which machines boot. Containers keep theirs; other machines get a new one at the first login. */
 export interface FirstHostKeys {
   /** Returns the same pair for the same node every time. */
   of(node: NodeName): KeyPair;

@@ -18,7 +18,7 @@ import {
 } from "../../model/parse-values.ts";
 import * as read from "../../model/reader.ts";
 
-/** Something that carries our tags or labels but isn't ours, because their values don't fit. No command changes it; `doctor` and `-v` report it. */
+/** A thing with our tags or labels whose values don't fit. No command changes it; `doctor` and `-v` report it. */
 export interface ForeignResource {
   /** A printable text, such as `instance i-0123456789abcdef0`. */
   readonly what: string;

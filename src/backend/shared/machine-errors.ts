@@ -8,9 +8,7 @@ const shownLines = 8;
 // oxlint-disable-next-line no-control-regex
 const sequences = /\u001B\[[0-9;?]*[A-Za-z]/g;
 
-/**
- * Returns the error for a creation whose node ended by itself. `said` is the output on its console; `hint` is what to do if the reason doesn't tell.
- */
+/** Returns the error for a creation whose node ended by itself. `said` is its console output. */
 export function machineFailed(
   node: NodeRecord,
   { said, hint }: { readonly said: string; readonly hint: string },

@@ -15,7 +15,7 @@ export const ipDetect = ipDetectOf(privateAddressLines);
 
 const atOnce = 8;
 
-/** Collects what each node wrote to its console until the signal is aborted. Leaves out nodes for which `read` throws or returns nothing. */
+/** Collects the nodes' console output until the signal is aborted. Skips nodes for which `read` throws or returns nothing. */
 export async function consoleOutputs(
   nodes: ClusterRecord["nodes"],
   read: (node: NodeRecord) => Promise<string>,

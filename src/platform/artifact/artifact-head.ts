@@ -60,7 +60,7 @@ export async function readArtifactHead(
   return parseHead(start, location.shown);
 }
 
-/** Fails as `variant-mismatch` if the artifact names another variant than the requested one. An artifact that names none passes. */
+/** Throws `variant-mismatch` if the artifact names another variant than the requested one. */
 export function assertVariant(found: Variant | undefined, asked: Variant, shown: string): void {
   if (found === undefined || found === asked) return;
   if (found === "none") {
@@ -141,7 +141,7 @@ export interface ArtifactStart {
 
 const startBytes = 16 * 1024;
 
-/** Requests only the first bytes; if the server sends everything, the rest is not read. Tries once, and gives up after `limitMs`. */
+/** Requests the first bytes, once, and gives up after `limitMs`. If the server sends everything, the rest isn't read. */
 async function readWebStart(location: WebLocation, limitMs: number, signal: AbortSignal): Promise<ArtifactStart> {
   using limit = watchdog(limitMs, signal);
   try {
@@ -156,7 +156,7 @@ async function readWebStart(location: WebLocation, limitMs: number, signal: Abor
   }
 }
 
-/** Reads the first bytes of a file on this machine. Fails as `artifact-unreachable`, or as `artifact-invalid` if it isn't a file. */
+/** Reads the first bytes of a local file. Throws `artifact-unreachable`, or `artifact-invalid` if it isn't a file. */
 export async function readFileStart(path: string): Promise<ArtifactStart & { readonly sizeBytes: number }> {
   try {
     // Without O_NONBLOCK, opening a pipe would wait until somebody writes to it.

@@ -61,7 +61,7 @@ export function answerExtent(response: Response, shown: string): AnswerExtent {
   return { offset: Number(offset), totalBytes: total === "*" ? undefined : Number(total), validator };
 }
 
-/** Yields the body's chunks; leaving the loop ends the transfer. Fails as `artifact-unreachable`, transient, if the body breaks off. */
+/** Yields the body's chunks; leaving the loop ends the transfer. Throws a transient `artifact-unreachable` if it breaks off. */
 export async function* answerBody(
   response: Response,
   shown: string,
@@ -175,7 +175,7 @@ async function locatePath(path: string, signal: AbortSignal): Promise<Checked<Ar
   return folderLocation(path, await readPlatformFolder(path, signal));
 }
 
-/** Parses ARTIFACT_URL: `https://…`, `http://…`, `file:///…` or a path, relative to `cwd`. It doesn't check whether anything is there. */
+/** Parses ARTIFACT_URL: `https://…`, `http://…`, `file:///…` or a path, relative to `cwd`. */
 export function parseArtifactLocation(text: string, cwd: string): Checked<ArtifactLocation> {
   if (text.trim() === "") return problem("the value is empty");
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase();

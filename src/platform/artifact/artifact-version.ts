@@ -37,7 +37,7 @@ function artifactVariant(text: unknown): Variant | undefined {
   return text === "ee" || text === "enterprise" ? "enterprise" : undefined;
 }
 
-/** Whether an enterprise artifact of this version needs a license key: true for 1.11 and later, false if the version is not a dotted number. */
+/** Whether an enterprise artifact needs a license key: those from 1.11 on do. False if the version isn't a dotted number. */
 export function licenseNeeded(version: string): boolean {
   const numbers = releaseNumbers(version);
   return numbers !== undefined && compareReleases(numbers, [1, 11]) >= 0;

@@ -20,7 +20,7 @@ export type RemoteManifest = ReadonlyMap<string, RemoteEntry>;
 /** SHA-256 sums of files on a node. The keys are `<tree>/<path>`. */
 export type RemoteSums = ReadonlyMap<string, string>;
 
-/** Parses what `stateCommand` printed about the trees. It skips records of any other form; their files count as missing and are sent. */
+/** Parses the records of `stateCommand`. Skips malformed ones; their files count as missing and are sent. */
 export function parseManifest(records: string): RemoteManifest {
   const manifest = new Map<string, RemoteEntry>();
   for (const record of records.split("\0")) {

@@ -133,7 +133,7 @@ export function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layou
   return { layout, files: [...tests, ...library], unchanged: [], emptiedFolders: ["."], removedFolders: [] };
 }
 
-/** For open source tests on an enterprise cluster: they stand beside the cluster's own and share its `conftest.py`; the library stays untouched. */
+/** For open source tests on an enterprise cluster: they go beside its own tests and share their `conftest.py`. */
 function mixedPlan(tests: readonly SyncFile[], layout: Layout): SyncPlan {
   const files = tests
     .filter((file) => file.path !== "conftest.py")

@@ -215,7 +215,7 @@ function fromConfiguration(contents: unknown): Checked<License> {
   return problem("`extraConfig`: license_key_contents must be text.");
 }
 
-/** A license is a few lines. With a longer one, commands that mask the cluster's secrets would refuse to work; see cluster-secrets.ts. */
+/** A license is a few lines. Longer texts could not be masked; see cluster-secrets.ts. */
 const mostLicenseBytes = 16 * 1024;
 
 async function fromFile(path: string, source: License["source"], signal: AbortSignal): Promise<Checked<License>> {

@@ -1,7 +1,7 @@
 import type { NodeRecord, Role, Variant, WebScheme } from "../../model/cluster-record.ts";
 import { isMapping } from "../../model/reader.ts";
 
-/** `config.yaml` as a mapping. It may hold the license and password hashes, so it goes to the node but never into output, logs or facts. */
+/** `config.yaml` as a mapping. It may hold the license and password hashes, so it never goes into output, logs or facts. */
 export type Configuration = Readonly<Record<string, unknown>>;
 
 export const securityModes = ["disabled", "permissive", "strict"] as const;
@@ -63,7 +63,7 @@ const defaultPasswordHash =
 const defaultUsername = "admin";
 const defaultPassword = "admin";
 
-/** Returns the superuser that the user's own configuration creates. `password` is undefined if only the hash of another password is known. */
+/** Returns the superuser of the user's configuration. `password` is undefined if only its hash is known. */
 export function superuserOf(extra: Configuration): {
   readonly username: string;
   readonly password: string | undefined;

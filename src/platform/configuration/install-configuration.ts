@@ -72,7 +72,7 @@ function configurationOf(plan: PlanForNodes, cluster: ClusterRecord, found: Genc
   return mergeConfiguration({ ...base, ...ownKeys }, configuration.values, securityMode);
 }
 
-/** A platform that is a folder gets the user's configuration in a separate mapping. The library's users may also have changed the base. */
+/** A platform that is a folder gets the user's configuration in a separate mapping, without the keys of the base. */
 function separateConfiguration(base: Configuration, { kind, values }: PlanForNodes["configuration"]): Configuration {
   if (kind === "added") return { ...base, [extraKey]: values };
   const entries = Object.entries(values);
@@ -140,7 +140,7 @@ export function parseCopyToMaster(text: string): Checked<CopyToMaster> {
   return { value: { source, target: posix.normalize(text.slice(colon + 1)) } };
 }
 
-/** Lists the files of one `--copy-to-master`: a single file, or all files of a folder, whose contents go into the target folder. */
+/** Lists the files of one `--copy-to-master`: a single file, or all files of a folder. */
 export async function listCopyToMaster(
   { source, target }: CopyToMaster,
   signal: AbortSignal,

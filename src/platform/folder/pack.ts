@@ -24,7 +24,7 @@ export interface PackedArtifact {
   readonly sha256: string;
 }
 
-/** Writes the artifact where the user wants it. Throws `bad-usage` if it can't be written, or is inside of the folder: it would be a part of the next one. */
+/** Writes the artifact where the user wants it. Throws `bad-usage` if it can't be written, or would be in the folder. */
 export async function packFolder(
   { folder, platform, file }: { readonly folder: string; readonly platform: PlatformFolder; readonly file: string },
   signal: AbortSignal,

@@ -79,7 +79,7 @@ export function parsePlatformHead(line: string): Checked<PlatformFacts> {
 /** The fourth line of an artifact whose folder has a program `upgrade`. */
 export const upgradeLine = "# upgrade: yes";
 
-/** The facts as the one line of JSON that `parsePlatformHead` reads, in ASCII and always in the order in which `readFacts` makes them. */
+/** Returns the line of JSON that `parsePlatformHead` reads, in ASCII, with the keys in a fixed order. */
 export function platformHead({ nodes, kernelModules, logs, secrets, ...facts }: PlatformFacts): string {
   const limited = roles.filter((role) => Object.keys(nodes[role]).length > 0);
   const { name, version, description, ...others } = facts;

@@ -17,7 +17,7 @@ import { outsideLine, outsideLines } from "../../system/printable.ts";
 
 export interface FetchArtifact {
   readonly artifact: ArtifactLocation;
-  /** Downloads the artifact to this machine. Called only if the node can't fetch it itself. The owner of this function removes the file. */
+  /** Downloads the artifact to this machine, if the node can't fetch it. The owner of this function removes the file. */
   readonly download: (
     onProgress: (receivedBytes: number, totalBytes: number | undefined) => void,
     signal: AbortSignal,
@@ -212,7 +212,7 @@ async function askVersion(connection: Connection, request: CheckVersion, signal:
   );
 }
 
-/** Whether the artifact ran and failed, perhaps because the node lacks something. False if the file has another checksum or isn't an artifact. */
+/** Whether the artifact ran and failed, perhaps because the node lacks something. */
 export function endedBadly(error: unknown): boolean {
   if (!(error instanceof ClusterError) || error.id !== "artifact-invalid") return false;
   const { status } = error.facts;

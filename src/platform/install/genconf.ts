@@ -20,7 +20,7 @@ export interface GenconfFile {
 const limitMs = 30 * 60_000;
 const filesAtOnce = 4;
 
-/** Runs the artifact to generate what the nodes install from. Resolves with the layout, which the name of the install script shows. */
+/** Generates the nodes' installer with the artifact. Resolves with the layout, which the install script's name shows. */
 export const generate = (files: readonly GenconfFile[]): Phase<Layout> => ({
   title: "Configure",
   run: async ({ connection, reference, step }, signal) => {
@@ -74,7 +74,7 @@ export const genconfScript = ({ work, words, linePrefix }: GenconfRun): string =
     MOST_BYTES: mostLogBytes,
   });
 
-/** Runs the artifact on its folder `genconf/`. Resolves with the names and the rest of the line, one a line. Throws `configuration-refused`, or `install-failed` if the disk is full. */
+/** Runs the artifact on `genconf/`. Resolves with the names and the rest of the line, one a line. Throws `configuration-refused`, `install-failed`. */
 export async function runGenconf(
   { connection, reference }: NodeConnection,
   run: GenconfRun,

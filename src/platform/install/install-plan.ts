@@ -10,13 +10,13 @@ export interface InstallPlan {
   readonly artifact: ArtifactLocation;
   /** Hexadecimal; undefined: not checked. */
   readonly sha256: string | undefined;
-  /** The layout according to the artifact's head; undefined if the head doesn't show it: the artifact is then run on the first master. */
+  /** The layout according to the artifact's head; undefined if only running the artifact will show it. */
   readonly layout: Layout | undefined;
   /** The facts of a platform that is a folder; undefined for a release. */
   readonly platform: PlatformFacts | undefined;
   readonly variant: Variant;
   readonly configuration: PlannedConfiguration;
-  /** The user's own files, with targets relative to `genconf/`. An `ip-detect` or `ip-detect-public` among them replaces the backend's. */
+  /** The user's files, with targets relative to `genconf/`. Their `ip-detect` or `ip-detect-public` replaces the backend's. */
   readonly genconfFiles: readonly FileToCopy[];
   readonly copyToMaster: readonly FileToCopy[];
   readonly selinuxEnforcing: boolean;

@@ -67,7 +67,7 @@ export const isFirstMaster = (node: NodeRecord): boolean => nodeReference(node) 
 export const noFirstMaster = ({ id }: ClusterRecord): ClusterError =>
   new ClusterError("machine-failed", `Cluster "${id}" has no first master.`);
 
-/** Prepares a node for a layout's installer: programs and services, SELinux, and on masters the user's files. Safe to repeat. */
+/** Prepares a node for a layout's installer: programs, services, SELinux, and the user's files. Safe to repeat. */
 export async function prepare(
   { plan, runtime, slots }: Installation,
   { node, layout }: { readonly node: NodeRecord; readonly layout: Layout },

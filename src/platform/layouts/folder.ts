@@ -6,7 +6,7 @@ import confineDocker from "./confine-docker.sh" with { type: "text" };
 import containerFile from "./docker-container.sh" with { type: "text" };
 import imageFile from "./docker-image.sh" with { type: "text" };
 
-/** Everything of such a platform on a node. The files below it are written by the platform's artifact; see folder/install.sh. */
+/** The folder of such a platform on a node. The platform's artifact writes it; see folder/install.sh. */
 const root = "/opt/cluster-platform";
 const folder = `${root}/folder`;
 

@@ -48,7 +48,7 @@ export interface Layout {
   readonly conditions: (facts: NodeFacts) => readonly NodeCondition[];
   /** A shell function `set_up_image`, for prepare-image.sh; empty: nothing to do. */
   readonly imageSetup: string;
-  /** A shell function `set_up_container`, for prepare.sh; empty: nothing to do. It may call `restart_docker` if it changed how Docker runs. */
+  /** A shell function `set_up_container`, for prepare.sh; it may call `restart_docker`. Empty: nothing to do. */
   readonly containerSetup: string;
   /** Programs that replace the node's own while this release's install script runs: name to shell script. */
   readonly installShims: (release: string) => Readonly<Record<string, string>>;
@@ -134,7 +134,7 @@ interface ReleaseFacts {
   readonly variant: Variant;
   /** As reported by the artifact's `--version`, such as `1.13.9`. */
   readonly release: string;
-  /** Whether the nodes synchronize their own clocks: false for containers and virtual machines, which use this machine's clock. */
+  /** Whether nodes synchronize their own clocks. Containers and virtual machines use this machine's clock. */
   readonly nodesKeepTime: boolean;
 }
 

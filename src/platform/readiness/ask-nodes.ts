@@ -59,7 +59,7 @@ export interface NodeAnswer {
   readonly verdict: NodeVerdict;
   /** Undefined if the node could not be queried. */
   readonly report: NodeReport | undefined;
-  /** Milliseconds until the question was sent, after the login and after the cluster's secrets were read; undefined without an answer. */
+  /** Milliseconds until the question was sent, login included; undefined without an answer. */
   readonly askedAfterMs?: number;
   /** Whether the answer had less than the usual time, because the deadline is near. */
   readonly isCutShort?: boolean;
@@ -72,7 +72,7 @@ type NodeQuestion = Pick<NodesRequest, "connections" | "clock" | "looks" | "look
 /** How long a node may take to answer. */
 const askLimitMs = 60_000;
 
-/** Queries a node's progress. A node that can't be reached now is waited for; a changed host key or a missing key is an error. */
+/** Asks a node. An unreachable node counts as waiting; a changed host key or a missing key is an error. */
 export async function askNode(
   node: NodeRecord,
   { connections, clock, limitMs, looks, lookPauseMs, gracePeriodMs = 0 }: NodeQuestion,

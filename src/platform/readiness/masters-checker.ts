@@ -43,7 +43,7 @@ export interface Wait {
   readonly reason: string;
 }
 
-/** Resolves with everything that is still missing: nothing once every master answers, the login works and all agents are registered. */
+/** Resolves with the unmet conditions: every master must answer, the login must work, and all agents must be registered. */
 export type MastersChecker = (request: MastersCheck, signal: AbortSignal) => Promise<readonly Wait[]>;
 
 const mastersAtOnce = 9;

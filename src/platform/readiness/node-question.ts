@@ -13,7 +13,7 @@ import nodeFile from "./node.sh" with { type: "text" };
 /** Time limit for one run of the node's own check. */
 const checkSeconds = 20;
 const tailLines = 20;
-/** Limit for a log, and for a file of which one line is needed. All answers together must be far shorter than the output that a result keeps. */
+/** Limit for a log, and for a file of which one line is needed. All answers must fit into a command's result. */
 const tailBytes = 64_000;
 
 /** Collects everything that `wait` needs from a node; node.sh says what it prints. */

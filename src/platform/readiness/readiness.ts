@@ -33,15 +33,15 @@ export interface ReadinessReport {
 }
 
 const passesNeeded = 3;
-/** The periods between two questions while waiting. They grow by a second for every 33 nodes, so that a large cluster doesn't keep this machine busy. */
+/** The period from one question to the next grows with the cluster, to keep this machine from being busy. */
 const shortestPeriodMs = 1000;
 const longestPeriodMs = 5000;
 const periodPerNodeMs = 30;
-/** After answers that took longer than a period, the pause is this many times as long, because questions must not slow down the installation. */
+/** The pause after slow answers is this many times as long, because questions must not slow down the installation. */
 const pausePerSlowAnswer = 2;
 /** In larger clusters, nodes wait for each other's answers, so each question looks only once. */
 const mostNodesForMoreLooks = 32;
-/** The pause between two looks once everything has passed. So few looks are left that on average no node is asked more than once a second. */
+/** The pause between two looks once everything has passed. Only a few looks are left then. */
 const lookPauseMs = 150;
 /** A node that becomes ready within this time answers at once, instead of at the next question. */
 const gracePeriodMs = 900;
@@ -89,7 +89,7 @@ interface Round {
   readonly waits: readonly Wait[];
 }
 
-/** Returns a function that asks all nodes once, looks several times at what is ready, and reports what is still being waited for. */
+/** Returns a function that asks all nodes once, looks several times at those that are ready, and reports the waits. */
 function createRound(request: ReadinessRequest): (looking: Looking, signal: AbortSignal) => Promise<Round> {
   const watch = createMachineWatch(request);
   const checkMasters = createMastersChecker(request.clock);

@@ -113,7 +113,7 @@ async function untilReady(
     waiting(node, verdict.reason);
     return undefined;
   };
-  const rule = { ...ruleOf({ ...waits.nodeUpgrade, limitMs: checkLimitMs }, clock) };
+  const rule = ruleOf({ ...waits.nodeUpgrade, limitMs: checkLimitMs }, clock);
   if ((await poll(look, rule, signal)) === undefined) throw upgradeFailed(node, state.reason, []);
 }
 

@@ -45,7 +45,7 @@ interface FailureText {
   readonly hint?: string;
 }
 
-/** Changes that make a server acceptable, as lines of OpenSSH's sshd_config. This program and OpenSSH since 6.5 know each value. */
+/** Lines of sshd_config that make a server acceptable. This program and OpenSSH since 6.5 know each value. */
 const remedies: Readonly<Record<ServerOffer["part"], string>> = {
   "key exchange": "KexAlgorithms +curve25519-sha256@libssh.org",
   "host key": "HostKey /etc/ssh/ssh_host_ed25519_key",
@@ -154,7 +154,7 @@ const reasons: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** A server's own words are quoted only in one line: anyone who answers can disconnect with any text, before the key exchange. */
+/** Quotes the server in one line, because anyone who answers can disconnect with any text. */
 const reasonOf = (error: Ssh2Error): string =>
   reasons.get(String(error.code)) ?? reasons.get(error.message) ?? withoutFullStop(outsideLine(error.message));
 
@@ -166,7 +166,7 @@ export interface ServerOffer {
 
 type OfferedPart = "key exchange" | "host key" | "cipher" | "MAC";
 
-/** The names in the debug lines of ssh2 1.17. Nothing else in its interface tells what a server offers if no algorithm matches. */
+/** The names in the debug lines of ssh2 1.17. Nothing else shows a server's offers if no algorithm matches. */
 const parts: Readonly<Record<string, OfferedPart>> = {
   "KEX method": "key exchange",
   "Host key format": "host key",
@@ -180,7 +180,7 @@ const mostNames = 8;
 /** Whether this is one of ssh2's debug lines about what the server offers. There are hundreds of others for each connection. */
 export const isServerOffer = (debugLine: string): boolean => debugLine.startsWith("Handshake: (remote) ");
 
-/** Parses one of ssh2's debug lines; undefined if it isn't about an offer. ssh2 gives up right after the line without a match. */
+/** Parses one of ssh2's debug lines; undefined if it isn't about an offer. */
 export function readServerOffer(debugLine: string): ServerOffer | undefined {
   const [, name = "", list = ""] = /^Handshake: \(remote\) ([^:]+): (.*)$/.exec(debugLine) ?? [];
   const part = parts[name];

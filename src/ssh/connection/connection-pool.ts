@@ -12,14 +12,14 @@ import { openConnection, openSocket } from "./open-connection.ts";
 
 /** The open connections of one cluster, one per node: opened when first needed, and reopened after a loss. */
 export interface ConnectionPool extends AsyncDisposable {
-  /** Returns the node's connection, which callers may share. Fails as `connection-failed` (transient), `host-key-changed` or `key-missing`. */
+  /** Returns the node's shared connection. Throws `connection-failed` (transient), `host-key-changed` or `key-missing`. */
   connect(node: Destination, signal: AbortSignal): Promise<Connection>;
   /** Takes over a connection that was opened for first contact. */
   adopt(node: Destination, connection: Connection): void;
 }
 
 export interface PoolOptions {
-  /** Path of the cluster's login key. It is read at the first connection, which fails as `key-missing` if there is no such file. */
+  /** The cluster's login key. Connecting throws `key-missing` if there is no such file. */
   readonly privateKeyFile: string;
   readonly knownHosts: KnownHosts;
   readonly clock: Clock;

@@ -68,7 +68,7 @@ function drained(channel: CommandChannel, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** The streams of a command on a node, as ssh2 has them. It emits `exit` with the status, or with a signal's name, and `close` once both streams have ended. */
+/** A command's streams, as in ssh2. Emits `exit` with the status or a signal's name, and `close` once both streams have ended. */
 export interface CommandChannel extends Duplex {
   readonly stderr: Readable;
   close(): void;

@@ -31,7 +31,7 @@ export interface ConnectionOptions extends Target {
   readonly connectTimeoutMs?: number;
   /** Time limit from the TCP connection to the finished login; default: 20 s. */
   readonly readyTimeoutMs?: number;
-  /** Silence after which a keepalive request is sent; default: 10 s. After three unanswered requests the node counts as lost. */
+  /** Silence before a keepalive request; default: 10 s. After three unanswered requests the node counts as lost. */
   readonly keepaliveMs?: number;
   /** Whether a refused login is `transient`, because the node's users may not exist yet; default: no. */
   readonly authenticationMayComeLater?: boolean;
@@ -43,7 +43,7 @@ const commandsAtOnce = 5;
 const endingsAtOnce = 2;
 const farewellMs = 1_000;
 
-/** Logs in. Rejects as `connection-failed` or `host-key-changed`, or with the signal's reason. Sends nothing to a host with another key. */
+/** Logs in. Throws `connection-failed`, `host-key-changed`, or the signal's reason. Sends nothing to a host with another key. */
 export async function openConnection(options: ConnectionOptions, signal: AbortSignal): Promise<Connection> {
   // The node starts its end of the connection while this machine reads the client's code.
   const [socket, { Client: Ssh2Client }] = await Promise.all([connectSocket(options, signal), import("ssh2")]);
@@ -187,7 +187,7 @@ export interface SocketTarget {
   readonly connectTimeoutMs: number;
 }
 
-/** Opens a TCP connection. Rejects with the system's error (`code`), with the code `ETIMEDOUT` after the time limit, or with the signal's reason. */
+/** Opens a TCP connection. Rejects with the system's error (`ETIMEDOUT` after the time limit), or the signal's reason. */
 export function openSocket({ host, port, connectTimeoutMs }: SocketTarget, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();

@@ -76,7 +76,7 @@ function exitStatus(link: Link, channel: CommandChannel, end: AbortSignal): Prom
   });
 }
 
-/** The numbers on Linux, which nodes run, whatever system this machine runs. https://man7.org/linux/man-pages/man7/signal.7.html (x86 and ARM) */
+/** The numbers on Linux, which nodes run. https://man7.org/linux/man-pages/man7/signal.7.html (x86 and ARM) */
 const signalNumbers: Readonly<Record<string, number>> = {
   SIGHUP: 1,
   SIGINT: 2,

@@ -71,7 +71,7 @@ async function openFile(path: string, fail: Fail): Promise<{ readonly file: File
   }
 }
 
-/** The node receives the size in advance and accepts nothing else, so a file that changes in the meantime fails on both sides. */
+/** The node knows the size in advance, so a file that changes meanwhile fails on both sides. */
 async function* fileChunks(file: FileHandle, size: number, fail: Fail): AsyncGenerator<Uint8Array, void, void> {
   const sent = { bytes: 0 };
   for (;;) {

@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { minimalEnvironment, runProgram } from "../../system/processes/run-program.ts";
 import type { Environment } from "../../system/runtime.ts";
 
-/** An ssh in the background that stays logged in to a node, so that later sessions need no login. https://man.openbsd.org/ssh_config#ControlMaster */
+/** An ssh in the background that stays logged in, for later sessions. https://man.openbsd.org/ssh_config#ControlMaster */
 export interface MasterConnection {
   /** Where ssh must start: its path to the socket is relative, because a whole path may be too long for a socket. */
   readonly folder: string;
   /** The socket's path, relative to `folder`. */
   readonly path: string;
-  /** Arguments with which ssh opens its session over the master connection. If there is none, or if it refuses, ssh logs in by itself. */
+  /** Arguments for an ssh that uses the master connection. Without one, or if that refuses, ssh logs in by itself. */
   readonly options: readonly string[];
   /** Whether there is a socket. Its process may be dead. */
   hasSocket(): boolean;

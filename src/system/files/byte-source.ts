@@ -75,7 +75,7 @@ export async function* gather(
   if (pending.length > 0) yield Buffer.concat(pending);
 }
 
-/** Files up to this size are read in one piece: a stream for each of thousands of small files takes longer than reading their contents. */
+/** Smaller files are read in one piece, because streams for thousands of small files are slow. */
 const streamedFromBytes = 1_000_000;
 
 /** The SHA-256 hash of a regular file's contents, in lower-case hexadecimal. */

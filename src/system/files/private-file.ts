@@ -75,7 +75,7 @@ const longestName = 128;
 /** Whether a name, wherever it comes from, is a plain file name on every system and so stays inside its folder. */
 export const isPlainFileName = (name: string): boolean => name.length <= longestName && plainFileName.test(name);
 
-/** Writes a file into a folder, like `writePrivateFile`. Rejects names that are not plain file names, so that none leads out of the folder. */
+/** Writes a file into a folder, like `writePrivateFile`. Rejects names that might lead out of the folder. */
 export async function writePrivateFileIn(folder: string, name: string, text: string): Promise<void> {
   if (!isPlainFileName(name)) throw new TypeError(`Not a plain file name: ${JSON.stringify(name)}`);
   await writePrivateFile(join(folder, name), text);
@@ -136,7 +136,7 @@ export async function freeSpaceProblem(folder: string, bytes: number): Promise<s
 /** One decimal, rounded down, so that too little never looks like enough. */
 const gigabytes = (bytes: number): string => (Math.floor(bytes / 1e8) / 10).toFixed(1);
 
-/** Whether something is at this path, of any kind, and allows this user what `mode` says (`constants.R_OK` and so on; default: anything). */
+/** Whether anything exists at this path, and this user has the rights of `mode`, such as `constants.R_OK`; default: none. */
 export async function isAccessible(path: string, mode: number = constants.F_OK): Promise<boolean> {
   return await access(path, mode).then(
     () => true,

@@ -152,7 +152,7 @@ interface Tree {
   readonly links: Map<string, string>;
 }
 
-/** Returns the entry's path inside the folder. The path is new, and its parent is a folder that came before it in the archive. */
+/** Returns the entry's path inside the folder. The path must be new, and its folder must precede it in the archive. */
 function pathIn({ kinds }: Tree, entry: TarEntry): string {
   const shown = quoted(entry.name);
   if (kinds.size === 0) {

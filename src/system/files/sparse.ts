@@ -1,4 +1,4 @@
-/** The contents of a file that is mostly empty, such as a machine's memory: to read, hash or compress all its zeros would take most of the time. */
+/** Packs files that are mostly empty, such as a machine's memory, because processing their zeros would take most of the time. */
 import { open } from "node:fs/promises";
 import { writeAll } from "./private-file.ts";
 
@@ -8,7 +8,7 @@ const frameBytes = headBytes + blockBytes;
 const blocksAtOnce = 16;
 const zeros = Buffer.alloc(blockBytes);
 
-/** Yields each block of the file that isn't empty, after its number (32 bits, little-endian). The last block is filled up with zeros. */
+/** Yields the number (32 bits, little-endian) and the bytes of each block that isn't empty. Zeros fill up the last one. */
 export async function* packBlocks(path: string): AsyncGenerator<Uint8Array, void, undefined> {
   await using file = await open(path, "r");
   const buffer = Buffer.alloc(blocksAtOnce * blockBytes);
@@ -28,7 +28,7 @@ export async function* packBlocks(path: string): AsyncGenerator<Uint8Array, void
   }
 }
 
-/** Writes a file of this size, which only this user can read, from such blocks. Throws the failure if they aren't blocks of such a file. */
+/** Writes a file of this size (0600) from such blocks. Throws the failure if they don't fit. */
 export async function unpackBlocks(
   { path, bytes }: { readonly path: string; readonly bytes: number },
   chunks: AsyncIterable<Uint8Array>,

@@ -125,7 +125,7 @@ function withEnd(text: string, chunk: string, most: number): string {
   return whole.length > 2 * most ? whole.slice(-most) : whole;
 }
 
-/** Variables that helper programs need: where to find programs, libraries and temporary files, and the user's name and language. */
+/** Variables that helper programs need to find programs, libraries and temporary files, and the user's name and language. */
 const neededNames = /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+|(?:DY)?LD_LIBRARY_PATH)$/;
 
 /** Variables that say which desktop, display, browser and proxies the user has. */
@@ -143,12 +143,12 @@ export function minimalEnvironment(environment: Environment): Environment {
   return filtered(environment, (name) => neededNames.test(name));
 }
 
-/** For a program with its own settings and credentials in the environment, such as a container engine and its helpers for registry logins. */
+/** For a program with its own settings and credentials in the environment, such as a container engine. */
 export function environmentWithoutSecrets(environment: Environment): Environment {
   return filtered(environment, (name) => !secretNames.test(name));
 }
 
-/** Whether the user's browser needs a variable. It never needs a credential, and its pages and extensions are other people's code. */
+/** Whether the user's browser needs a variable. It runs other people's code, and never needs a credential. */
 export const isForDesktop = (name: string): boolean => neededNames.test(name) || desktopNames.test(name);
 
 /** For programs that every system has. */

@@ -23,7 +23,7 @@ export interface CloudApi {
     input: Calls[Name]["input"],
     signal: AbortSignal,
   ): Promise<Calls[Name]["output"]>;
-  /** Returns the milliseconds since 1970 by the API's clock, as of its latest answer, because this machine's clock may be wrong. */
+  /** The milliseconds since 1970 by the API's clock, because this machine's clock may be wrong. */
   now(): number;
 }
 
@@ -48,7 +48,7 @@ export type Selection = "all" | { readonly clusterId: string } | { readonly crea
 /** The number of filter values that one request accepts. */
 const mostIds = 200;
 
-/** Sends one request, page by page. The result includes terminated machines for as long as the cloud remembers them (about an hour). */
+/** Requests page after page. The result includes terminated machines as long as the cloud remembers them, about an hour. */
 export async function describeInstances(
   api: CloudApi,
   selection: Selection | { readonly ids: readonly string[] } | { readonly clientToken: string },
@@ -61,7 +61,7 @@ export async function describeInstances(
   });
 }
 
-/** Sends one request, page by page. */
+/** Requests page after page. */
 export async function describeGroups(
   api: CloudApi,
   selection: Selection,

@@ -43,7 +43,7 @@ export function cloudChecks(defaults: CheckedDefaults, runtime: Runtime, signal:
 
 /** Credentials that expire sooner than this may expire in the middle of a create. */
 const shortLifeMs = 15 * 60_000;
-/** The largest clock difference that the API accepts in a request. Beyond it, everything that this machine says about time is wrong too. */
+/** The largest clock difference that the API accepts in a request. */
 const allowedSkewMs = 5 * 60_000;
 
 /** Checks whether the cloud lets this machine in: as which account, in which region, and with a correct clock. */
@@ -120,7 +120,7 @@ interface KeyLocation {
   readonly environment: Environment;
 }
 
-/** Checks which address a create would let in, and whether the clusters created here still let it in: people move and addresses change. */
+/** Checks which address a create would admit, and whether this machine's clusters still admit it: addresses change. */
 export function adminAddressCheck(facts: CloudFacts, keys: KeyLocation): Check {
   return { name: "admin address", limitMs: cloudLimitMs, run: () => checkAdminAddress(facts, keys) };
 }
@@ -152,7 +152,7 @@ interface LivingCluster {
   readonly cidrs: readonly string[];
 }
 
-/** Returns only clusters whose key is on this machine. Nobody logs in to other clusters from here, so their ranges don't matter. */
+/** Returns the clusters whose key is on this machine. Nobody logs in to others from here. */
 async function clustersOfThisMachine(
   machines: readonly Machine[],
   groups: readonly Group[],

@@ -89,7 +89,7 @@ export function cloudFacts(defaults: CheckedDefaults, runtime: Runtime, signal: 
   };
 }
 
-/** Throws `deadline-passed` if the limit passes first, so that the message names the fact and not the checks that wait for it. */
+/** Throws `deadline-passed` at the limit, so that the message names the fact, not the checks that wait for it. */
 async function within<Value>(
   { what, limitMs, hint }: Limit,
   ask: (signal: AbortSignal) => Promise<Value>,

@@ -120,7 +120,7 @@ async function findLaunchParts(facts: CloudFacts) {
   return group && { image, subnet, group };
 }
 
-/** Asks whether an action would be carried out. The API answers with a refusal either way; the kind of refusal gives the result. */
+/** Asks whether an action would be carried out. The API refuses a dry run either way; its code gives the result. */
 async function dryRun(asked: Promise<unknown>): Promise<Outcome> {
   const refusal = await failureOf(asked);
   if (refusal === undefined) {

@@ -94,7 +94,7 @@ export function chooseDistribution(asked: string, needsApt: boolean): string {
 export const cgroupVersionOf = (distribution: string): 1 | 2 | undefined => sources[distribution]?.cgroupVersion;
 export const cgroups1Distributions: readonly string[] = distributions.filter((name) => cgroupVersionOf(name) === 1);
 
-/** Why SELinux can't be set to enforcing on nodes with this distribution, as one sentence, or `undefined`. Nothing is known about an own image, or about the default before the platform is known. */
+/** Returns why SELinux can't be enforced on this distribution; undefined if it can, or for an own image or the default. */
 export function selinuxProblem(distribution: string): string | undefined {
   if (distribution === defaultDistribution || distribution.startsWith("image ")) return undefined;
   // SELinux is switched off on Amazon Linux 2, and a running system cannot change that mode.

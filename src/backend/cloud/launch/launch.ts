@@ -45,11 +45,10 @@ export async function launchRole(
   const { plan, role, count } = job;
   const refusals: Refusal[] = [];
   for (const [attempt, subnet] of plan.subnets.entries()) {
-    const name = `${role}-${attempt}`;
     const request = launchRequest(plan, { role, count, subnet });
     try {
-      await sendRequest(api, { name, request, machineIds: undefined }, { ...job, clock }, signal);
-      return;
+      const launch = { name: `${role}-${attempt}`, request, machineIds: undefined };
+      return await sendRequest(api, launch, { ...job, clock }, signal);
     } catch (error) {
       if (!isFailure(error, "zone-full")) throw tooMany(error, plan, { count, role });
       refusals.push({ zone: subnet.zone, code: failureCode(error) ?? "", error });

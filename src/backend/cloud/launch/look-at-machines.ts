@@ -130,7 +130,7 @@ function assertAddresses(own: readonly Machine[], withoutAddress: Map<string, nu
   });
 }
 
-/** Explains why nodes may not answer: this machine's address isn't among those let in. Returns `undefined` if that isn't the reason. */
+/** Explains that nodes don't answer because this machine's address isn't admitted; undefined if it is. */
 export async function whyUnreachableText(
   environment: Environment,
   cidrs: readonly string[],

@@ -22,7 +22,7 @@ export interface LaunchSubnet {
   readonly zone: string;
 }
 
-/** Returns the default network's subnets, one per zone, the emptiest first, or the subnet that the user chose. Throws `no-default-network`. */
+/** Returns the default network's subnets, one per zone, the emptiest first, or the chosen subnet. Throws `no-default-network`. */
 export async function findSubnets(
   api: CloudApi,
   chosen: string | undefined,
@@ -139,7 +139,7 @@ function noNetwork(region: string, chosen: string | undefined): ClusterError {
 const defaultUrl = "https://checkip.amazonaws.com";
 const timeoutMs = 10_000;
 
-/** Returns the address from which this machine is seen. Throws `machine-not-set-up`, which names the option that makes this check unnecessary. */
+/** Returns this machine's public address. Throws `machine-not-set-up` with the option that makes it unnecessary. */
 export async function checkAddress(environment: Environment, signal: AbortSignal): Promise<string> {
   const url = environment["CLUSTER_CHECK_ADDRESS_URL"] ?? defaultUrl;
   try {
@@ -188,7 +188,7 @@ export function assertIdIsFree(
   }
 }
 
-/** For a machine outside its cluster's group, only the tag counts, because nothing terminates the machine. The group's name remains the lock. */
+/** For a machine outside its cluster's group, only the tag counts, because nothing terminates it. */
 function isOver(machine: Machine, nowMs: number): boolean {
   if (machine.isInItsGroup) return isPastDeadline(machine, nowMs);
   return machine.expiresAt !== undefined && machine.expiresAt.getTime() < nowMs;

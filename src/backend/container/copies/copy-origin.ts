@@ -18,14 +18,14 @@ export interface CopiedNode extends SavedNode {
 
 export type CopiedNodes = readonly [CopiedNode, ...CopiedNode[]];
 
-/** The source of a copy's nodes: a snapshot on this computer, or a file. It has been checked, and nothing has been created yet. */
+/** The checked source of a copy's nodes: a snapshot on this computer, or a file. */
 export interface CopyOrigin {
   readonly facts: ClusterFacts;
   readonly settings: NodeSettings;
   /** For the summary, in words and as data. */
   readonly title: string;
   readonly summary: Readonly<Record<string, unknown>>;
-  /** Gets the saved nodes for this creation, and protects them until the result is disposed of. Running containers keep their images by themselves. */
+  /** Gets the saved nodes, and protects them until the result is disposed of. Running containers keep their images. */
   open(creation: CreationName, signal: AbortSignal): Promise<OpenOrigin>;
 }
 

@@ -79,7 +79,7 @@ function reportFailure(error: ClusterError, used: EngineKind, { progress }: Engi
   else progress.detail(1, text);
 }
 
-/** Returns the engine of this name and no other; undefined if the program belongs to another engine. Throws the same errors as `chooseEngine`. */
+/** Returns the engine of this name; undefined if the program belongs to another one. Throws the errors of `chooseEngine`. */
 export async function openOwn(
   name: EngineName,
   runtime: EngineRuntime,
@@ -89,7 +89,7 @@ export async function openOwn(
   return (await answers(engine, runtime, signal)) ? engine : undefined;
 }
 
-/** Finds out which engine `docker` belongs to. Doesn't ask root's Podman whether it runs rootless, because the answer takes half a second. */
+/** Finds out which engine `docker` belongs to. Root's Podman isn't asked whether it is rootless, which takes half a second. */
 async function openNamed(name: EngineName, runtime: EngineRuntime, signal: AbortSignal): Promise<Engine> {
   const open = (kind: EngineName): Engine => openEngine(engineKinds[kind], `--engine ${name}`, runtime);
   if ((name === "podman" && isRoot()) || (await answers(open(name), runtime, signal))) return open(name);
@@ -182,7 +182,7 @@ async function addressOf(engine: Engine, signal: AbortSignal): Promise<string> {
   return words === undefined ? "" : engine.ask({ words, accepts: () => true }, signal);
 }
 
-/** Whether the address belongs to another machine, and isn't a socket file or this machine's own loopback, which virtual machines use. */
+/** Whether the address is of another machine: neither a socket file nor loopback, which virtual machines use. */
 function isOtherMachine(address: string): boolean {
   const host = parseUrl(address)?.hostname ?? "";
   return host !== "" && !/^(?:localhost|127\.[0-9.]+|\[::1\])$/.test(host);

@@ -115,7 +115,7 @@ export function engineMissing({ name, advice }: EngineKind, cause: unknown): Clu
 export const isPresent = (error: unknown): boolean =>
   !(error instanceof ClusterError && (error.facts["program"] !== undefined || error.facts["rootless"] === true));
 
-/** How the line with the reason begins, the most specific pattern first: `docker start` names the container only in a later line. */
+/** How a line with a reason begins, the most specific pattern first: `docker start` has two such lines. */
 const prefixes = [/^(?:docker: )?Error response from daemon: /, /^Error: /];
 
 function tellingLine(text: string): string {

@@ -1,7 +1,7 @@
 export const engineNames = ["docker", "podman"] as const;
 export type EngineName = (typeof engineNames)[number];
 
-/** All differences between the engines, as data. Whatever they agree on, which is most of their command lines, is written once elsewhere. */
+/** All differences between the engines, as data. Most of their command lines are the same. */
 export interface EngineKind {
   /** The engine's name, which is also the program's. */
   readonly name: EngineName;
@@ -10,7 +10,7 @@ export interface EngineKind {
   readonly leastVersion: readonly [major: number, minor: number];
   /** The cheapest command that shows whether the engine answers and is usable. */
   readonly probe: readonly string[];
-  /** Whether the program's answer to the probe comes from this engine. A `docker` may belong to Podman or containerd, or connect to one of them. */
+  /** Whether the answer to the probe comes from this engine. A `docker` may belong to Podman or containerd. */
   isOwnAnswer(answer: object): boolean;
   /** Reads the output of `info`. */
   readFacts(information: unknown): EngineFacts;

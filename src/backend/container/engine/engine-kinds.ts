@@ -118,7 +118,7 @@ const podman: EngineKind = {
 
 export const engineKinds: Readonly<Record<EngineName, EngineKind>> = { docker, podman };
 
-/** On Linux, an engine on this machine has the same kernel. Elsewhere the engine always runs in a virtual machine with another kernel. */
+/** On Linux, an engine with another kernel isn't on this machine. Elsewhere, engines run in virtual machines. */
 function dockerLocation({ OperatingSystem, KernelVersion }: DockerInformation): EngineLocation {
   if (OperatingSystem === "Docker Desktop") return "virtual-machine";
   const isOther = KernelVersion !== undefined && KernelVersion !== release();

@@ -36,7 +36,7 @@ interface EngineRequest {
   readonly limitMs?: number;
 }
 
-/** The container engine's command line. Its failures are ClusterErrors. Its methods return stdout without the trailing newline. */
+/** The engine's command line. Its methods return stdout without the trailing newline, and throw ClusterErrors. */
 export interface Engine {
   readonly kind: EngineKind;
   /** The option that a command shown to people needs to reach this engine; empty if the engine would be chosen without it. */
@@ -51,7 +51,7 @@ export interface Engine {
   defer(words: readonly string[]): DeferredCommand;
 }
 
-/** Like `ask`, for a command that answers with JSON. Throws `machine-not-set-up` for any other answer, such as a wrapper's greeting. */
+/** Like `ask`, for JSON. Throws `machine-not-set-up` for any other answer, such as a wrapper's greeting. */
 export async function askJson(engine: Engine, request: EngineRequest, signal: AbortSignal): Promise<object> {
   const text = await engine.ask(request, signal);
   const answer = parseJson(text);

@@ -95,7 +95,7 @@ const parseConfiguration = read.field(
   read.field("diff_ids", read.list(read.matching(/^sha256:[0-9a-f]{64}$/))),
 );
 
-/** Reads an engine's archive, and resolves with the checksums of the layers by their entries' names. `take` gets each entry that may be a layer. */
+/** Reads an engine's archive. Resolves with the layers' checksums by entry name. `take` gets each entry that may be a layer. */
 export async function readIndex(
   archive: AsyncIterable<Uint8Array>,
   take: (entry: Pick<TarFile, "name" | "sizeBytes" | "contents">) => Promise<void>,

@@ -24,7 +24,7 @@ interface FileSource {
   readonly progress: Progress;
 }
 
-/** Writes a snapshot to a file, for a caller that holds the lock of the cluster's machines. Throws what `writeClusterFile` does. */
+/** Writes a snapshot to a file. The caller holds the lock of the machines. Throws the errors of `writeClusterFile`. */
 export async function saveFile(
   engine: Engine,
   source: FileSource,
@@ -68,7 +68,7 @@ interface BaseImage {
   readonly layers: readonly string[];
 }
 
-/** Finds the image from which all nodes were created: the engine's image with most of their layers. Throws `image-not-found`. */
+/** Finds the image of all nodes: the engine's image with most of their layers. Throws `image-not-found`. */
 async function findBase(engine: Engine, images: readonly FoundImage[], signal: AbortSignal): Promise<BaseImage> {
   const bases = (await describeImages(engine, signal)).flatMap(({ names, layers }): readonly BaseImage[] => {
     const name = names.find((each) => !each.startsWith(snapshotImages));

@@ -142,7 +142,7 @@ export interface IdentityFile {
   readonly text: string;
 }
 
-/** In a privileged container, systemd-sysctl would change the host's kernel settings at boot. Root's service manager would delay each login. */
+/** In a privileged container, systemd-sysctl would change the host's settings. Root's service manager would delay each login. */
 const skippedUnits = ["systemd-sysctl.service", "user@0.service"];
 const neverInContainers = "[Unit]\nConditionVirtualization=!container\n";
 

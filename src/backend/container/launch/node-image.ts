@@ -133,7 +133,7 @@ export interface NodeRecipe {
   readonly containerfile: string;
 }
 
-/** Returns how to build the distribution's node image, including what a platform needs in it. Throws `bad-usage` for an unknown distribution. */
+/** Returns how to build a distribution's node image for a platform. Throws `bad-usage` for an unknown distribution. */
 export function nodeRecipe(distribution: string, preparation: ImagePreparation | undefined): NodeRecipe {
   const source = sources[distribution];
   if (source === undefined) {

@@ -26,7 +26,7 @@ export const labelNames = {
   createdBy: "cluster-e2e.created-by",
   /** The node's own options in JSON, so that a restored node gets the same ones. */
   settings: "cluster-e2e.settings",
-  /** This label and those below are on the images and volumes of snapshots. Restored containers inherit them from their image. */
+  /** From here on, labels of the images and volumes of snapshots, which restored containers inherit. */
   snapshot: "cluster-e2e.snapshot",
   /** The node's address in the cluster's network. */
   address: "cluster-e2e.address",
@@ -48,7 +48,7 @@ export function labelArguments(values: LabelValues): readonly string[] {
   return Object.entries(values).map(([key, value]) => `--label=${labelNames[key as keyof LabelValues]}=${value}`);
 }
 
-/** Returns our own labels, keyed by the names used here. Images or anyone else may have set them. Leaves out labels whose value isn't text. */
+/** Returns our own labels that are texts, keyed by the names used here. Anyone may have set them. */
 export function readLabels(labels: unknown): LabelValues {
   if (!read.isMapping(labels)) return {};
   const found = Object.entries(labelNames).map(([key, name]) => [key, labels[name]] as const);

@@ -230,7 +230,7 @@ function readPorts(ports: Readonly<Record<string, unknown>> = {}): ReadonlyMap<n
 /** Selects everything of ours, or the things of one cluster id or of one creation. */
 export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };
 
-/** Returns the engine's descriptions of things with our labels, including stopped containers. readContainers decides which of them are ours. */
+/** Returns the engine's descriptions of things with our labels; see readContainers. Includes stopped containers. */
 export async function describe(engine: Engine, selection: Selection, signal: AbortSignal): Promise<Described> {
   const [containers, networks] = await Promise.all([
     describeContainers(engine, selection, signal),

@@ -20,7 +20,7 @@ import { nodeRights, restoreNodes, saveNodes } from "./saved-nodes.ts";
 
 const atOnce = 6;
 
-/** Snapshots of the nodes' file systems, as images and volumes of the engine. `root` is the folder of this machine's creations. */
+/** Snapshots of the nodes' file systems, as images and volumes of the engine. */
 export class ContainerSnapshots implements Snapshots {
   readonly holdsMemory = false;
   readonly files = {

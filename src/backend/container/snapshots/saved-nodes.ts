@@ -121,7 +121,7 @@ export interface RestorePlan {
   readonly addresses?: "saved" | "new";
 }
 
-/** Returns the rights that containers of this image get, and how they are started. `root` is the folder of this machine's creations. */
+/** Returns the rights that containers of this image get, and how they are started. */
 export async function nodeRights(
   engine: Engine,
   { image, root }: { readonly image: string; readonly root: string },
@@ -307,22 +307,18 @@ const pathsOf = (volumes: readonly NodeVolume[]): readonly string[] => volumes.m
 const volumeWords = (volumes: readonly NodeVolume[], mode: "" | ":ro"): readonly string[] =>
   volumes.map(({ name, path }) => `--volume=${name}:${source}${path}${mode}`);
 
-/** The command that runs a helper. The engine keeps no log, which would hold all that `tar` writes. */
-const helperWords = ({
-  rights,
-  mounts,
-  image,
-  argv: [program, ...words],
-}: Helper & {
+interface HelperRun extends Helper {
   readonly mounts: readonly string[];
   readonly image: string;
   readonly argv: readonly [string, ...string[]];
-}): readonly string[] => [
+}
+
+/** The engine keeps no log, which would hold all that `tar` writes. */
+const alone = ["--rm", "--network=none", "--log-driver=none", "--user=0:0"];
+
+const helperWords = ({ rights, mounts, image, argv: [program, ...words] }: HelperRun): readonly string[] => [
   "run",
-  "--rm",
-  "--network=none",
-  "--log-driver=none",
-  "--user=0:0",
+  ...alone,
   ...rights,
   ...mounts,
   `--entrypoint=${program}`,

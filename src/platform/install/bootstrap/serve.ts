@@ -73,7 +73,7 @@ export const serve = (server: BootstrapServer): Phase =>
 
 const firstPort = 18_080;
 
-/** Returns a port that neither the platform nor the installer of any layout uses. It must be known before genconf reveals the layout. */
+/** Returns a port that no layout uses. It must be known before genconf shows the layout. */
 export function bootstrapPort(layouts: readonly Layout[]): number {
   const taken = new Set(layouts.flatMap((layout) => [...layout.masterPorts, ...layout.publicPorts]));
   let port = firstPort;
