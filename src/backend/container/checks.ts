@@ -1,6 +1,7 @@
 import { platform } from "node:os";
 import { type Check, type Outcome, pass, warn } from "../../model/check.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { outsideLine } from "../../system/printable.ts";
 import type { Clock, Runtime } from "../../system/runtime.ts";
 import { leftovers, withFinding, withForeignResources } from "../shared/foreign-resource.ts";
 import type { EngineName } from "./engine/engine-kind.ts";
@@ -37,9 +38,10 @@ async function judge(facts: ContainerFacts): Promise<Outcome> {
   const [leastMajor, leastMinor] = kind.leastVersion;
   const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
   const isOld = major < leastMajor || (major === leastMajor && minor < leastMinor);
-  if (!isOld) return pass(`${kind.title} ${version} (${operatingSystem})`);
+  const found = `${kind.title} ${outsideLine(version)}`;
+  if (!isOld) return pass(`${found} (${outsideLine(operatingSystem)})`);
   return warn(
-    `${kind.title} ${version} is older than ${kind.leastVersion.join(".")}, the oldest version that this program supports.`,
+    `${found} is older than ${kind.leastVersion.join(".")}, the oldest version that this program supports.`,
     kind.advice.install,
   );
 }

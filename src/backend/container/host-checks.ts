@@ -7,6 +7,7 @@ import { type Check, type Outcome, fail, pass, skip, warn } from "../../model/ch
 import { homeFolder } from "../../store/state-folder.ts";
 import { isAccessible, temporaryFolder } from "../../system/files/private-file.ts";
 import { readOwnText } from "../../system/files/read-text.ts";
+import { outsideLine } from "../../system/printable.ts";
 import type { Environment, Runtime } from "../../system/runtime.ts";
 import { chooseDistribution, defaultDistribution } from "./distributions.ts";
 import type { EngineFacts, EngineKind, EngineName, Reach } from "./engine/engine-kind.ts";
@@ -44,18 +45,20 @@ async function checkReach(facts: ContainerFacts, { title }: EngineKind): Promise
 }
 
 function judgeStorage({ storageDriver }: EngineFacts, { kind: { advice } }: Engine): Outcome {
-  if (!["vfs", "devicemapper", "aufs"].includes(storageDriver)) return pass(storageDriver);
+  const driver = outsideLine(storageDriver);
+  if (!["vfs", "devicemapper", "aufs"].includes(storageDriver)) return pass(driver);
   return warn(
-    `The storage driver ${storageDriver} is slow, because it copies whole images, or is no longer maintained.`,
+    `The storage driver ${driver} is slow, because it copies whole images, or is no longer maintained.`,
     advice.storage,
   );
 }
 
 async function checkSpace({ rootFolder }: EngineFacts, { kind: { name } }: Engine): Promise<Outcome> {
   const space = await statfs(rootFolder).catch(() => undefined);
-  if (space === undefined) return skip(`Not checked: ${rootFolder || "its folder"} is not on this machine.`);
+  const folder = outsideLine(rootFolder);
+  if (space === undefined) return skip(`Not checked: ${folder || "its folder"} is not on this machine.`);
   const free = space.bavail * space.bsize;
-  const text = `${rootFolder} has ${(Math.floor(free / 1e8) / 10).toFixed(1)} GB free`;
+  const text = `${folder} has ${(Math.floor(free / 1e8) / 10).toFixed(1)} GB free`;
   if (free >= neededBytes) return pass(text);
   return fail(
     `${text}, but images and nodes may need ${neededBytes / 1e9} GB.`,

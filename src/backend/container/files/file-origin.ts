@@ -5,6 +5,7 @@ import { outside } from "../../../outside-text.ts";
 import { cacheFolder } from "../../../store/state-folder.ts";
 import { checkedTar } from "../../../system/files/checked-tar.ts";
 import { ArchiveProblem } from "../../../system/files/tar.ts";
+import { outsideLine } from "../../../system/printable.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
 import type { Environment, Runtime } from "../../../system/runtime.ts";
 import type { FileCopyRequest } from "../../contract.ts";
@@ -124,7 +125,7 @@ async function assertSpace({ manifest: { parts } }: ClusterFile, { rootFolder }:
   const [has, needs] = [free, needed].map((bytes) => (bytes / 1e9).toFixed(1));
   throw new ClusterError(
     "capacity-lacking",
-    `${rootFolder} has ${has} GB of free space, but ${needs} GB are required.`,
+    `${outsideLine(rootFolder)} has ${has} GB of free space, but ${needs} GB are required.`,
     {
       hint: "Free some space.",
     },

@@ -3,6 +3,7 @@ import { engineCheck, leftoversCheck } from "../../../../src/backend/container/c
 import type { ContainerFacts } from "../../../../src/backend/container/host-checks.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { labelNames } from "../../../../src/backend/container/records/labels.ts";
+import { isMarked, unmarked } from "../../../../src/outside-text.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scriptedClock } from "../../../support/scripted-clock.ts";
@@ -35,6 +36,17 @@ test.each([
   const text = await judged(name, version);
   expect(text).toStartWith(`warn: ${engineKinds[name].title} ${version} is older than ${least}`);
   expect(text).toContain(engineKinds[name].advice.install);
+});
+
+test("an engine's version and system are quoted as one line without escape sequences", async () => {
+  const [version, operatingSystem] = ["27.0\u001B[2J\n", "Debian\u009B2J\n::error::x"];
+  const facts = {
+    engine: async () => ({ kind: engineKinds.docker }),
+    engineFacts: async () => ({ version, operatingSystem }),
+  };
+  const { message } = await engineCheck(facts as unknown as ContainerFacts).run(neverAborted);
+  expect(unmarked(message)).toBe("Docker 27.0\uFFFD[2J (Debian\uFFFD2J : :error::x)");
+  expect(isMarked(message)).toBe(true);
 });
 
 const creationIds = ["0123456789abcdef", "fedcba9876543210"] as const;

@@ -1,4 +1,5 @@
-import { statfs } from "node:fs/promises";
+import { mkdir, statfs } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "bun:test";
 import type { EngineFacts } from "../../../../src/backend/container/engine/engine-kind.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
@@ -64,6 +65,22 @@ test.each([
   ["", "skip: Not checked: its folder is not on this machine."],
 ])("the space of an engine whose folder is %j isn't judged", async (rootFolder, expected) => {
   expect(outcomeText(await judged("image space", { told: { rootFolder } }))).toBe(expected);
+});
+
+test("what the engine says is quoted as one line without escape sequences, and marked", async () => {
+  await using scratch = await scratchFolder();
+  const hostile = "x\u001B[2J\n::error::y";
+  const rootFolder = join(scratch.path, hostile);
+  await mkdir(rootFolder, { recursive: true });
+  const told = { rootFolder, storageDriver: hostile };
+  for (const outcome of [
+    await judged("image space", { told }),
+    await judged("image space", { told: { rootFolder: `/no/such/${hostile}` } }),
+    await judged("storage driver", { told }),
+  ]) {
+    expect(outcome.message).toContain("x\uFFFD[2J : :error::y\uFDD1");
+    expect(outcome.message).not.toMatch(/\p{Cc}/u);
+  }
 });
 
 test.skipIf(process.platform !== "linux")(
