@@ -35,7 +35,7 @@ export class LogFile {
   }
 
   /**
-   * Creates the file or appends to it, starting with the lines kept so far. A full one is renamed to `….old` first, in place of an earlier one. Throws the
+   * Creates the file or appends to it, starting with the lines that were written before. A full file is renamed to `….old` first, which replaces an earlier one. Throws the
    * file system's errors.
    */
   open(path: string): void {

@@ -12,7 +12,7 @@ import type { Runtime } from "../system/runtime.ts";
 import { type HandOver, usedHereOnly } from "./export-cluster.ts";
 
 /**
- * Puts a cluster's keys in place on this machine, after a login with them. Writes nothing if anything is wrong: throws `cluster-not-found`,
+ * Stores a cluster's keys on this machine, after a login with them. Writes nothing if anything is wrong: throws `cluster-not-found`,
  * `host-key-changed` if a node presents another host key, `connection-failed` if no node accepts the login, and `bad-usage` if this machine has
  * other keys for the cluster.
  */

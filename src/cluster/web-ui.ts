@@ -2,9 +2,9 @@ import { ClusterError } from "../errors.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
-  type WebPlace,
+  type WebEndpoint,
   nodeReference,
-  webPlaceOf,
+  webEndpointOf,
 } from "../model/cluster-record.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import type { Layout } from "../platform/layouts/layout.ts";
@@ -26,17 +26,17 @@ const askLimitMs = 15_000;
 /** Returns the URL of the web UI on the first running master, as far as it can be known without asking the node. */
 export function expectedWebUrl(cluster: ClusterRecord): string | undefined {
   const master = firstMaster(cluster);
-  const place = expectedPlace(cluster);
-  return master === undefined || place === undefined ? undefined : urlOf(master, place);
+  const endpoint = expectedEndpoint(cluster);
+  return master === undefined || endpoint === undefined ? undefined : urlOf(master, endpoint);
 }
 
 /** Whether the cluster's platform is known to have no web UI. */
-export const hasNoWebUi = (cluster: ClusterRecord): boolean => expectedPlace(cluster) === undefined;
+export const hasNoWebUi = (cluster: ClusterRecord): boolean => expectedEndpoint(cluster) === undefined;
 
 /** Uses what was known at the creation or, if nothing was, the variant's default. */
-function expectedPlace({ webUi, variant }: ClusterRecord): WebPlace | undefined {
-  if (webUi !== undefined) return webPlaceOf(webUi);
-  return variant === "none" ? undefined : webPlaceOf(variant === "enterprise" ? "https" : "http");
+function expectedEndpoint({ webUi, variant }: ClusterRecord): WebEndpoint | undefined {
+  if (webUi !== undefined) return webEndpointOf(webUi);
+  return variant === "none" ? undefined : webEndpointOf(variant === "enterprise" ? "https" : "http");
 }
 
 /**
@@ -55,18 +55,18 @@ export async function findWebUi(
   const report = await nodeReport(cluster, master, runtime, signal);
   const layout = report && reportedLayout(report);
   const { web } = layout ?? layouts[0];
-  const place = layout === undefined ? expectedPlace(cluster) : placeOf(cluster, layout, report);
-  if (place === undefined) return undefined;
-  const url = urlOf(master, place);
-  return { url, authority: place.scheme === "https" ? authorityOf(web, url) : undefined };
+  const endpoint = layout === undefined ? expectedEndpoint(cluster) : endpointOf(cluster, layout, report);
+  if (endpoint === undefined) return undefined;
+  const url = urlOf(master, endpoint);
+  return { url, authority: endpoint.scheme === "https" ? authorityOf(web, url) : undefined };
 }
 
 /** What the node says counts more than what was expected. */
-function placeOf(cluster: ClusterRecord, layout: Layout, report: NodeReport | undefined): WebPlace | undefined {
+function endpointOf(cluster: ClusterRecord, layout: Layout, report: NodeReport | undefined): WebEndpoint | undefined {
   const { web } = layout;
   if (web === undefined || web.endpoint !== undefined) return web?.endpoint;
   const isTlsEnabled = report && hasTls(layout, report);
-  return isTlsEnabled === undefined ? expectedPlace(cluster) : webPlaceOf(isTlsEnabled ? "https" : "http");
+  return isTlsEnabled === undefined ? expectedEndpoint(cluster) : webEndpointOf(isTlsEnabled ? "https" : "http");
 }
 
 function authorityOf(web: Layout["web"], url: string): string | undefined {
@@ -85,7 +85,7 @@ const noMaster = ({ id }: ClusterRecord): ClusterError =>
   });
 
 /** The URL class drops the scheme's default port. */
-function urlOf({ web }: NodeRecord, { scheme, path }: WebPlace): string {
+function urlOf({ web }: NodeRecord, { scheme, path }: WebEndpoint): string {
   const port = scheme === "https" ? web.httpsPort : web.httpPort;
   return new URL(path, `${scheme}://${web.host}:${port}/`).href;
 }

@@ -99,7 +99,7 @@ const libraryNames: ReadonlyMap<string, string> = new Map([
   ["workspaceDir", "TMPDIR"],
 ]);
 
-/** What the library has in place of a command. For the others, such as `list`, a hint names the command. */
+/** The library's calls for commands. For other commands, such as `list`, a hint names the command. */
 const calls: ReadonlyMap<string, string> = new Map([
   ["create", "`Cluster.create`"],
   ["destroy", "`destroy`"],

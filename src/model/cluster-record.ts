@@ -15,7 +15,7 @@ export type WebScheme = "http" | "https";
 export type WebUi = WebScheme | `${WebScheme}:${number}/${string}` | "none";
 
 /** Where a web UI is, on the node itself. */
-export interface WebPlace {
+export interface WebEndpoint {
   readonly scheme: WebScheme;
   readonly port: number;
   readonly path: string;
@@ -23,11 +23,11 @@ export interface WebPlace {
 
 const webPorts = { http: 80, https: 443 } as const;
 
-export const webUiText = ({ scheme, port, path }: WebPlace): WebUi =>
+export const webUiText = ({ scheme, port, path }: WebEndpoint): WebUi =>
   port === webPorts[scheme] && path === "/" ? scheme : `${scheme}:${port}/${path.slice(1)}`;
 
 /** Undefined if there is none. */
-export function webPlaceOf(webUi: WebUi): WebPlace | undefined {
+export function webEndpointOf(webUi: WebUi): WebEndpoint | undefined {
   const [, scheme, port, path = "/"] = /^(https?)(?::(\d+)(\/.*))?$/.exec(webUi) ?? [];
   if (scheme !== "http" && scheme !== "https") return undefined;
   return { scheme, port: port === undefined ? webPorts[scheme] : Number(port), path };
@@ -35,8 +35,8 @@ export function webPlaceOf(webUi: WebUi): WebPlace | undefined {
 
 /** The node's own ports for HTTP and HTTPS: the usual ones, but for the scheme of a web UI on another port. */
 export function webPortsOf(webUi: WebUi | undefined): Readonly<Record<WebScheme, number>> {
-  const place = webUi === undefined ? undefined : webPlaceOf(webUi);
-  return place === undefined ? webPorts : { ...webPorts, [place.scheme]: place.port };
+  const endpoint = webUi === undefined ? undefined : webEndpointOf(webUi);
+  return endpoint === undefined ? webPorts : { ...webPorts, [endpoint.scheme]: endpoint.port };
 }
 
 export type Counts = Readonly<Record<Role, number>>;

@@ -95,8 +95,8 @@ function assertSamePlatform(
   }
   const before = surveyed.find(({ found }) => found.facts !== undefined)?.found.facts;
   const [was = "none", is = "none"] = [before, platform].map((facts) => {
-    const place = folderLayout(facts).web?.endpoint;
-    return place && webUiText(place);
+    const endpoint = folderLayout(facts).web?.endpoint;
+    return endpoint && webUiText(endpoint);
   });
   if (before === undefined || was === is) return;
   throw notThisPlatform(artifact, `its web UI is ${outside(is)}, and that of a running cluster stays ${outside(was)}`);

@@ -40,7 +40,7 @@ export async function executeDestroy(kind: BackendKind, input: DestroyInput, con
   );
 }
 
-/** Whether there is certainly no such cluster, not even in a place where another option would find it. */
+/** Whether there is certainly no such cluster, not even in another scope. */
 const isNowhere = (error: unknown): boolean =>
   hasErrorId(error, "cluster-not-found") && isEmpty(error.facts["elsewhere"]) && isEmpty(error.facts["silent"]);
 const isEmpty = (list: unknown): boolean => !Array.isArray(list) || list.length === 0;

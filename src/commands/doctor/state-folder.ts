@@ -69,12 +69,12 @@ async function leftConnections(folder: string, environment: Environment): Promis
   );
 }
 
-/** The layout is backend, place (if there are several), creation. */
+/** Returns the folders of all creations. The layout is backend, scope (if the backend has several), creation. */
 async function creationFolders(folder: string): Promise<readonly string[]> {
   const backends = await foldersIn(folder);
-  const places = (await Promise.all(backends.map(foldersIn))).flat();
-  const creations = (await Promise.all(places.map(foldersIn))).flat();
-  return [...places, ...creations];
+  const scopes = (await Promise.all(backends.map(foldersIn))).flat();
+  const creations = (await Promise.all(scopes.map(foldersIn))).flat();
+  return [...scopes, ...creations];
 }
 
 async function foldersIn(folder: string): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-import type { Role, Variant, WebPlace } from "../../model/cluster-record.ts";
+import type { Role, Variant, WebEndpoint } from "../../model/cluster-record.ts";
 
 /** The names and paths that a family of artifacts uses. All differences between families are data in here. */
 export interface Layout {
@@ -84,7 +84,7 @@ interface PlatformPackages {
 
 interface LayoutWeb {
   /** Undefined: the configuration decides whether TLS is on, and port and path are the usual ones. */
-  readonly endpoint: WebPlace | undefined;
+  readonly endpoint: WebEndpoint | undefined;
   /** The certificate of the cluster's authority, if TLS is on: a path of the web server, or of a file on masters. */
   readonly authority: { readonly path: string } | { readonly file: string } | undefined;
 }
