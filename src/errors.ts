@@ -79,7 +79,7 @@ export class ClusterError extends Error {
   readonly hint: string | undefined;
   readonly facts: Readonly<Record<string, unknown>>;
   readonly transient: boolean;
-  /** The same with marks around outside text (see outside-text.ts), for whatever masks secrets, and for another error about this one. */
+  /** These texts with marks around outside text (see outside-text.ts), for code that masks secrets or quotes this error in another one. */
   readonly #marked: MarkedError;
 
   constructor(id: ErrorId, message: string, detail: ErrorDetail = {}) {
@@ -113,15 +113,12 @@ export class OwnError extends Error {}
 export const hasErrorId = (error: unknown, id: ErrorId): error is ClusterError =>
   error instanceof ClusterError && error.id === id;
 
-/**
- * Returns the message of anything that was thrown, for use in another message. That of an error which isn't ours, such as a
- * library's, counts as outside text.
- */
+/** Returns the message of anything that was thrown, for use in another message. The message of an error that isn't ours, such as a library's, counts as outside text. */
 export function messageOf(thrown: unknown): string {
   if (thrown instanceof ClusterError) return ClusterError.marked(thrown).message;
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return thrown instanceof OwnError || isMarked(message) || isOfSystem(thrown) ? message : outside(message);
 }
 
-/** The messages of system calls have only the call's name, its meaning and our own paths and addresses. */
+/** The message of a failed system call contains only the call's name, its meaning, and our own paths and addresses. */
 const isOfSystem = (thrown: unknown): boolean => thrown instanceof Error && "code" in thrown && "syscall" in thrown;

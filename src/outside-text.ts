@@ -1,6 +1,6 @@
 /**
- * Text that isn't this program's own: what nodes, engines, clouds and servers say, and values that users pass. It is marked where a message quotes it,
- * and secrets are masked between the marks only. So a secret can hide neither our own words nor the names, paths, ids and keys that scripts read.
+ * Outside text is text that this program didn't write: output of nodes, engines, clouds and servers, and values that users pass. A message that quotes it
+ * marks it, and secrets are masked between the marks only. So masking never hides our own words, or the names, paths, ids and keys that scripts read.
  *
  * The marks are characters that Unicode reserves for such use inside a program (https://www.unicode.org/faq/private_use.html#nonchar1). They never
  * leave it: whatever prints, logs or returns a text removes them.

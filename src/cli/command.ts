@@ -85,7 +85,7 @@ export interface Context extends Invocation {
   readonly runtimeVariables: readonly string[];
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP. Its reason is an `Interrupted`. */
   readonly signal: AbortSignal;
-  /** What is reported while the command runs, on stderr. */
+  /** Reports on stderr while the command runs. */
   readonly progress: Progress;
   /** The only way to stdout. */
   readonly output: Output;
@@ -125,7 +125,7 @@ export interface Output {
   line(stream: "stdout" | "stderr", source: Source, line: string): void | Promise<void>;
 }
 
-/** One of several sources of lines. */
+/** A source of lines, such as a node. */
 export interface Source {
   readonly name: string;
   /** Chooses the colour of the name. */

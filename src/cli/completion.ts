@@ -15,7 +15,7 @@ export interface Offer {
   readonly command?: readonly string[];
 }
 
-/** Stands in for the word at the cursor, to see where the parser puts it. A word of a command line cannot contain a NUL. */
+/** Replaces the word at the cursor, to find out which option or argument the parser assigns it to. No word of a command line contains a NUL. */
 const cursor = "\0";
 
 /** `argv` holds the words after the hidden one: the shell's name, then the words up to the cursor. The last word may be empty. */

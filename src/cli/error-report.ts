@@ -18,10 +18,10 @@ export interface ErrorReport {
 
 interface Circumstances {
   readonly program: Program;
-  /** Those of the command that failed; absent if there was none. */
+  /** Names the flags of the command that failed; absent if there was no command. */
   readonly nameFlags?: NameFlags;
   readonly logPath: string | undefined;
-  /** Why the work was to end early; absent if nobody asked for that. */
+  /** The user's interruption of the work, if there was one. */
   readonly interruption?: Interrupted | undefined;
 }
 
@@ -47,7 +47,7 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
   };
 }
 
-/** For text that is no command's result, such as the version and the help. */
+/** Returns the error for stdout that rejects a text such as the version or the help, which is no command's result. */
 export const lostOutputText = (error: unknown): string =>
   `Error: Cannot write to stdout: ${messageOf(error)}\n[output-lost]`;
 
@@ -94,7 +94,7 @@ export function originOf(thrown: unknown): unknown {
 
 const deepest = 8;
 
-/** Whether an error only says that the work was ended early, however often it was wrapped on the way. */
+/** Whether an error only reports that the work was aborted, even if other errors wrap it. */
 function isConsequence(error: unknown, depth = 0): boolean {
   if (!(error instanceof Error) || depth > deepest) return false;
   return error instanceof Interrupted || error.name === "AbortError" || isConsequence(error.cause, depth + 1);
@@ -102,7 +102,7 @@ function isConsequence(error: unknown, depth = 0): boolean {
 
 function stackOf(thrown: unknown, depth: number): string {
   if (!(thrown instanceof Error) || depth > deepest) return outside(String(thrown));
-  // It quotes the message, which may quote others.
+  // The stack quotes the message, which may quote outside text.
   const own = outside(thrown.stack ?? `${thrown.name}: ${thrown.message}`);
   const causes: readonly unknown[] = thrown.cause === undefined ? [] : [thrown.cause];
   const suppressed: readonly unknown[] = thrown instanceof SuppressedError ? [thrown.suppressed, thrown.error] : [];
@@ -111,7 +111,7 @@ function stackOf(thrown: unknown, depth: number): string {
   return [own, ...inner.map((each) => `Caused by ${stackOf(each, depth + 1)}`)].join("\n");
 }
 
-/** Failures of this machine that no program can foresee: the system's error codes, and how to fix each. */
+/** How to fix problems of this machine that no program can foresee, by the system's error code. */
 const remedies: Readonly<Record<string, string>> = {
   ENOSPC: "Free some space on that disk.",
   EDQUOT: "Delete files of this user: its quota on that disk is used up.",

@@ -16,7 +16,7 @@ export async function withoutHabits(program: Program, argv: readonly string[]): 
   return [meantWord(program, topic, habits), name];
 }
 
-/** A command, or a word as it was given. */
+/** Returns the command that a word stands for, or the word itself. */
 export function meantWord({ commands }: Program, word: string, habits: Habits | undefined): string {
   const isCommand = (candidate: string): boolean => commands.some(({ name }) => name === candidate);
   const candidates = habits?.words.get(word) ?? [];

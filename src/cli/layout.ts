@@ -52,7 +52,7 @@ export function columns(
   });
 }
 
-/** Labels and their values. */
+/** Renders labels and their values in two columns. */
 export const pairs = (rows: readonly (readonly [label: string, value: string])[], width: number): string =>
   columns(rows.map(([label, value]) => [plainLine(label), plainLine(value)]), width, { margin: 0 }).join("\n"); // prettier-ignore
 

@@ -1,12 +1,12 @@
 import { closeSync, existsSync, fchmodSync, openSync, renameSync, statSync, writeSync } from "node:fs";
 import type { Clock } from "../system/runtime.ts";
 
-/** How much is kept until the location of the log file is known. */
+/** Limits for the lines that are held in memory until the log file is open. */
 const mostEarlyLines = 2000;
 const mostEarlyCharacters = 2_000_000;
-/** A file of this size takes no more details (`wait` polls every node every few seconds, for an hour), and the next run begins another. */
+/** At this size, a file takes no more details (`wait` polls every node every few seconds, for an hour), and the next run begins a new file. */
 const mostDetailBytes = 20_000_000;
-/** No file is larger. What was reported, such as the error at the end, has the room from there on. */
+/** The maximum size. The space above `mostDetailBytes` is for what users are shown, such as the final error. */
 const mostBytes = 24_000_000;
 const fullNotice = "(This log is full.)\n";
 

@@ -8,8 +8,8 @@ import { preparedHelpName } from "./help/prepared-help-name.ts";
  */
 export async function runProgram(load: () => Promise<Program>, host: ProcessLike): Promise<void> {
   const argv = host.argv.slice(2);
-  // Scripts and people ask for these all the time. The answers come before anything else is loaded, and without touching the process's streams, which
-  // alone would double the time.
+  // Scripts and people run these all the time. They are answered before anything else is loaded, and without touching the process's streams, which alone
+  // would double the time.
   const print = async (text: string): Promise<void> => printAll(`${text}\n`, host);
   if (argv[0] === "--version") return print(version);
   const help = await findPreparedHelp(argv, host);
@@ -18,7 +18,7 @@ export async function runProgram(load: () => Promise<Program>, host: ProcessLike
   await runWords(program, argv, { host, print });
 }
 
-/** Writes to stdout without touching the process's streams or loading `node:fs`. A reader that wants no more is no failure. */
+/** Writes to stdout without touching the process's streams or loading `node:fs`. A reader that closes stdout early is not a failure. */
 async function printAll(text: string, host: ProcessLike): Promise<void> {
   try {
     await Bun.write(Bun.stdout, text);
@@ -29,7 +29,7 @@ async function printAll(text: string, host: ProcessLike): Promise<void> {
   }
 }
 
-/** Returns the help that was prepared by the build, if that is what these words ask for and what this output shows. */
+/** Returns the help that the build has prepared, if these words request it and it fits stdout. */
 async function findPreparedHelp(argv: readonly string[], host: ProcessLike): Promise<string | undefined> {
   const name = preparedHelpName(argv, host);
   if (name === undefined) return undefined;

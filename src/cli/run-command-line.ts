@@ -16,7 +16,7 @@ import { Terminal } from "./terminal.ts";
 /** These variables make any Bun executable run other code or behave as Bun itself, so no child may inherit them. */
 const scrubbed = ["BUN_OPTIONS", "BUN_BE_BUN"];
 
-/** Handles everything except the answers that main gives at once. `argv` holds at least one word. */
+/** Runs every command line that main doesn't answer itself. `argv` holds at least one word. */
 export async function runCommandLine(program: Program, argv: readonly string[], host: ProcessLike): Promise<void> {
   // If the event loop runs dry while a command is still waiting, that is a bug, not a success.
   host.exitCode = 70;

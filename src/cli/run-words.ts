@@ -5,13 +5,13 @@ import { programHelp } from "./help/help.ts";
 import { pageWidth } from "./help/prepared-help-name.ts";
 import { version } from "../version.ts";
 
-/** What runs a program's words needs of the process. `print` writes text and a newline, without touching the process's streams. */
+/** The process. `print` writes text and a newline to stdout without touching the process's streams. */
 interface Host {
   readonly host: ProcessLike;
   readonly print: (text: string) => Promise<void>;
 }
 
-/** Runs what these words of the command line ask for. */
+/** Runs the program with these words of the command line. */
 export async function runWords(program: Program, typed: readonly string[], { host, print }: Host): Promise<void> {
   if (typed[0] === completeWord) return await answerShell(program, typed.slice(1), { host, print });
   const argv = typed.length === 0 ? ["--help"] : await withoutHabits(program, typed);
@@ -23,7 +23,7 @@ export async function runWords(program: Program, typed: readonly string[], { hos
   await runCommandLine(program, argv, host);
 }
 
-/** Answers a key press in a shell, so a user is waiting. */
+/** Prints the completions for a shell. A user waits for each key press, so it loads little. */
 async function answerShell(program: Program, argv: readonly string[], { host, print }: Host): Promise<void> {
   const { completionOffer } = await import("./completion.ts");
   const { lines, command } = completionOffer(program, argv, await program.habits?.());

@@ -44,7 +44,7 @@ interface SessionParts extends Run {
 
 export async function openSession(parts: SessionParts): Promise<Session> {
   const log = new LogFile(systemClock);
-  // Signals may arrive while progress is printed. The two refer to each other, so one of them is looked up late.
+  // Signals may arrive while progress is printed. `interrupts` and `progress` refer to each other, so the listeners look `progress` up when they run.
   const interrupts: Interrupts = new Interrupts(parts.host, {
     onFirst: () => progress.note("Interrupted: cleaning up (interrupt again to stop at once)"),
     onAbandoned: (remains) => {

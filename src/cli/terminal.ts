@@ -11,7 +11,7 @@ import type { Screen } from "./terminal/live-area.ts";
 
 type StreamName = "stdin" | "stdout" | "stderr";
 
-/** A reader that closed the stream (`| head -1`, a closed window) wants no more output. That is not a failure. */
+/** Codes of errors that mean that the reader has closed the stream (`| head -1`, a closed window). That is not a failure. */
 const quietCodes = new Set(["EPIPE", "EIO", "ECONNRESET", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END"]);
 
 /** How many writes may wait for a slow reader before `paint` waits too. */

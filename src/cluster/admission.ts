@@ -3,7 +3,7 @@ import { layouts } from "../platform/layouts/find-layout.ts";
 import { usedHereOnly } from "./export-cluster.ts";
 import { findCluster } from "./find-cluster.ts";
 
-/** Lets a range, or this machine's address if it is undefined, reach the nodes of a cluster. Returns the range. */
+/** Admits an address range, by default this machine's address, to the nodes of a cluster. Returns the range. */
 export async function admitRange(
   backend: Backend<unknown>,
   { clusterId, range }: { readonly clusterId: string; readonly range: string | undefined },

@@ -14,7 +14,7 @@ import type { Environment, Runtime } from "../system/runtime.ts";
 import { orAborted } from "../system/time-limit.ts";
 
 export interface MaskedConnections extends ConnectionPool {
-  /** Reads the secrets again, as well as it can: an error may quote what the platform has made since. */
+  /** Reads the secrets again, as far as possible, because an error may quote secrets that the platform has created since. */
   readAgain(): Promise<void>;
   /** Why the cluster's secrets could not be read; undefined if they are hidden, or if the cluster has none yet. */
   problem(): string | undefined;
@@ -24,7 +24,7 @@ export interface MaskedConnections extends ConnectionPool {
 
 /** How long a first master that answers may delay connections to other nodes. The pool gives up sooner on one that doesn't answer. */
 const readLimitMs = 60_000;
-/** The user waits for the error. */
+/** Short, because the user waits for an error that is printed afterwards. */
 const rereadLimitMs = 5_000;
 
 /**
@@ -95,7 +95,7 @@ export function openMaskedConnections(
   };
 }
 
-/** Returns the first master, or why it can't be asked. Its id is known even so: it may be reached later. */
+/** Returns the first master, or why it can't be queried now. The id is known in both cases, because the master may be reached later. */
 function firstMasterOf({
   nodes,
 }: ClusterRecord): Destination | { readonly id: string | undefined; readonly problem: string } {
@@ -106,7 +106,7 @@ function firstMasterOf({
   return isOff ? { id: master.id, problem: `the cluster's first master is ${master.state}` } : master;
 }
 
-/** Hides what the first master says is secret. Returns whether that is complete. Throws `TooManySecrets`, and as the connection does. */
+/** Hides the cluster's secrets, read from the first master. Returns whether they are complete. Throws `TooManySecrets` and the errors of the connection. */
 export async function hideSecrets(
   firstMaster: Connection,
   { progress }: Pick<Runtime, "progress">,
@@ -166,7 +166,7 @@ export function openConnections(directory: string, { clock, progress }: Omit<Run
   };
 }
 
-/** Adds a hint to a failed connection: the SSH code can't know which of this program's commands tell more. Returns any other error unchanged. */
+/** Adds a hint to `connection-failed`, because the SSH code doesn't know this program's commands. Returns any other error unchanged. */
 export function withAdvice(error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "connection-failed" || error.hint !== undefined) return error;
   const { transient, cause } = error;
@@ -208,8 +208,8 @@ export async function sshConfig(cluster: ClusterRecord): Promise<string> {
 }
 
 /**
- * Returns the master connection to one node of a cluster. It is another one as soon as an address, a pinned host key or the login key changes: then ssh
- * logs in again and checks them. Undefined if this machine lacks a key.
+ * Returns the master connection to one node of a cluster. If an address, a pinned host key or the login key has changed, that is a new connection: ssh
+ * logs in again and checks the keys. Undefined if this machine lacks a key.
  */
 export async function clusterMasterConnection(
   { directory }: Pick<ClusterName, "directory">,

@@ -1,6 +1,6 @@
 /**
- * A creation from beginning to end: its steps, their order, and what runs side by side. `createOpenCluster` is the list, `installOn` the part of
- * it that runs on the machines, and `undoCreation` what follows if a step fails, or after the use. The order is stated nowhere else.
+ * A creation from beginning to end: its steps, their order, and what runs concurrently. `createOpenCluster` is the list of steps, `installOn` the part that
+ * runs on the machines, and `undoCreation` the roll-back after a failure, or after the use. The order is stated nowhere else.
  */
 import type { Creation } from "../backend/contract.ts";
 import { rm } from "node:fs/promises";
@@ -42,7 +42,7 @@ export interface OpenCluster extends AsyncDisposable {
   readonly connections: ConnectionPool;
 }
 
-/** Like createOpenCluster, but closes the connections. */
+/** Creates a cluster and closes the connections to it. See `createOpenCluster`. */
 export async function createCluster<Options>(
   request: CreateRequest<Options>,
   target: CreationTarget<Options>,
@@ -232,7 +232,7 @@ function startMachines(machines: Machines, tasks: TaskGroup): void {
 const untilStarted = async (task: () => Promise<unknown>, signal: AbortSignal): Promise<unknown> =>
   whileWaitingFor(() => "the installation to start on every node", task, signal);
 
-/** Returns what made the creation fail: a machine that ended explains why the connection to it was lost. */
+/** Returns the cause of a failed creation: if a machine has ended, that explains a lost connection. */
 async function causeOf(
   error: unknown,
   { creation, machines }: { readonly creation: Creation; readonly machines: StartingMachines },
@@ -264,9 +264,9 @@ export interface FailedCreation {
 export type UndoReason = { readonly error: unknown; readonly isInterrupted: boolean } | "used";
 
 /**
- * Removes what a creation has made, with time limits of its own, because those of the creation are over. After a failure it saves the logs first.
- * After an interruption it tells the machines to end first, because the user may kill the program seconds later. Never throws: it reports what is
- * left and keeps the folder as it is, so that the next creation of this id on this machine removes the rest.
+ * Rolls a creation back, with time limits of its own, because those of the creation have passed. After a failure it saves the logs first. After an
+ * interruption it terminates the machines first, because the user may kill the program seconds later. Never throws: it reports what is left and keeps the
+ * folder, so that the next creation of this id on this machine removes the rest.
  */
 export async function undoCreation(failed: FailedCreation, reason: UndoReason, runtime: Runtime): Promise<void> {
   const { creation, directory } = failed;
@@ -274,7 +274,7 @@ export async function undoCreation(failed: FailedCreation, reason: UndoReason, r
   await closeMasterConnections(directory, runtime.environment);
   if (creation?.remains() === undefined) return await forget(directory, "everything");
   const work = { ...failed, creation };
-  // Nothing is worth saving or inspecting after a use, or of what was made for an id that is taken.
+  // There is nothing to inspect after a use, or if the id was taken.
   const isWorthless = reason === "used" || hasErrorId(reason.error, "cluster-exists");
   const isInterrupted = reason !== "used" && reason.isInterrupted;
   if (failed.keepOnFailure && !isWorthless) return await keep(work, runtime);
@@ -308,7 +308,7 @@ async function undo(
     try {
       await stop();
     } finally {
-      // Save the logs even if the machines can't be told to end.
+      // Save the logs even if the machines can't be terminated.
       await saveLogs(work, runtime);
     }
   } else {
@@ -349,7 +349,7 @@ async function saveLogs({ creation, saveLogs: save }: TouchedCreation, { progres
   }
 }
 
-/** Nothing of the creation is left and its key no longer opens anything; logs are kept if there are any. */
+/** Records that nothing of the creation is left, and removes its folder, or only its key if the folder may contain logs. */
 async function forget(directory: string, what: "everything" | "the key"): Promise<void> {
   await endCreation(directory, "removed");
   await rm(what === "everything" ? directory : creationFiles(directory).privateKey, { recursive: true, force: true });

@@ -36,7 +36,7 @@ export async function exportCluster(
   return handOverText({ clusterId: id, creationId, region, privateKey, hostKeys });
 }
 
-/** The keys of the nodes that exist, without those of nodes that a failed launch had at other addresses. */
+/** Returns the host keys of the nodes that exist. known_hosts may also have keys of machines of a failed launch, at other addresses. */
 async function readHostKeys(cluster: ClusterRecord, files: CreationFiles): Promise<ReadonlyMap<string, Buffer>> {
   const pinned = new Map(parseKnownHosts(await readOwnText(files.knownHosts).catch(() => "")));
   const nodes = cluster.nodes.filter(({ state }) => state === "starting" || state === "running");
@@ -88,7 +88,7 @@ export async function encrypt(
   return await runEncryption({ words: ["-a"], stdin: text, recipients }, environment, signal);
 }
 
-/** Returns what encrypts a stream for these recipients into a file, in the same way; undefined if there are none. */
+/** Returns a function that encrypts a stream for these recipients into a file, like `encrypt`; undefined if there are no recipients. */
 export const encryptionFor = (recipients: readonly string[], environment: Environment): SnapshotFile["encrypt"] =>
   recipients.length === 0
     ? undefined
@@ -132,10 +132,10 @@ async function runAge(run: Parameters<typeof runProgram>[0], signal: AbortSignal
   }
 }
 
-/** What another computer needs to use a cluster, besides the right to ask the cloud for it. */
+/** Everything that another computer needs to use a cluster, except for cloud credentials. */
 export interface HandOver {
   readonly clusterId: string;
-  /** Tells the cluster from others that had or will have the same id. */
+  /** Distinguishes the cluster from earlier and later ones with the same id. */
   readonly creationId: string;
   readonly region: string;
   /** The cluster's login key, in OpenSSH or PEM format. */
@@ -149,7 +149,7 @@ const formatVersion = 1;
 const armoredAge = "-----BEGIN AGE ENCRYPTED FILE-----";
 const binaryAge = "age-encryption.org/";
 
-/** A thousand nodes need a sixth of it. */
+/** The maximum size of a hand-over. A thousand nodes need a sixth of it. */
 export const mostHandOverBytes = 1024 * 1024;
 
 /** Returns the text of the file that `parseHandOver` reads. It holds the private key. */
@@ -180,7 +180,7 @@ export async function parseHandOver(text: string, name: string): Promise<HandOve
 
 const readCluster = object({ clusterId: parseClusterId, creationId: parseCreationId, region: parseRegion });
 
-/** Finds changes and losses on the way. It doesn't depend on spaces and line ends, and proves nothing about who wrote the file. */
+/** Detects damage in transfer. It doesn't depend on spaces and line ends, and doesn't prove who wrote the file. */
 const checksum = (content: unknown): string => createHash("sha256").update(JSON.stringify(content)).digest("hex");
 
 function parseHostKeys(found: unknown): ReadonlyMap<string, Buffer> | undefined {

@@ -23,7 +23,7 @@ export interface FetchSource {
   readonly settings: readonly SessionSettings[];
 }
 
-/** Per file or folder. A node that sends more is broken or hostile. */
+/** The limits for one file or folder. A node that sends more is broken or hostile. */
 const limits: ArchiveLimits = { entries: 100_000, totalBytes: 16 * 1024 ** 3 };
 const stallLimitMs = 60_000;
 
@@ -136,8 +136,8 @@ interface Fetching {
 }
 
 /**
- * Fetches everything after a command that ended with `status`, and returns that status. If something can't be fetched, the rest is fetched even so. A
- * failure then becomes a warning if the command failed as well, because its own status tells more; otherwise the first failure is thrown.
+ * Fetches files after a command that ended with `status`, and returns that status. A file that can't be fetched doesn't stop the others. If the command
+ * failed, such failures are only warnings, because the command's status matters more; otherwise the first one is thrown.
  */
 export async function fetchFiles(
   status: number,

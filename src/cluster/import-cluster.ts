@@ -53,7 +53,7 @@ async function findHandedOver(
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
   const cluster = await backend.find(clusterId, signal);
-  // Somebody may have made another machine look like a cluster of this id.
+  // Another machine may have tags that make it look like a cluster with this id.
   const handedOver =
     cluster?.creationId === creationId
       ? cluster

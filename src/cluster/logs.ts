@@ -29,7 +29,7 @@ export interface SavedLogs {
 /** Time limit for all nodes together. */
 const nodesLimitMs = 120_000;
 
-/** Saves all logs of a cluster as files that only this user can read, with hidden values masked. Skips what it can't get. */
+/** Saves all logs of a cluster as files that only this user can read, with secrets masked. Skips logs that it can't get. */
 export async function saveLogs(
   backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, folder: chosen }: LogsRequest,
@@ -105,10 +105,10 @@ export interface FailureLogsRequest {
   readonly directory: string;
 }
 
-/** The part of the time for saving failure logs that the nodes' logs may take. */
+/** The time limit for the nodes' logs, within that for all failure logs. */
 const failureLimitMs = 15_000;
 
-/** Saves logs that explain why a creation failed. Best effort: it skips what it can't get, and never throws. */
+/** Saves logs that explain why a creation failed. Skips logs that it can't get, and never throws. */
 export async function saveFailureLogs(
   backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, connections, directory }: FailureLogsRequest,
@@ -129,7 +129,7 @@ export async function saveFailureLogs(
   if (problem !== undefined && isInstalling) warnOfSecrets(messageOf(problem), texts, progress);
 }
 
-/** Before there is such a log, no platform has made secrets that a log could show. */
+/** Until a node has such a log, the platform has created no secrets that logs could show. */
 const installationLog = /\.(?:install|genconf)\.log$/;
 
 /** Resolves with the failure. Before the installation, the cluster has no secrets of its own, and perhaps no first master. */

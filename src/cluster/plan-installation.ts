@@ -66,7 +66,7 @@ function variantOf({ artifact, variant, configuration }: InstallationRequest, he
 
 const variantRequired = `\`variant\`: required (${variants.join(", ")})`;
 
-/** Returns a problem for each of these options that was given. Only releases have what they choose. */
+/** Returns a problem for each of these options that was given, because only releases support them. */
 const releaseOnlyProblems = (given: Readonly<Record<string, unknown>>, shown: string): readonly string[] =>
   Object.entries(given).flatMap(([name, value]) =>
     value === undefined ? [] : [`\`${name}\`: only releases of the platform have it, but not ${shown}`],
@@ -97,20 +97,20 @@ async function withLicense(
   return { ...added, licenseKey: license?.contents };
 }
 
-/** What the command line says about an installation, as far as it could be parsed. */
+/** The options of an installation on the command line, as far as they could be parsed. */
 interface GivenInstallation {
   readonly artifact?: ArtifactLocation;
   readonly artifactSha256?: string | undefined;
   readonly superuserPassword?: string | undefined;
   readonly variant?: Variant | undefined;
-  /** Whether there was a variant that is none. */
+  /** Whether the given variant was invalid. */
   readonly hasWrongVariant?: boolean;
   readonly extraConfig?: Configuration | undefined;
   readonly licenseKey?: string | undefined;
   readonly securityMode?: SecurityMode | undefined;
 }
 
-/** Whether the variant must be chosen. An artifact from the network says so later. */
+/** Whether the variant must be chosen. For an artifact from the network, that is checked later. */
 async function needsVariant(artifact: ArtifactLocation | undefined): Promise<boolean> {
   if (artifact?.kind !== "file") return false;
   try {

@@ -87,7 +87,7 @@ export async function changePower(
   return after;
 }
 
-/** Kept logins to these nodes are dead, or would hang. Those to other nodes may be in use. */
+/** Closes idle ssh connections to these nodes, which are dead or would hang. Connections to other nodes may be in use. */
 async function closeLogins(
   cluster: ClusterRecord,
   nodes: readonly NodeRecord[],
@@ -101,7 +101,7 @@ async function closeLogins(
 
 interface Watched {
   readonly backend: Backend<unknown>;
-  /** With the nodes that matter. */
+  /** The cluster with only the nodes to watch. */
   readonly cluster: ClusterRecord;
   readonly runtime: Pick<Runtime, "clock" | "progress">;
   /** For how long the backend may not list the cluster. */
@@ -109,8 +109,8 @@ interface Watched {
 }
 
 /**
- * Does the work unless one of these nodes is off, so that nobody will log in to it. Then it throws `node-stopped`, `machine-failed` or
- * `cluster-not-found` at once. The work doesn't need the backend, which may fail meanwhile, or not list the cluster for a while.
+ * Does the work while all these nodes run. As soon as one of them is off or gone, throws `node-stopped`, `machine-failed` or `cluster-not-found`. Other
+ * failures of the backend don't interrupt the work, and the backend may not list the cluster for a while.
  */
 async function whileNodesRun(
   { backend, cluster: { id, nodes }, runtime: { clock, progress }, unlistedMs }: Watched,
@@ -161,7 +161,7 @@ function powerOf({ name, power }: Backend<unknown>): Power {
 
 const loginsAtOnce = 20;
 
-/** Resolves when all nodes of a cluster that run again accept logins. Without the cluster's key, it only says that. */
+/** Resolves when all these nodes accept logins. If this machine lacks the cluster's key, prints a note and doesn't wait. */
 export async function awaitLogins(
   cluster: ClusterRecord,
   logins: Pick<Login, "setsClocks" | "areBooting">,
@@ -186,9 +186,9 @@ export async function awaitLogins(
 interface Login {
   readonly node: ClusterRecord["nodes"][number];
   readonly connections: ConnectionPool;
-  /** Whether the nodes' clocks stand where they were when the nodes stopped. */
+  /** Whether the nodes' clocks must be set, because they have stood still. */
   readonly setsClocks: boolean;
-  /** Whether their users' logins may be refused for a while. */
+  /** Whether the nodes may refuse logins for a while. */
   readonly areBooting: boolean;
 }
 

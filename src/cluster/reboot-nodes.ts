@@ -12,7 +12,7 @@ import { assertRuns } from "./find-cluster.ts";
 const nodesAtOnce = 32;
 const answerLimitMs = 15_000;
 
-/** Where nobody can start what has stopped: lets the nodes' systems restart, and resolves when they have and accept logins. */
+/** Reboots nodes from within, for backends that can't start a stopped machine. Resolves when the nodes have restarted and accept logins. */
 export async function rebootNodes(
   cluster: ClusterRecord,
   nodes: readonly NodeRecord[],
@@ -40,7 +40,7 @@ export async function rebootNodes(
   step.done();
 }
 
-/** Differs from boot to boot. A container has the boot id of its computer. */
+/** Returns a text that differs from boot to boot. A container has its computer's boot id, so the start time of process 1 is added. */
 async function bootOf(connection: Connection, node: NodeRecord, signal: AbortSignal): Promise<string> {
   const script = "cat /proc/sys/kernel/random/boot_id && cut -d ' ' -f 22 /proc/1/stat";
   const { status, stdout } = await connection.run({ argv: ["sh", "-c", script], limitMs: answerLimitMs }, signal);

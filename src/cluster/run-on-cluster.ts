@@ -17,7 +17,7 @@ export interface RunOnCluster {
   readonly request: RunRequest;
 }
 
-/** How long a login at the last known address may take before the backend is asked. */
+/** How long a login at the last known address may take before the backend is queried. */
 const loginGraceMs = 2_000;
 
 /**
@@ -89,12 +89,12 @@ async function abortIfWrong(
     await clock.sleep(loginGraceMs, signal);
     if (!mayHaveBegun() && !isSame(await orAborted(ask(), signal), known)) abort();
   } catch (error) {
-    // Any other failure says nothing about the node, which may still answer.
+    // Other failures don't concern the node, which may still answer.
     if (!signal.aborted && hasErrorId(error, "cluster-not-found")) abort();
   }
 }
 
-/** Whether both lead to the same machines and give a command the same environment. */
+/** Whether both records have the same machines, and give a command the same environment. */
 function isSame(a: ClusterRecord, b: ClusterRecord): boolean {
   const facts = ({ creationId, nodes }: ClusterRecord): string =>
     JSON.stringify([

@@ -35,7 +35,7 @@ export interface RunRequest {
   /** The user's own variables; they override all others. */
   readonly variables: Readonly<Record<string, string>>;
   readonly hasTestEnvironment: boolean;
-  /** What to do if the test environment's folder is missing. The node prints it unchanged. */
+  /** Advice that the node prints, unchanged, if the test environment's folder is missing. */
   readonly missingFolderHint: string;
   /** Synced to all masters before the command runs. */
   readonly checkout: Checkout | undefined;
@@ -44,10 +44,10 @@ export interface RunRequest {
   readonly isTerminal: boolean;
 }
 
-/** `onConnecting` is called before a failure is thrown that was found out while or after connecting to a node. */
+/** `onConnecting` is called before any error is thrown that occurs while or after connecting to a node. */
 export type RunRuntime = Runtime & { readonly onConnecting: () => void };
 
-/** A user's command on its way to a node, and what has become of it. Disposal closes the connections that the end's report needs. */
+/** A user's command on a node. Disposal closes the connections that the report of its end needs. */
 export type NodeRun = AsyncDisposable & Pick<Session, "mayHaveBegun" | "end">;
 
 /**
@@ -65,7 +65,7 @@ export async function runOnNode(
   return await report(signal);
 }
 
-/** Starts what `runOnNode` does. An abort keeps a command that has not begun from the node. */
+/** Starts `runOnNode`, and returns at once. If aborted in time, the command never begins. */
 export function startOnNode(
   cluster: ClusterRecord,
   request: RunRequest,
@@ -96,7 +96,7 @@ export function startOnNode(
   return { mayHaveBegun: () => state.mayHaveBegun(), end, [Symbol.asyncDispose]: dispose };
 }
 
-/** How far a run has come. */
+/** The progress of a run. */
 interface RunState {
   readonly resources: AsyncDisposableStack;
   isConnecting: boolean;

@@ -27,7 +27,7 @@ export interface NodeOutcome {
   readonly node: NodeRecord;
   /** The command's exit status; 255 if the node can't be reached, or if a file can't be fetched from it. */
   readonly status: number;
-  /** The ends of both streams, as far as the request keeps them. */
+  /** The last part of each stream. */
   readonly stdout: string;
   readonly stderr: string;
   /** Why there is no exit status of the command; undefined if there is one. */
@@ -54,7 +54,7 @@ const mostKept = 4 * 1024 * 1024;
 /** Enough for the message that a login shell is unsuitable. */
 const leastKept = 4 * 1024;
 
-/** How much of a stream is kept if this many nodes keep theirs. */
+/** Returns how many characters of each stream are kept if this many nodes run the command. */
 const keptCharactersOf = (nodes: number): number => Math.min(mostKept, Math.floor(mostKeptOfAll / (2 * nodes)));
 
 /**
@@ -171,7 +171,7 @@ function linesOf(
   };
 }
 
-/** The logins that commands on several nodes leave for the next ones. */
+/** SSH logins that stay open after a command on several nodes, for the next command. */
 interface ReusableLogins {
   /** Runs a command over such a login. Resolves with undefined if there is none; then the command has not begun. */
   run(node: NodeRecord, command: RemoteCommand, signal: AbortSignal): Promise<RemoteResult | undefined>;
@@ -179,7 +179,7 @@ interface ReusableLogins {
   keep(nodes: readonly NodeRecord[]): Promise<void>;
 }
 
-/** Each is a process of its own, so commands on more nodes keep none. */
+/** Each login is a process, so commands on more nodes leave none open. */
 const mostLogins = 128;
 const filesAtOnce = 16;
 

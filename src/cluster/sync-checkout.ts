@@ -21,8 +21,8 @@ interface SyncRuntime extends Pick<Runtime, "progress"> {
 }
 
 /**
- * Syncs a checkout to all masters concurrently, all or nothing for each. Fails as platform/checkout/checkout-sync.ts does, with the error of the
- * first master that failed, after the others have finished.
+ * Syncs a checkout to all masters concurrently, all or nothing for each. After a failure, the other masters finish; then it throws the error of the first
+ * master that failed. For errors, see platform/checkout/checkout-sync.ts.
  */
 export async function syncCheckout(
   cluster: ClusterRecord,

@@ -18,7 +18,7 @@ export interface WaitRequest {
   readonly skipHttpChecks: boolean;
   /** Clock time at which the wait gives up (`deadline-passed`). */
   readonly deadlineMs: number;
-  /** The cluster, if it has just been created: then nobody has to look for it, or log in. */
+  /** The cluster, if it has just been created; it need not be found, and its connections are used. */
   readonly created?: OpenCluster;
   readonly onAnswers?: ReadinessRequest["onAnswers"];
 }
@@ -59,7 +59,7 @@ export async function waitForCluster(
   return cluster;
 }
 
-/** Returns the error for a wait whose time is over before anything is known about the nodes. */
+/** Returns the error for a wait that exceeds its time limit before anything is known about the nodes. */
 export function waitTooSlow(clusterId: string): ClusterError {
   return new ClusterError("deadline-passed", `Waiting for cluster "${clusterId}" exceeded its time limit.`, {
     hint: "Allow more time with `timeout`, or see the log for what was slow.",

@@ -33,14 +33,14 @@ export function expectedWebUrl(cluster: ClusterRecord): string | undefined {
 /** Whether the cluster's platform is known to have no web UI. */
 export const hasNoWebUi = (cluster: ClusterRecord): boolean => expectedEndpoint(cluster) === undefined;
 
-/** Uses what was known at the creation or, if nothing was, the variant's default. */
+/** Returns the endpoint that was known at the creation or else the variant's default. */
 function expectedEndpoint({ webUi, variant }: ClusterRecord): WebEndpoint | undefined {
   if (webUi !== undefined) return webEndpointOf(webUi);
   return variant === "none" ? undefined : webEndpointOf(variant === "enterprise" ? "https" : "http");
 }
 
 /**
- * Returns the same, but asks the node whether TLS is on, if the platform is running there. Anyone in a cloud account can make a machine look like the
+ * Finds the web UI, and asks the first master whether TLS is on, if the platform is running there. Anyone in a cloud account can make a machine look like the
  * cluster's master, so the address must be one for which this machine has pinned a host key. Undefined if the platform has no web UI. Throws
  * `key-missing`, and `host-key-changed` if another machine answers there.
  */
@@ -61,7 +61,7 @@ export async function findWebUi(
   return { url, authority: endpoint.scheme === "https" ? authorityOf(web, url) : undefined };
 }
 
-/** What the node says counts more than what was expected. */
+/** The node's own answer takes precedence over the expected endpoint. */
 function endpointOf(cluster: ClusterRecord, layout: Layout, report: NodeReport | undefined): WebEndpoint | undefined {
   const { web } = layout;
   if (web === undefined || web.endpoint !== undefined) return web?.endpoint;

@@ -6,7 +6,7 @@ import type { BackendOption } from "../model/option-schema.ts";
 /** The program of a backend. */
 export const programName = ({ name }: BackendKind): string => `cluster-${name}`;
 
-/** Whether clusters end by themselves, and cost money until then. The others are ended by a command, or after a time that users choose. */
+/** Whether clusters end by themselves, and cost money until then. Clusters of other backends exist until a command or a chosen lifetime ends them. */
 export const endsByItself = ({ parts }: BackendKind): boolean => parts.lifetimes === undefined;
 
 /** Options, such as the region, of every command that finds clusters. */
@@ -18,7 +18,7 @@ export function creationOptions(kind: BackendKind): { readonly linuxDistribution
   return { linuxDistribution: linuxDistribution as Option<string>, ...own };
 }
 
-/** The flags of options, by their names, whose values a file with the cluster lacks. */
+/** The options whose values a file with the cluster doesn't contain: their flags, by their names. */
 export const localFlags = ({ options }: BackendKind): ReadonlyMap<string, string> =>
   new Map(
     Object.entries<BackendOption>(options)

@@ -22,7 +22,7 @@ export type RunInput = Readonly<Record<string, unknown>> & {
   readonly environment: readonly Variable[];
   readonly environmentFile: readonly (readonly Variable[])[];
   readonly fetch: readonly FetchRequest[];
-  /** Its name begins each line of output, even if the command runs on one node only. */
+  /** The shard that runs the command. Its name begins each line of output, even if the command runs on one node only. */
   readonly shard?: Source;
 };
 

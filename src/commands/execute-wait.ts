@@ -20,7 +20,7 @@ type WaitInput = Readonly<Record<string, unknown>> & {
   readonly junit: string | undefined;
 };
 
-/** Failures of a cluster that exists. */
+/** The ids of errors after which the cluster still exists. */
 const keptAfter: ReadonlySet<ErrorId> = new Set([
   "deadline-passed",
   "install-failed",

@@ -1,6 +1,6 @@
 import type { Habits } from "../cli/options/option.ts";
 
-/** The only table of what the programs understand beyond their own commands and options. */
+/** The only table of words that the programs accept, or explain, besides their own commands and options. */
 export const habitsOf = (program: string): Habits => ({
   words: new Map([
     ["help", ["--help"]],

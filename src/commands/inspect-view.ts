@@ -14,9 +14,9 @@ interface Facts extends ClusterView {
   /** Undefined while no master has an address; null: the platform has none. */
   readonly webUi: string | null | undefined;
   readonly nodes: readonly VersionedNode[];
-  /** What is wrong with a node that has stopped or is gone, as sentences. */
+  /** A sentence for each node that has ended or is missing. */
   readonly problems: readonly string[];
-  /** Those that were begun on this computer. */
+  /** The faults that were begun on this computer. */
   readonly faults: readonly FaultNote[];
 }
 

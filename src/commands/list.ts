@@ -43,7 +43,7 @@ export const listCommand = (kind: BackendKind) =>
     },
   });
 
-/** Such as `--all-regions`. */
+/** The option that lists the clusters of all scopes, such as `--all-regions`. */
 function allScopesOptions(kind: BackendKind) {
   const { allScopes: summary } = kind.parts;
   const [scope] = Object.keys(scopeOptions(kind));

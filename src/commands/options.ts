@@ -19,12 +19,12 @@ const clusterIdType = value(checked(clusterIdProblem));
 
 export const clusterId = option(clusterIdType, { ...clusterIdTraits, default: defaultClusterId });
 
-/** The same option, for a command that must know whether it was given. */
+/** `--cluster-id`, for a command that must know whether it was given. */
 export const clusterIdIfGiven = option(clusterIdType, { ...clusterIdTraits, defaultText: defaultClusterId });
 
 export const orDefaultClusterId = (given: string | undefined): string => given ?? defaultClusterId;
 
-/** The same option, for a cluster that exists only while the command runs. */
+/** `--cluster-id`, for a cluster that exists only while the command runs. */
 export const temporaryClusterId = option(clusterIdType, {
   ...clusterIdTraits,
   defaultFrom: () => `once-${crypto.randomUUID().slice(0, 8)}`,
@@ -55,7 +55,7 @@ export const nodeSelector = (machineId: RegExp) =>
     return given;
   });
 
-/** What completion offers for them. */
+/** The command whose output completion offers as node names. */
 export const nodeNames = ["inspect", "--output", "names"] as const;
 
 export const skipHttpChecks = flag({
@@ -69,7 +69,7 @@ export const junit = option(value(laterFile, "file"), {
   summary: "File for a report in JUnit's format, which CI systems show; also written after a failure",
 });
 
-/** Finds out now whether the file can be written later; its folder may not exist yet. Returns its absolute path. */
+/** Checks before any work that a file can be written; its folder may not exist yet. Returns the absolute path. */
 export async function laterFile(given: string, { cwd }: Pick<Invocation, "cwd">): Promise<string> {
   const { dirname, resolve } = await import("node:path");
   const { freeSpaceProblem, isAccessible, isFileOrAbsent } = await import("../system/files/private-file.ts");
@@ -81,7 +81,7 @@ export async function laterFile(given: string, { cwd }: Pick<Invocation, "cwd">)
   return path;
 }
 
-/** A value that is read with a function that finds every problem with it. */
+/** The type of a value whose reader returns every problem with it. */
 export const checkedValue = <Single>(
   read: (given: string, invocation: Invocation) => Promise<Checked<Single>>,
   completes?: "file" | "directory",

@@ -74,9 +74,9 @@ function missingCommands(kind: BackendKind): ReadonlyMap<string, string> {
   ]);
 }
 
-/** The licenses of this program and everything it contains, written by scripts/notices.ts. */
+/** Reads the licenses of this program and of everything that it contains. scripts/notices.ts writes the file. */
 async function readLicenses(): Promise<string> {
-  // As a file of its own: text within the code is stored three times.
+  // An import as text would store it three times in the executable.
   const { default: path } = await import("./third-party-notices.txt", { with: { type: "file" } });
   return await Bun.file(path).text();
 }

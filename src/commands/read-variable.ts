@@ -38,7 +38,7 @@ export async function readVariableFile(given: string, { cwd }: Pick<Invocation, 
   return variables;
 }
 
-/** Shells, and some programs, read such files in other ways. These lines would mean something else here than there. */
+/** Refuses lines that shells and other programs would read differently. */
 function readFileLine(line: string): Variable {
   if (line.includes("\0")) throw new BadValue("a value cannot contain a NUL byte");
   if (/^export\s/.test(line)) throw new BadValue('leave out "export": a line is only <KEY>=<VALUE>');
@@ -48,11 +48,11 @@ function readFileLine(line: string): Variable {
   return variable;
 }
 
-/** Whether a variable on the command line holds a secret. Other users of this machine see it there, so most are settings, such as a branch. */
+/** Whether a variable's name looks like that of a secret. Most variables on the command line are settings, because other users of the machine can see them. */
 export const isSecretName = (name: string): boolean =>
   /password|passwd|passphrase|secret|token|key|credential/i.test(name);
 
-/** The values to mask. Words such as `true`, and values as short as a number, are settings: hiding them would mask half of the output. */
+/** Returns the values to mask. Words such as `true` and short values are settings; masking them would make the output unreadable. */
 export const secretsIn = (variables: readonly Variable[]): readonly string[] =>
   variables
     .map(({ contents }) => contents)

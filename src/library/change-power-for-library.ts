@@ -4,7 +4,7 @@ import { type Shape, flag, listOf, optional, readArguments, signal, text } from 
 import { type Cancellation, inLibraryWords, neverAborted } from "./call-options.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
-/** Whose power to change. */
+/** The nodes whose power to change. */
 export interface PowerOptions extends Cancellation {
   /** Names such as `agent_0`, addresses or ids of nodes, or `all`, `masters`, `agents`, `public_agents`; default: all. */
   readonly nodes?: readonly string[];
@@ -18,7 +18,7 @@ export interface StopOptions extends PowerOptions {
 const power: Shape<PowerOptions> = { nodes: optional(listOf(text, { minimum: 1 })), cancelSignal: optional(signal) };
 const stop: Shape<StopOptions> = { ...power, force: optional(flag) };
 
-/** Resolves with the cluster as it is afterwards. */
+/** Resolves with the cluster's new record. */
 export async function changePowerForLibrary(
   { backend, record, runtime }: OpenCluster,
   action: PowerAction,

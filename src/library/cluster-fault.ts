@@ -23,7 +23,7 @@ export class ClusterFault implements AsyncDisposable {
   readonly description: string;
   /** The nodes that heal it by themselves, such as `agent_0`. */
   readonly nodes: readonly string[];
-  /** When they do. */
+  /** The time at which they heal it. */
   readonly endsAt: Date;
   readonly #open: OpenCluster;
 

@@ -41,7 +41,7 @@ export interface NodeFetch {
   readonly cancelSignal?: AbortSignal;
 }
 
-/** What was brought back. */
+/** The size of a file or folder that was fetched. */
 export interface NodeFetchResult {
   readonly files: number;
   readonly bytes: number;
@@ -124,7 +124,7 @@ export interface NodeCommand {
   readonly env?: Readonly<Record<string, string>>;
   /** Absolute path on the node; default: the home folder of the login user. */
   readonly cwd?: string;
-  /** What the command reads from its stdin; default: nothing. */
+  /** The command's stdin; default: empty. */
   readonly input?: string | Uint8Array;
   /** Whether it runs as root, like all commands of `cluster-cloud run`; default: true. Otherwise it runs as the image's login user. */
   readonly asRoot?: boolean;
@@ -213,7 +213,7 @@ function remoteCommand(command: NodeCommand): RemoteCommand {
     ...(cwd !== undefined && { cwd }),
     ...(timeoutMs !== undefined && { limitMs: timeoutMs }),
     ...(onOutput !== undefined && {
-      // What the caller's function returns doesn't matter.
+      // Ignores what the caller's function returns.
       onOutput: (stream: "stdout" | "stderr", chunk: string) => {
         onOutput(stream, chunk);
       },
@@ -221,7 +221,7 @@ function remoteCommand(command: NodeCommand): RemoteCommand {
   };
 }
 
-/** Sends the values ahead of the command's own stdin. If the transfer is cut off, the last line is missing and the command doesn't run. */
+/** Sends the variables ahead of the command's own stdin. If the transfer is cut off, the last line is missing, and the command doesn't run. */
 function withVariables(
   args: readonly string[],
   env: Readonly<Record<string, string>>,

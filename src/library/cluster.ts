@@ -118,8 +118,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Uses the cluster that a text is about which `export` returned, here or in the program of the same name. Logs in to
-   * its nodes first, and keeps nothing if anything is wrong. Throws `bad-usage`, `cluster-not-found`,
+   * Uses a cluster that another computer has exported: `text` is the result of `export` or of the command `export`. Logs in to the nodes first,
+   * and stores nothing if anything is wrong. Throws `bad-usage`, `cluster-not-found`,
    * `host-key-changed`, `connection-failed`.
    */
   static async import<Options>(

@@ -111,7 +111,7 @@ export async function installFromPath(
   }
 }
 
-/** Machines that accept logins already. */
+/** Returns machines that have been launched and accept logins already. */
 export const standing = (cluster: ClusterRecord): Machines => ({
   cluster,
   launch: async () => {},

@@ -223,7 +223,7 @@ async function readRequest(given: ClusterRequest): Promise<ClusterRequest> {
 const isCopyRequest = (given: ClusterRequest | undefined | null): given is CopyClusterRequest =>
   given?.from !== undefined;
 
-/** The snapshot decides everything else. */
+/** Refuses the options that the snapshot determines. */
 function readCopyRequest(given: CopyClusterRequest): CopyClusterRequest {
   const replaced = ["variant", "platform", "masters", "agents", "publicAgents"];
   const found = Object.entries(given).filter(([name, value]) => replaced.includes(name) && value !== undefined);
@@ -255,7 +255,7 @@ export async function findForLibrary<Options>(
   return { ...settings, backend, record, base, ipDetectPath: ipDetectFile(record) };
 }
 
-/** A master that doesn't answer must not keep anyone from looking at the cluster. */
+/** A master that doesn't answer must not delay `Cluster.find` for long. */
 const baseLimitMs = 15_000;
 
 async function baseIfReachable(
@@ -286,12 +286,12 @@ async function readBase(
   return baseConfigurationOf(record, { variant: record.variant, licenseKey: undefined, hasPublicDetector, resolvers });
 }
 
-/** A backend as users of the library construct it: all its own options are given, and nothing has been queried yet. */
+/** A backend as users of the library construct it: it knows its own options, and has not queried anything yet. */
 export interface ClusterBackend<Options> {
   readonly distribution: string;
-  /** A method and not properties: the environment holds credentials, and options may, so that no print of a backend may show them. */
+  /** A method, because printing a backend must not show these: the environment contains credentials, and options may contain some. */
   settings(): BackendSettings<Options>;
-  /** Checks credentials and the like; fails as those checks do. Changes nothing. */
+  /** Checks credentials and the like, and throws their errors. Changes nothing. */
   open(signal: AbortSignal): Promise<Backend<Options>>;
 }
 

@@ -17,7 +17,7 @@ export interface RuntimeOptions {
   readonly onProgress?: (line: string) => void;
 }
 
-/** Splits what a backend's constructor was given. Throws `bad-usage`. */
+/** Splits the options of a backend's constructor into those of the runtime and the backend's own. Throws `bad-usage`. */
 export function splitRuntimeOptions<Own extends object>(
   given: Own & RuntimeOptions,
   processEnvironment: Environment,
@@ -98,7 +98,7 @@ export class LineProgress implements Progress {
   }
 }
 
-/** Long enough for the next command of a test, and short enough for a program that is about to end. */
+/** Long enough to serve the next command of a test, short enough not to delay a program that has finished. */
 const idleMs = 2_000;
 
 /**

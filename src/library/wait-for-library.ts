@@ -8,16 +8,16 @@ import type { SharedConnections } from "./runtime.ts";
 
 const usualWaitMs = 60 * 60_000;
 
-/** Each variant's own way to wait. */
+/** The library's method for each variant. */
 const waits = { oss: "waitForClusterOss", enterprise: "waitForClusterEnterprise", none: "waitForCluster" } as const;
 
 /** Errors to which the nodes' logs add nothing. */
 const selfExplanatory: readonly string[] = ["cluster-not-found", "key-missing", "login-refused"];
 
 interface LibraryWait extends WaitOptions {
-  /** The one that the caller's method is for. */
+  /** The variant that the caller's method waits for. */
   readonly variant: Variant;
-  /** The superuser's; absent: there is none. */
+  /** The superuser's login; absent if there is no superuser. */
   readonly login?: { readonly username: string; readonly password: string };
 }
 

@@ -5,7 +5,7 @@ export type Role = (typeof roles)[number];
 
 /** The variants of the platform's releases. */
 export const variants = ["oss", "enterprise"] as const;
-/** `none`: the platform has no variants, as one that is a folder. */
+/** `none`: the platform has no variants, for example because it is a folder. */
 export type Variant = (typeof variants)[number] | "none";
 
 /** The protocol of the platform's web servers. */
@@ -26,14 +26,14 @@ const webPorts = { http: 80, https: 443 } as const;
 export const webUiText = ({ scheme, port, path }: WebEndpoint): WebUi =>
   port === webPorts[scheme] && path === "/" ? scheme : `${scheme}:${port}/${path.slice(1)}`;
 
-/** Undefined if there is none. */
+/** Returns undefined if there is no web UI. */
 export function webEndpointOf(webUi: WebUi): WebEndpoint | undefined {
   const [, scheme, port, path = "/"] = /^(https?)(?::(\d+)(\/.*))?$/.exec(webUi) ?? [];
   if (scheme !== "http" && scheme !== "https") return undefined;
   return { scheme, port: port === undefined ? webPorts[scheme] : Number(port), path };
 }
 
-/** The node's own ports for HTTP and HTTPS: the usual ones, but for the scheme of a web UI on another port. */
+/** Returns the node's own ports for HTTP and HTTPS. They are the usual ones, unless the web UI has another port. */
 export function webPortsOf(webUi: WebUi | undefined): Readonly<Record<WebScheme, number>> {
   const endpoint = webUi === undefined ? undefined : webEndpointOf(webUi);
   return endpoint === undefined ? webPorts : { ...webPorts, [endpoint.scheme]: endpoint.port };
@@ -45,7 +45,7 @@ export type Counts = Readonly<Record<Role, number>>;
 export const masterCounts: readonly number[] = [1, 3, 5, 7, 9];
 
 /**
- * `starting`: not up yet. `running`: up. `paused`: stands still, with its memory. `stopped`: off, but can be started again. `ending`: shutting down.
+ * `starting`: not up yet. `running`: up. `paused`: frozen, with its memory. `stopped`: off, but can be started again. `ending`: shutting down.
  * `ended`: gone, but still known to the backend.
  */
 export type NodeState = "starting" | "running" | "paused" | "stopped" | "ending" | "ended";
@@ -104,7 +104,7 @@ export interface ClusterRecord {
 /** The fields that distinguish a cluster from all others, and its folder on this machine. */
 export type ClusterName = Pick<ClusterRecord, "id" | "creationId" | "directory">;
 
-/** What distinguishes a node from the others of its cluster. */
+/** Identifies a node within its cluster. */
 type NodeName = Pick<NodeRecord, "role" | "index">;
 
 /** `master_0`, `agent_2`, `public_agent_0`. */
@@ -118,7 +118,7 @@ export const nodeGroups: Readonly<Record<string, Role | undefined>> = {
   public_agents: "public_agent",
 };
 
-/** How many nodes of each role there are, without ended machines. */
+/** Counts the nodes of each role. Ended machines don't count. */
 export function countNodes(nodes: readonly Pick<NodeRecord, "role" | "state">[]): Counts {
   const count = (role: Role): number => nodes.filter((node) => node.role === role && node.state !== "ended").length;
   return { master: count("master"), agent: count("agent"), public_agent: count("public_agent") };
@@ -133,7 +133,7 @@ export function countsText(counts: Counts): string {
   return roles.map((role) => `${role}=${counts[role]}`).join(" ");
 }
 
-/** The state of a cluster with these nodes, given the requested counts. `undefined`: the counts are unknown. */
+/** Returns the state of a cluster with these nodes. `requested` is undefined if the counts are unknown. */
 export function clusterState(nodes: readonly NodeRecord[], requested: Counts | undefined): ClusterState {
   const live = nodes.filter((node) => node.state === "starting" || node.state === "running");
   if (live.length === 0) return "ending";
@@ -144,7 +144,7 @@ export function clusterState(nodes: readonly NodeRecord[], requested: Counts | u
   return isComplete ? "running" : "incomplete";
 }
 
-/** The same for machines that stay until they are removed, so that none of them is ending. */
+/** Returns the state of a cluster whose machines exist until they are removed, so that none is ever ending. See `clusterState`. */
 export function localClusterState(nodes: readonly NodeRecord[], requested: Counts | undefined): ClusterState {
   if (nodes.some((node) => node.state === "starting" || node.state === "running"))
     return clusterState(nodes, requested);
@@ -156,11 +156,11 @@ export function byRoleAndIndex(a: NodeName, b: NodeName): number {
   return roles.indexOf(a.role) - roles.indexOf(b.role) || a.index - b.index;
 }
 
-/** What an installation must know about a backend's nodes before they exist. */
+/** The facts about a backend's nodes that an installation needs before they exist. */
 export interface NodeTraits {
   /** A script for the nodes that prints the node's private IPv4 address. */
   readonly ipDetect: string;
-  /** The same for the public address; undefined if nodes have none. */
+  /** A script that prints the node's public IPv4 address; undefined if nodes have none. */
   readonly ipDetectPublic: string | undefined;
   /** Whether nodes synchronize their own clocks; false if they use this machine's clock. */
   readonly nodesKeepTime: boolean;

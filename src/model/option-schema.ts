@@ -8,7 +8,7 @@ export interface BackendOption<Value = unknown> {
   readonly flag?: `--${string}`;
   /** Whether it selects the scope in which to look for clusters, such as a region. Every command that finds clusters has it. */
   readonly isScope?: true;
-  /** Whether it names what only this computer has: a file with the cluster lacks it. */
+  /** Whether its value names something on this computer that a file with the cluster doesn't contain. */
   readonly isLocal?: true;
   readonly placeholder?: string;
   readonly default?: Value;
@@ -110,7 +110,7 @@ export function checked(problemOf: (text: string) => string | undefined): (text:
   };
 }
 
-/** The help for `--lifetime`, for backends whose clusters don't end by themselves anyway. */
+/** The help for `--lifetime`, for backends whose clusters otherwise exist until they are destroyed. */
 export const lifetimeSummary =
   "Time until the nodes end by themselves, even if this program is gone; a later command removes the rest";
 

@@ -29,7 +29,7 @@ export const parseIndex = wholeNumber({ least: 0, most: 999 });
 
 const parseCount = wholeNumber({ least: 0, most: 1000 });
 
-/** The same counts in JSON: `{ "master": 1, "agent": 2, "public_agent": 1 }`. */
+/** Node counts in JSON: `{ "master": 1, "agent": 2, "public_agent": 1 }`. */
 export const parseCountsObject: read.Reader<Counts> = read.object({
   master: parseCount,
   agent: parseCount,
@@ -58,7 +58,7 @@ export const parseMoment = read.refined(
   },
 );
 
-/** Not by `node:net`, which every start of a program would load. */
+/** Doesn't use `node:net`, which every start of a program would have to load. */
 export const parseIpv4 = read.matching(/^(?:(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])(?:\.(?!$)|$)){4}$/);
 
 /** A TCP port, as a number or a text. */
@@ -69,7 +69,7 @@ export const parseRegion = read.matching(/^[a-z]{2,8}(?:-[a-z]{1,16}){1,3}-[0-9]
 
 export const parseSnapshotName = read.matching(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
 
-/** What is wrong with a snapshot's name as one sentence, or `undefined`. */
+/** Returns what is wrong with a snapshot's name as one sentence, or `undefined`. */
 export const snapshotNameProblem = (given: string): string | undefined =>
   parseSnapshotName(given) === undefined
     ? "a snapshot's name has 1 to 63 lower-case letters, digits, _, . and -, and begins with a letter or digit"

@@ -3,8 +3,8 @@ import { badUsage } from "./checked.ts";
 import { isMapping } from "./reader.ts";
 
 /**
- * Run-time checks of what programs pass to the library. Its types say the same, but JavaScript has none, and a creation must not begin with a value
- * that no command could read back.
+ * Checks the arguments of the library at run time. TypeScript checks the same, but callers may use JavaScript, and a creation must not begin with a
+ * value that no command could read back.
  */
 
 /** Returns what is wrong with a value, as one sentence without the argument's name, or `undefined`. */
@@ -57,14 +57,14 @@ function shapeProblems(given: unknown, shape: Readonly<Record<string, Argument>>
   ];
 }
 
-/** Names only the kind of a value that is no text or number: it may hold a secret. */
+/** Shows texts and numbers. Of other values it names only the type, because they may contain a secret. */
 function shown(given: unknown): string {
   if (typeof given === "string") return quoted(given);
   if (typeof given === "number" || typeof given === "boolean" || given === null) return String(given);
   return Array.isArray(given) ? "an array" : `a value of the type ${typeof given}`;
 }
 
-/** Says nothing about the value, which may be a secret of the wrong type. */
+/** Doesn't show the value, which may be a secret of the wrong type. */
 const wrongType = (given: unknown, expected: string): string =>
   `must be ${expected}, not ${given === null ? "null" : Array.isArray(given) ? "an array" : `of the type ${typeof given}`}`;
 
@@ -109,7 +109,7 @@ export const among =
   (given) =>
     choices.includes(given) ? undefined : `${shown(given)} is not one of ${choices.join(", ")}`;
 
-/** A text with what else can be wrong with it. */
+/** A text for which `problemOf` reports nothing. */
 export const textThat =
   (problemOf: (given: string) => string | undefined): Check =>
   (given) =>

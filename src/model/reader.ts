@@ -10,7 +10,7 @@ export type Reader<Value> = (found: unknown) => Value | undefined;
 /** A field that an object may lack. */
 interface Optional<Value> {
   readonly reader: Reader<Value>;
-  /** `missing`: a field of another shape still makes the object unreadable. `anything`: it counts as missing. */
+  /** `missing`: a field of another shape makes the object unreadable. `anything`: a field of another shape counts as missing. */
   readonly accepts: "missing" | "anything";
 }
 
@@ -35,7 +35,7 @@ export const anyMapping: Reader<Readonly<Record<string, unknown>>> = (found) => 
 
 export const string: Reader<string> = (found) => (typeof found === "string" ? found : undefined);
 
-/** The expression must take linear time, as all of this program do. */
+/** The expression must take linear time, like every expression in this program. */
 export const matching =
   (shape: RegExp): Reader<string> =>
   (found) =>

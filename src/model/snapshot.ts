@@ -1,10 +1,10 @@
-/** What is known about saved clusters. */
+/** A cluster that was saved under a name. */
 export interface SnapshotRecord {
   readonly name: string;
   readonly createdAt: Date | undefined;
   /** The disk space that only this snapshot uses. */
   readonly sizeBytes: number;
-  /** False for what an interrupted `create` or `delete` left. */
+  /** False if `create` or `delete` was interrupted. */
   readonly isComplete: boolean;
 }
 
@@ -43,11 +43,11 @@ export interface TemplateRecord {
   readonly problem: string | undefined;
 }
 
-/** How a file with a cluster begins: a frame that zstd skips (RFC 8878, 3.1.2), with JSON whose first field is this format. */
+/** The beginning of a file with a cluster: a frame that zstd skips (RFC 8878, 3.1.2). It contains JSON whose first field is this format. */
 export const clusterFileStart = {
   format: "cluster-e2e-cluster",
   /** Any of 16 magic numbers begins such a frame. */
   frameMagic: 0x18_4d_2a_5e,
-  /** The magic number, and the length. */
+  /** The length of the magic number and the frame's length. */
   frameHeadBytes: 8,
 } as const;

@@ -121,7 +121,7 @@ export async function endRemovedCreation(directory: string): Promise<void> {
   if (await isOwnFolder(directory)) await rm(creationFiles(directory).privateKey, { force: true });
 }
 
-/** The creations of this cluster id, or of these, that nobody works on and that may have left something behind. */
+/** Returns the creations with this cluster id, or with ids of this form, that no process works on and that may have left something behind. */
 export async function abandonedCreations(
   root: string,
   clusterIds: string | RegExp,
@@ -152,7 +152,7 @@ export async function isCreationHere(directory: string): Promise<boolean> {
   return !(await isEndedCreation(directory));
 }
 
-/** Whether nobody works on the creation in this folder, and it may have left something behind. */
+/** Whether no process works on the creation in this folder, and it may have left something behind. */
 export async function isAbandonedCreation(directory: string): Promise<boolean> {
   return (await abandonedCreation(directory)) !== undefined;
 }
@@ -162,7 +162,7 @@ export async function isCreationUnderWay(directory: string): Promise<boolean> {
   return (await readCreation(directory))?.state === "unfinished" && !(await isAbandonedCreation(directory));
 }
 
-/** Whether this machine has completed the creation in this folder, or keeps what a failed one made. */
+/** Whether this machine has completed the creation in this folder, or keeps the machines of a failed one. */
 export async function isFinishedCreation(directory: string): Promise<boolean> {
   return isComplete((await readCreation(directory))?.state);
 }
@@ -192,7 +192,7 @@ async function writeCreation(
   await writePrivateFile(creationFiles(directory).creation, `${JSON.stringify(creation, undefined, 2)}\n`);
 }
 
-/** `undefined` if there is no creation, a newer program wrote it, or it does not belong to this folder. */
+/** Returns undefined if there is no creation, if a newer program wrote it, or if it doesn't belong to this folder. */
 async function readCreation(directory: string): Promise<Creation | undefined> {
   if (!(await isOwnFolder(directory).catch(() => false))) return undefined;
   return readOwnJson(creationFiles(directory).creation, (found) => parseCreation(found, directory));

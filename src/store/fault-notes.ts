@@ -5,7 +5,7 @@ import * as read from "../model/reader.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
 import { readOwnJson } from "../system/files/read-text.ts";
 
-/** A fault that was begun on this computer. A node that was restarted has healed its part earlier. */
+/** A fault that was begun on this computer. A restart of a node heals the node's part before `endsAt`. */
 export interface FaultNote {
   readonly id: string;
   readonly description: string;
@@ -14,7 +14,7 @@ export interface FaultNote {
 
 const fileOf = (directory: string, id: string): string => join(directory, `fault-${id}.json`);
 
-/** Keeps a note in the cluster's folder, if this machine may write to it. */
+/** Stores a note in the cluster's folder, if this machine may write to it. */
 export async function keepFaultNote(directory: string, note: FaultNote): Promise<void> {
   await writePrivateFile(fileOf(directory, note.id), `${JSON.stringify({ schemaVersion: 1, ...note })}\n`).catch(
     () => {},

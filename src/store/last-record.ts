@@ -17,14 +17,14 @@ import { writePrivateFile } from "../system/files/private-file.ts";
 import { readOwnJson, readOwnText } from "../system/files/read-text.ts";
 import { creationFiles, creationOfDirectory, presentCreations } from "./creation-folder.ts";
 
-/** Keeps a record in the cluster's folder, if this machine has that folder and may write to it. */
+/** Stores a record in the cluster's folder, if this machine has that folder and may write to it. */
 export async function keepLastRecord(cluster: ClusterRecord): Promise<void> {
   const path = creationFiles(cluster.directory).lastRecord;
   const text = `${JSON.stringify({ schemaVersion: 1, cluster }, undefined, 2)}\n`;
   try {
     if ((await readOwnText(path).catch(() => "")) !== text) await writePrivateFile(path, text);
   } catch {
-    // Without it, the next command waits for the backend's answer.
+    // Without the record, the next command waits for the backend's answer.
   }
 }
 
@@ -52,7 +52,7 @@ async function readLastRecord(directory: string): Promise<ClusterRecord | undefi
   return readOwnJson(lastRecord, (found) => parseLastRecord(found, directory));
 }
 
-/** Parses the JSON of such a file; undefined if it has another shape, or is about another creation than its folder. */
+/** Parses the JSON of a last record. Returns undefined if it has another shape, or doesn't belong to this folder. */
 export function parseLastRecord(found: unknown, directory: string): ClusterRecord | undefined {
   const name = creationOfDirectory(directory);
   const cluster = readFile(found)?.cluster;

@@ -12,8 +12,8 @@ export const cacheFolder = (environment: Environment): string =>
   join(xdgFolder(environment, "XDG_CACHE_HOME") ?? join(homeFolder(environment), ".cache"), "cluster-e2e");
 
 /**
- * The user's home folder: `$HOME`, or what the system says if that isn't set. Throws `machine-not-set-up` if it isn't absolute: whatever is kept there
- * would otherwise be in the current folder, which may be somebody else's checkout.
+ * Returns the user's home folder: `$HOME` or, if that isn't set, the one that the system knows. Throws `machine-not-set-up` if it isn't absolute: files
+ * would otherwise end up in the current folder, which may be somebody else's checkout.
  */
 export function homeFolder(environment: Environment): string {
   const path = environment["HOME"] ?? homedir();
@@ -21,7 +21,7 @@ export function homeFolder(environment: Environment): string {
   return path;
 }
 
-/** The XDG specification treats an empty variable as one that isn't set. It lets programs ignore a relative path, but then keys would go astray. */
+/** Like the XDG specification, treats an empty variable as unset. The specification ignores relative paths, but then keys would be stored elsewhere than intended. */
 function xdgFolder(environment: Environment, variable: string): string | undefined {
   const path = environment[variable];
   if (path === undefined || path === "") return undefined;

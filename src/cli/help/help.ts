@@ -135,7 +135,7 @@ function argumentLabels(command: Command): readonly string[] {
   });
 }
 
-/** A label, and what the help says about it. */
+/** A label and its description. */
 type Entry = [label: string, text: string];
 
 export function describeArguments(command: Command): Entry[] {

@@ -8,8 +8,8 @@ export interface Invocation {
 }
 
 /**
- * The signal for reading the command line's files. Nothing aborts it: until all options are read, there is nothing to clean up, so nobody listens for
- * interrupts, and one ends the program at once.
+ * The signal for reading the command line's files. Nothing aborts it: until all options are read, there is nothing to clean up, so an interrupt ends the
+ * program at once.
  */
 export const whileOptionsAreRead = (): AbortSignal => new AbortController().signal;
 
@@ -129,7 +129,7 @@ export function restArgument(traits: Pick<ArgumentTraits<string>, "name" | "summ
   return { ...traits, required: true, rest: "words", type: plainText };
 }
 
-/** The same for a command that has other arguments too: the words after `--`. Its name in the help begins with the dashes. */
+/** Like `restArgument`, for a command that also has other arguments: takes the words after `--`. Its name in the help begins with the dashes. */
 export function argumentAfterDashes(
   traits: Pick<ArgumentTraits<string>, "name" | "summary">,
 ): Argument<readonly string[]> {
@@ -156,17 +156,17 @@ export function counted(traits: Pick<OptionTraits<number>, "flag" | "short" | "s
 
 const plainText: ValueType<string> = { parse: (given) => given };
 
-/** What people type because other programs understand it. The help mentions none of it. */
+/** Words that this program accepts, or explains, because other programs have them. The help doesn't mention them. */
 export interface Habits {
-  /** Other names of commands, of actions (`snapshot ls`) and of the program's options. The first that exists there is meant. */
+  /** Other names of commands, of actions (`snapshot ls`) and of the program's options, with what they may stand for. The first one that exists applies. */
   readonly words: ReadonlyMap<string, readonly string[]>;
   /** Other ways to write an option, by the word: `-o` is `--output`, and `--json` is `--output=json`. */
   readonly options: ReadonlyMap<string, string>;
   /** The option that the only argument of a command without arguments stands for: `inspect demo`. */
   readonly argument: `--${string}`;
-  /** Options that don't exist, and those that they may have meant. */
+  /** Options that don't exist, with the options to suggest instead. */
   readonly meant: ReadonlyMap<string, readonly string[]>;
-  /** What to type instead of a command that doesn't exist. By a command and an option (`run -i`): the problem of that option. */
+  /** Advice by the name of a command that doesn't exist, or the problem by a command and an option (`run -i`). */
   readonly hints: ReadonlyMap<string, string>;
 }
 

@@ -111,7 +111,7 @@ async function readValue({ declared, label, texts }: Given, reader: Reader): Pro
   return isList ? read : read[0];
 }
 
-/** Returns the action that an argument means by another name, or the text as it is. */
+/** Returns the action that an argument stands for under another name, or the text itself. */
 function meantChoice({ type: { choices = [] }, ...declared }: Option | Argument, text: string, reader: Reader): string {
   if ("flag" in declared || choices.includes(text)) return text;
   return reader.habits?.words.get(text)?.find((word) => choices.includes(word)) ?? text;
@@ -156,7 +156,7 @@ export interface Words {
   /** Texts by flag, in the order given. An option without a value has an empty text per occurrence. */
   readonly texts: ReadonlyMap<string, readonly string[]>;
   readonly positionals: readonly string[];
-  /** What follows the first `--`, if the command has an argument for it. */
+  /** The words after the first `--`, if the command has an argument for them. */
   readonly afterDashes: readonly string[];
   readonly problems: readonly string[];
   /** Flags that a problem already names. */
@@ -191,8 +191,8 @@ interface Reading {
 }
 
 /**
- * Separates options from positionals. `arg` stops at the first error. The error is noted, `arg` is then told to accept that option, and reading
- * starts again, so that all problems are found at once.
+ * Separates options from positionals. `arg` stops at the first error, so this notes the error, declares the option that caused it, and starts again: that
+ * way all problems are found at once.
  */
 export function readWords(
   declared: readonly Option[],

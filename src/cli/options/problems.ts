@@ -16,8 +16,8 @@ export class Problems {
   }
 
   /**
-   * A problem is a sentence that begins with its subject: `--masters: 2 is even`. It is left out if it is about an option that was rejected: a value that
-   * is present but invalid is not also a missing one.
+   * A problem is a sentence that begins with its subject: `--masters: 2 is even`. It is left out if it is about an option that was rejected already: an
+   * invalid value is not also a missing one.
    */
   add(text: string): void {
     const problem = this.#nameFlags(text);
@@ -86,8 +86,8 @@ interface NamedProgram {
 }
 
 /**
- * The names are the keys under which commands declare their options. "the list command" becomes what to type: "cluster-cloud list"; 'the command "node
- * start agent_0"' likewise. After "run", it gets those of the `given` values, by the names of their options, that hints repeat.
+ * The names are the keys under which commands declare their options. "the list command" becomes the words to type, "cluster-cloud list", and so does 'the
+ * command "node start agent_0"'. After "run", the options among `given` that hints repeat are added.
  */
 export function flagNames(
   { name: program, commands }: NamedProgram,

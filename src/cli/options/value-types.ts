@@ -89,7 +89,7 @@ export function parseDuration(given: string): number {
     throw new BadValue(`${JSON.stringify(given)} is not a duration such as 90s, 15m or 1h30m`);
   }
   const ms = unitMs.reduce((sum, [unit, length]) => sum + Number(parts[unit] ?? 0) * length, 0);
-  // A timer of the runtime holds 31 bits, which is 24 days. No wait here needs as much as a month.
+  // A timer of the runtime holds 31 bits, which is 24 days. No wait needs more.
   if (ms < 1 || ms > 2 ** 31 - 1) throw new BadValue(`${JSON.stringify(given)} is not between 1ms and 24d`);
   return ms;
 }

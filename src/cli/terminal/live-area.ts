@@ -4,7 +4,7 @@ import { plainLine } from "../../system/printable.ts";
 export interface Screen {
   readonly columns: number;
   readonly rows: number;
-  /** Writes the text unchanged. The caller makes foreign text printable first. */
+  /** Writes the text unchanged. The caller makes outside text printable first. */
   write(text: string): void;
 }
 

@@ -10,7 +10,7 @@ import { LiveArea, type LiveLine, type Screen, type StepEntry, StepTable, type T
 import type { Colours } from "./colours.ts";
 
 const framesPerSecond = 10;
-/** Shorter work is never drawn: nobody can read a flash. */
+/** Shorter work is never drawn, because nobody could read it. */
 const drawnAfterMs = 300;
 const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const subjectsShown = 4;
@@ -130,7 +130,7 @@ export class TerminalProgress implements Progress {
     this.#shown.forgetEnded();
   }
 
-  /** Prints nothing more, so that the error stays the last thing on stderr. Work that is still ending only writes to the log. */
+  /** Prints nothing from now on, so that the error stays the last text on stderr. Work that is still ending writes only to the log. */
   finish(): void {
     this.settle();
     this.#state.isOver = true;
@@ -165,7 +165,7 @@ export class TerminalProgress implements Progress {
     else this.#live.writeAbove(line);
   }
 
-  /** Masks what the text quotes, makes it printable and lets only its first line begin at the margin, for both the screen and the log. */
+  /** Prepares a text for the screen and the log: masks secrets, makes it printable, and indents all lines but the first. */
   #show(text: string): string {
     return messageBlock(shownText(text, (given) => this.#parts.masker.text(given)));
   }
@@ -205,7 +205,7 @@ export class TerminalProgress implements Progress {
     return { mark: this.#spinner(), paint: colours.cyan, text };
   }
 
-  /** Shows how long all steps of a title took. Where nothing is drawn, a step without a subject has already said so itself. */
+  /** Shows how long all steps of a title took. Where nothing is drawn, a step without a subject has already printed its own time. */
   #settleTitle(summary: TitleSummary): void {
     const { mark, paint, text } = this.#line(summary);
     if (this.#live !== undefined) return this.#parts.screen.write(`${paint(mark)} ${text}\n`);

@@ -12,15 +12,15 @@ import { timeLimit } from "../../system/time-limit.ts";
 import { parseUrl } from "../../system/mask-url.ts";
 import type { SnapshotName } from "../snapshots.ts";
 
-/** What the user asked for, on the command line or through the library. */
+/** The user's request, from the command line or the library. */
 export interface CreateRequest<Options> {
   readonly clusterId: string;
   readonly machines: NewMachines<Options> | SnapshotCopy;
-  /** Undefined: the machines are all there is to create. Those of a snapshot continue where they were saved. */
+  /** Undefined: only machines are created. Machines from a snapshot continue where they were saved. */
   readonly installation: InstallationRequest | undefined;
   /** Path of the user's own private key; undefined: a key is made for this cluster. */
   readonly ownKey: string | undefined;
-  /** Read when something has failed. */
+  /** Read only after a failure. */
   readonly keepOnFailure: boolean;
   /** Milliseconds from the creation until the machines end by themselves; absent: as usual for the backend. */
   readonly lifetimeMs?: number | undefined;
@@ -30,7 +30,7 @@ export interface CreateRequest<Options> {
   readonly onAbandon: (describe: () => string) => Disposable;
   /** The last step of a creation that installs nothing: reads what the caller needs from the nodes. If it fails, so does the creation. */
   readonly readFacts?: (nodes: ReachableNodes, signal: AbortSignal) => Promise<void>;
-  /** What the cluster is for, if it is removed afterwards. If it fails, the same follows as after a creation that fails. */
+  /** Uses the cluster, which is removed afterwards. A failure counts as a failure of the creation. */
   readonly use?: (cluster: ClusterRecord) => Promise<void>;
   /** Where the logs go after a failure; absent: the creation's folder on this machine. */
   readonly logsFolder?: string;
@@ -88,7 +88,7 @@ export function parseSnapshotReference(
   return { problem: `"${given}" is not a cluster id and a snapshot's name, such as default:installed` };
 }
 
-/** Returns the error for a creation whose time is over. */
+/** Returns the error for a creation that exceeds its time limit. */
 export function creationTooSlow(clusterId: string): ClusterError {
   return new ClusterError("deadline-passed", `Creating cluster "${clusterId}" exceeded its time limit.`, {
     hint: "Allow more time with `timeout`, or see the log for what was slow.",

@@ -87,5 +87,5 @@ async function explained(
   );
 }
 
-/** First contact gives up if its next try would come after the deadline, so it can end a little before the deadline. */
+/** First contact gives up if the next attempt would come after the deadline, so it may end this much earlier. */
 const longestPauseMs = 2_000;

@@ -57,7 +57,7 @@ type Known = Pick<InstallPlan, "layout" | "variant" | "configuration">;
 
 const installedLater = { variant: "none", configuration: { kind: "complete", values: {} } } as const;
 
-/** What the installation needs of the machines. */
+/** Returns the installation's requirements for the machines. */
 function needsOf({ layout = layouts[0], variant, configuration }: Known): MachineNeeds {
   const securityMode = configuration.kind === "added" ? configuration.securityMode : undefined;
   return {
@@ -72,7 +72,7 @@ function needsOf({ layout = layouts[0], variant, configuration }: Known): Machin
 const webUiOf = ({ web }: Layout, scheme: WebScheme): WebUi =>
   web === undefined ? "none" : web.endpoint === undefined ? scheme : webUiText(web.endpoint);
 
-/** For machines whose artifact isn't known yet; preparing the nodes will find out. */
+/** The requirements if the artifact isn't known yet. The preparation of the nodes will check the rest. */
 const unknownNeeds: MachineNeeds = {
   needsCgroups1: false,
   needsApt: false,

@@ -18,7 +18,7 @@ export interface MachinesToStart {
   readonly logIn: (node: NodeRecord, signal: AbortSignal) => Promise<void>;
 }
 
-/** The machines of a creation, from their launch on. */
+/** The machines of a creation, from the launch until all accept logins. */
 export class StartingMachines {
   readonly #machines: MachinesToStart;
   readonly #runtime: Pick<Runtime, "clock" | "progress">;

@@ -3,7 +3,7 @@ import { ClusterError } from "../../errors.ts";
 import type { Observation } from "../../platform/faults/node-faults.ts";
 import type { FaultRequest } from "./fault-request.ts";
 
-/** What a node said, and this computer's clock at that moment. */
+/** A node's observation, and this computer's clock at that moment. */
 export interface Observed extends Observation {
   readonly hereMs: number;
 }
@@ -12,7 +12,7 @@ const clockSlackMs = 5_000;
 /** ext4 keeps 16 MiB that nobody can write. */
 const diskSlackBytes = 32 * 2 ** 20;
 
-/** What the observations before and after a fault began show of it. Throws `remote-command-failed` if they show none. */
+/** Compares observations from before and after the beginning of a fault, and describes the difference. Throws `remote-command-failed` if the fault doesn't show. */
 export function evidenceOf(request: FaultRequest, before: readonly Observed[], after: readonly Observed[]): string {
   const refuse = (found: string): ClusterError =>
     new ClusterError("remote-command-failed", `The fault was begun, but does not show: ${found}.`, {
@@ -41,7 +41,7 @@ export function evidenceOf(request: FaultRequest, before: readonly Observed[], a
   }
 }
 
-/** What matters for faults of this kind, over all nodes. */
+/** Describes what faults of this kind change, over all nodes. */
 export function stateOf(kind: FaultRequest["kind"], observed: readonly Observed[]): string {
   const links = observed.flatMap(({ linksMs }) => [...linksMs.values()]);
   switch (kind) {

@@ -47,7 +47,7 @@ const within = (kind: FaultKind, [least, most]: readonly [number, number], expec
   expected,
 });
 
-/** What only one kind of fault has. */
+/** The properties that only one kind of fault has. */
 const ownProperties = {
   between: { kind: "partition", isAllowed: () => true, expected: "" },
   and: { kind: "partition", isAllowed: () => true, expected: "" },
@@ -69,7 +69,7 @@ const ownProperties = {
   leaveBytes: within("disk", [0, 2 ** 50], "from 0 to 2^50 bytes"),
 } as const satisfies Partial<Record<keyof FaultRequest, Property>>;
 
-/** At least one of these is needed. */
+/** Each kind of fault requires at least one of these properties. */
 const needed: Readonly<Record<FaultKind, readonly (keyof FaultRequest)[]>> = {
   partition: ["between"],
   network: ["delayMs", "lossPercent", "rateKbits"],
@@ -77,7 +77,7 @@ const needed: Readonly<Record<FaultKind, readonly (keyof FaultRequest)[]>> = {
   disk: ["folder"],
 };
 
-/** What is wrong with a request. Empty lists, and `oneWay: false`, count as absent. */
+/** Returns all problems with a request. Empty lists, and `oneWay: false`, count as absent. */
 export function faultProblems(request: FaultRequest): readonly string[] {
   const { kind, nodes = [], durationMs } = request;
   const isGiven = (name: keyof FaultRequest): boolean => {
@@ -107,7 +107,7 @@ export interface PlannedPart {
   readonly record: FaultRecord;
 }
 
-/** What each node does in this fault. Throws `bad-usage`, `node-not-found`, `node-stopped`, and `machine-failed` for a node that does not run yet. */
+/** Returns what each node does in this fault. Throws `bad-usage`, `node-not-found`, `node-stopped`, and `machine-failed` for a node that does not run yet. */
 export function planFault(cluster: ClusterRecord, request: FaultRequest): readonly PlannedPart[] {
   const { kind, nodes = [], delayMs, lossPercent, rateKbits, offsetMs = 0, folder = "", leaveBytes = 0 } = request;
   if (kind === "partition") return planPartition(cluster, request);
@@ -179,7 +179,7 @@ function planPartition(cluster: ClusterRecord, { between = [], and = [], oneWay 
 /** How many other nodes each node connects to, to show that a fault is there. */
 const mostLinks = 5;
 
-/** Different ones for each node, so that all are tried. */
+/** Returns the addresses that a node pings. They differ from node to node, so that together the nodes try all. */
 function linksFrom(node: NodeRecord, to: readonly NodeRecord[]): readonly string[] {
   const others = to.flatMap((each) => (each === node ? [] : (each.privateAddress ?? [])));
   const begin = node.index % Math.max(1, others.length);

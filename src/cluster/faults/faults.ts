@@ -52,7 +52,7 @@ const nodesAtOnce = 32;
 
 interface BeginFault {
   readonly clusterId: string;
-  /** Without problems. */
+  /** Must have no problems; see `faultProblems`. */
   readonly request: FaultRequest;
 }
 
@@ -99,7 +99,7 @@ export async function beginFault(
 
 const healLimitMs = 60_000;
 
-/** Heals what has begun. The caller's signal may be aborted. */
+/** Heals the parts that have begun. Has a time limit of its own, because the caller's signal may be aborted. */
 async function healAfterFailure(work: Work, planned: readonly PlannedPart[], id: string): Promise<void> {
   const signal = AbortSignal.timeout(healLimitMs);
   const heal = async ({ node }: PlannedPart): Promise<void> => {
@@ -114,7 +114,7 @@ async function healAfterFailure(work: Work, planned: readonly PlannedPart[], id:
   await mapConcurrently(planned, nodesAtOnce, heal, signal);
 }
 
-/** The faults of all nodes that answer, and a warning for each that doesn't. */
+/** Returns the faults of all nodes that answer, and warns of the others. */
 export async function listFaults(
   backend: Backend<unknown>,
   clusterId: string,
@@ -132,7 +132,7 @@ export interface Healing {
   readonly ids?: readonly string[];
 }
 
-/** Heals faults on every node that has them, and resolves with them when the nodes have shown it. Warns of nodes that don't answer. */
+/** Heals faults on every node that has them. Resolves with the faults once the nodes show that they are healed. Warns of nodes that don't answer. */
 export async function endFaults(
   backend: Backend<unknown>,
   { clusterId, nodes = [], ids }: Healing,
@@ -228,7 +228,7 @@ async function showHealed(
   }
 }
 
-/** The faults of all nodes. */
+/** Asks all nodes for their faults, and warns of those that don't answer. */
 async function survey(work: Work, signal: AbortSignal): Promise<readonly FaultPart[]> {
   const running = work.cluster.nodes.filter(isReachable);
   const ask = async (node: NodeRecord): Promise<readonly FaultPart[]> => {
@@ -247,7 +247,7 @@ async function survey(work: Work, signal: AbortSignal): Promise<readonly FaultPa
 const faultsOf = (found: readonly FaultPart[]): readonly Fault[] =>
   [...Map.groupBy(found, ({ fault }) => fault.id).values()].map(viewOf);
 
-/** All parts are of one fault. */
+/** Returns the fault to which all these parts belong. */
 function viewOf(parts: readonly FaultPart[]): Fault {
   const [{ fault }] = parts as readonly [FaultPart, ...FaultPart[]];
   const { id, kind, description } = fault;
@@ -255,7 +255,7 @@ function viewOf(parts: readonly FaultPart[]): Fault {
   return { id, kind, description, secondsLeft, nodes: parts.map(({ node }) => nodeReference(node)) };
 }
 
-/** What to observe of a node while a fault begins. A lost packet is sent again after a second. */
+/** Returns the observations to make on a node before and after a fault begins. A lost packet is sent again after a second. */
 function observationOf({ links, folder }: FaultRecord, request: FaultRequest): ObserveRequest {
   if (request.kind !== "network") return { ...noLinks, links, folder, limitSeconds: 2 };
   return { links, folder, limitSeconds: 2 + Math.ceil(((request.delayMs ?? 0) * 2) / 1000), tries: 3 };

@@ -91,7 +91,7 @@ interface CheckedUpgrade {
   readonly isInterrupted: () => boolean;
 }
 
-/** Everything that must not happen in two upgrades of the cluster at once. */
+/** The part of an upgrade that only one process at a time may do. */
 async function upgradeNodes(
   backend: Backend<unknown>,
   { request, head, cluster, connections, isInterrupted }: CheckedUpgrade,
@@ -146,7 +146,7 @@ async function transferArtifact(
   return checkVersion(installation, { node }, signal);
 }
 
-/** A node that is missing would keep its version. */
+/** Refuses a cluster with missing nodes, because those would keep their version. */
 function assertComplete(cluster: ClusterRecord): void {
   const absent = cluster.nodes.filter((node) => node.state !== "running" || node.ssh.host === "");
   if (absent.length === 0 && cluster.state === "running") return;
@@ -276,10 +276,10 @@ function withState(error: unknown, roll: Roll): unknown {
 const goOn = ({ artifact: { version } }: Roll): string =>
   `After a repair, run the same command again: it continues with the nodes that lack ${outside(version.version)}.`;
 
-/** The hints of these name options that only creations have, or advise a new cluster. */
+/** Errors whose hints don't fit an upgrade: they name options of `create`, or advise a new cluster. */
 const ofCreations: ReadonlySet<ErrorId> = new Set(["install-failed", "remote-command-failed", "machine-failed"]);
 
-/** What each node is waited for. */
+/** Reports what each node is waiting for. */
 interface Waits {
   readonly set: NodeObserver["waiting"];
   /** `agent_0: its upgrade script is running; agent_1: …` */

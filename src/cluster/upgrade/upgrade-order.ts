@@ -20,7 +20,7 @@ export const wasUpgradedTo = ({ found }: SurveyedNode, version: string): boolean
   found.version === version && found.upgrade.to === version;
 
 /**
- * Returns what is left to do: nodes with another version, and nodes that an earlier run upgraded but whose check doesn't pass; their script runs again
+ * Returns the remaining work: nodes with another version, and nodes that an earlier run upgraded but whose check doesn't pass; their script runs again
  * if it can. A node that was installed with the version is left alone.
  */
 export function remainingWork(
@@ -57,7 +57,7 @@ export const roundsOf = (work: readonly NodeWork[], parallel: number): readonly 
     }))
     .filter(({ nodes }) => nodes.length > 0);
 
-/** What is known about the nodes while they are upgraded. */
+/** The versions of the nodes, and the upgrades in progress. */
 export interface UpgradeLedger {
   readonly seen: (node: NodeRecord, version: string) => void;
   readonly begin: (node: NodeRecord) => void;

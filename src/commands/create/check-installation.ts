@@ -7,7 +7,7 @@ import { superuserLogin } from "../../cluster/wait-for-cluster.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import { type CreateInput, requestedCounts } from "./create-options.ts";
 
-/** Checks what only a cluster that is to be installed has. */
+/** Checks the options that only a cluster with an installation has. */
 export async function checkInstallation(
   kind: BackendKind,
   given: Partial<CreateInput>,

@@ -83,7 +83,7 @@ const platformOptions = {
   }),
 };
 
-/** The names of the arguments and options that say what cluster is created: a snapshot replaces them. */
+/** The names of the arguments and options that describe the new cluster. They can't be combined with a snapshot. */
 export const clusterTraits = (kind: BackendKind): readonly string[] => [
   "artifact",
   "artifactSha256",
@@ -184,7 +184,7 @@ export const requestedCounts = ({ masters, agents, publicAgents }: Partial<Creat
   public_agent: publicAgents,
 });
 
-/** The free space is checked later: a lack of space is not a mistake on the command line. */
+/** The free space is checked later, because a lack of space is not a mistake on the command line. */
 async function workspaceFolder(given: string, { cwd }: Invocation): Promise<string> {
   const path = await import("node:path");
   const { freeSpaceProblem } = await import("../../system/files/private-file.ts");

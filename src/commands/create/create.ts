@@ -96,11 +96,11 @@ function progressText(from: CreateInput["from"]): string {
 
 export interface PreparedCreate extends CreationTarget<unknown> {
   readonly request: CreateRequest<unknown>;
-  /** For the wait; undefined if it needs none. */
+  /** The login for the wait; undefined if the wait needs none. */
   readonly login: SuperuserLogin | undefined;
 }
 
-/** Checks everything that can be checked locally before the first request that costs money. */
+/** Checks everything that can be checked without creating anything. */
 export async function prepareCreate(kind: BackendKind, input: CreateInput, context: Context): Promise<PreparedCreate> {
   const [{ creationTooSlow }, { timeLimit }] = await Promise.all([
     import("../../cluster/create/create-request.ts"),
@@ -175,7 +175,7 @@ async function readLogin(input: CreateInput, context: Context): Promise<Superuse
   return accepted(superuserLogin(variant ?? "none", input.extraConfig ?? {}, password));
 }
 
-/** The artifact decides what the user left open. */
+/** Uses the artifact's defaults for values that the user didn't choose. */
 async function newMachines(
   kind: BackendKind,
   input: CreateInput,

@@ -67,7 +67,7 @@ export function paintMark(line: string, colours: Colours): string {
   return status === undefined ? line : colours[paints[status]](line[0] ?? "") + line.slice(1);
 }
 
-/** A few keep their names. */
+/** At most so many skipped checks are named one by one. */
 const mostNamed = 4;
 
 function merged(results: readonly CheckResult[]): readonly CheckResult[] {

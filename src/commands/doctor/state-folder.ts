@@ -55,7 +55,7 @@ async function exposedKeys(folder: string): Promise<Outcome | undefined> {
   );
 }
 
-/** `run` keeps a connection for some minutes; whatever ends a cluster closes it. */
+/** `run` leaves a connection open for some minutes. The removal of a cluster should have closed it. */
 async function leftConnections(folder: string, environment: Environment): Promise<Outcome | undefined> {
   const creations = await creationFolders(folder);
   const isLeft = async (creation: string): Promise<boolean> =>

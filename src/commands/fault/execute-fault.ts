@@ -41,7 +41,7 @@ async function begin(
   return begun.fault;
 }
 
-/** Nodes say what a fault is. */
+/** The description comes from a node, so it is marked as outside text. */
 const viewOf = (fault: Fault): Fault => ({ ...fault, description: outside(fault.description) });
 
 const tableOf = (faults: readonly Fault[], columns: number): string =>

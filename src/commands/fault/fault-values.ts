@@ -3,7 +3,7 @@ import type { Problems } from "../../cli/options/problems.ts";
 import { parseDuration } from "../../cli/options/value-types.ts";
 import { type FaultRequest, faultProblems } from "../../cluster/faults/fault-request.ts";
 
-/** The values of the command; those that a fault does not need are absent. */
+/** The values of the command. Values that the fault doesn't need are absent. */
 export type FaultInput = Omit<FaultRequest, "kind"> & { readonly action: FaultRequest["kind"] | "list" | "heal" };
 
 export function checkFault({ action, ...values }: Partial<FaultInput>, problems: Problems): void {

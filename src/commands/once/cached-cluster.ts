@@ -16,7 +16,7 @@ import type { OnceInput } from "./once-options.ts";
 /** A file for a cluster on which the platform is installed. */
 export interface CachedCluster {
   readonly path: string;
-  /** The name of the snapshot in the file, which no file has that was made for another cluster. */
+  /** The name of the snapshot in the file. It depends on the platform and all options, so that a file for another cluster has another name. */
   readonly snapshot: string;
   readonly exists: boolean;
 }
@@ -31,7 +31,7 @@ export async function findCached(
   if (path === undefined) return undefined;
   const exists = await isCacheThere(path);
   const { shown: _, ...artifact } = input.artifact;
-  // Where a checksum says what the artifact is, it doesn't matter where it is.
+  // If a checksum identifies the artifact, its location doesn't matter.
   const source = input.artifactSha256 === undefined ? artifact : undefined;
   const license = input.licenseKey ?? environment["CLUSTER_LICENSE_KEY_PATH"];
   const given = input as Readonly<Record<string, unknown>>;
@@ -78,7 +78,7 @@ async function snapshotIn(path: string): Promise<string | undefined> {
   return /"snapshot":"([^"]*)"/.exec(text)?.[1];
 }
 
-/** Replaces the absolute paths of files by checksums of their contents: it doesn't matter where files are. */
+/** Replaces the absolute paths of files by checksums of their contents, because the location of a file doesn't matter. */
 async function contentsOf(value: unknown, signal: AbortSignal): Promise<unknown> {
   if (typeof value === "string")
     return isAbsolute(value) && (await isFile(value)) ? sha256OfFile(value, signal) : value;

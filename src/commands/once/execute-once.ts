@@ -34,8 +34,7 @@ const commandTest = "The command succeeds";
 const asCreate = { wait: true, dryRun: false, output: "text" } as const;
 
 /**
- * Resolves when the command has succeeded and the cluster is gone. Reads its secrets from stdin unless they are given. Throws `CommandFailed`, and what
- * `create`, `wait` and `run` throw.
+ * Resolves when the command has succeeded and the cluster is gone. Throws `CommandFailed`, and the errors of `create`, `wait` and `run`.
  */
 export async function executeOnce(kind: BackendKind, given: OneUse, context: Context): Promise<void> {
   const { clusterId, junit: file } = given;
@@ -49,7 +48,7 @@ export async function executeOnce(kind: BackendKind, given: OneUse, context: Con
   });
 }
 
-/** Stdin gives each secret once. */
+/** Reads the passwords before anything else, because stdin gives each of them only once. */
 export async function readSecrets(
   { superuserPassword, loginPw }: Pick<OnceInput, "superuserPassword" | "loginPw">,
   context: Context,
@@ -63,13 +62,13 @@ export async function readSecrets(
 interface Use extends OneUse {
   readonly cached: CachedCluster | undefined;
   readonly report: JunitReport;
-  /** Of a cluster from the cache, which need not become ready. */
+  /** The state of a cluster from the cache; absent for other clusters. */
   readonly attempt?: { isReady: boolean };
 }
 
 const cachedLimitMs = 10 * 60_000;
 
-/** Runs the command on a cluster from the cache. Resolves with false if it came to nothing before that, whatever the reason: then nothing is left. */
+/** Runs the command on a cluster from the cache. Resolves with false if that cluster did not become ready, for whatever reason; then nothing of it is left. */
 async function useCached(
   kind: BackendKind,
   use: Use & { readonly cached: CachedCluster },
@@ -114,7 +113,7 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
     machines: "from" in machines ? { ...machines, copies: input.shards } : machines,
     use,
     ...(logsDir !== undefined && { logsFolder: logsDir }),
-    // What a cluster from the cache came to is of no interest before it is ready.
+    // A cluster from the cache that never became ready is not worth keeping.
     get keepOnFailure(): boolean {
       return input.keepOnFailure && attempt?.isReady !== false;
     },

@@ -55,7 +55,7 @@ export async function executeShards(kind: BackendKind, input: ShardsInput, conte
   throw first.error;
 }
 
-/** Returns what one shard does: on a cluster of its own, with files in a folder of its own. */
+/** Returns the input of one shard: it has its own cluster, and its files are in its own folder. */
 function ofShard(input: ShardsInput, number: number): OnceInput {
   const { clusterId, shards, environment, fetch, junit, logsDir, saveOnFailure } = input;
   const name = shardName(number);
@@ -89,7 +89,7 @@ async function runShard(
     progress,
     failuresExitWith,
     logPath: () => log.path,
-    // One program has one result.
+    // The program has one result, not one for each shard.
     output: { format: output.format, result: () => {}, line: output.line.bind(output) },
   };
   const title = `Cluster ${input.clusterId}: failed`;

@@ -47,7 +47,7 @@ const shardOptions = {
 export const shardName = (number: number): string => `shard_${number}`;
 export const shardClusterId = (id: string, number: number): string => `${id}-${number}`;
 
-/** Those of `create` and `run`, except for what makes no sense if the cluster is always waited for, used and removed. */
+/** The options of `create` and `run`, without those that make no sense if the command always waits for, uses and removes the cluster. */
 export function onceOptions(kind: BackendKind) {
   const { wait: _wait, dryRun: _dryRun, output: _output, verbose, ...create } = createOptions(kind);
   return {
@@ -72,7 +72,7 @@ export function onceOptions(kind: BackendKind) {
 
 export type OnceInput = ValuesOf<ReturnType<typeof onceOptions> & typeof onceArguments>;
 
-/** Refuses options of a file without a file, one file for two purposes, and a cache that could not be used or shared. */
+/** Refuses options of a file if no file is written, one file for two purposes, and a cache that could not be used or shared. */
 export function checkSaving(
   kind: BackendKind,
   { saveOnFailure, junit: report, cache, from, sshKey, ...given }: Partial<OnceInput>,
@@ -92,7 +92,7 @@ export function checkSaving(
   }
 }
 
-/** Refuses shards of what can't be copied, and those whose files would be in the way of something. */
+/** Refuses shards if there is no snapshot to copy, and if a shard's id or files would be invalid. */
 export async function checkShards(
   { shards, from, clusterId, fetch = [] }: Partial<OnceInput>,
   problems: Problems,

@@ -11,7 +11,7 @@ import type { OnceInput } from "./once-options.ts";
 
 type Saving = Pick<OnceInput, "clusterId" | "saveOnFailure" | "recipients" | "withoutBase">;
 
-/** Finds out before anything is created whether age is there and accepts the recipients. Throws what `encrypt` does. */
+/** Checks that age is installed and accepts the recipients, before anything is created. Throws the errors of `encrypt`. */
 export async function assertSavable(
   { saveOnFailure, recipients }: Pick<Saving, "saveOnFailure" | "recipients">,
   { environment, signal }: Context,
@@ -19,7 +19,7 @@ export async function assertSavable(
   if (saveOnFailure !== undefined && recipients.length > 0) await encrypt("", recipients, environment, signal);
 }
 
-/** Saves a cluster as it stands, if that is wanted. Never throws: what has failed before matters more. */
+/** Saves a cluster in its present state, if the user wants that. Never throws, because the earlier failure matters more. */
 export async function saveFailedCluster(
   backend: Backend<unknown>,
   { clusterId, saveOnFailure: path, recipients, withoutBase }: Saving,
@@ -40,7 +40,7 @@ export async function saveForLater(
 ): Promise<void> {
   const file = { clusterId, name, path, recipients: [], withoutBase: false };
   const saved = await trySaving(backend, file, context, async () => isCacheThere(path));
-  // It would take space while the command runs, and goes with the cluster in any case.
+  // The snapshot would take space while the command runs. It is removed with the cluster in any case.
   if (saved) await deleteSnapshot(backend, { clusterId, name }, context.signal).catch(() => {});
 }
 
@@ -49,7 +49,7 @@ interface SnapshotToSave extends Pick<OnceInput, "clusterId" | "recipients" | "w
   readonly path: string;
 }
 
-/** Makes a snapshot and writes it to a file. Resolves with whether the file is there. An interrupt ends it. */
+/** Creates a snapshot and writes it to a file. Resolves with whether the file was written. An interrupt ends it. */
 async function trySaving(
   backend: Backend<unknown>,
   file: SnapshotToSave,

@@ -3,7 +3,7 @@ import { messageOf } from "../../errors.ts";
 import { messageBlock, shownText } from "../../system/printable.ts";
 import type { Clock, Progress, Step } from "../../system/runtime.ts";
 
-/** What each shard is waiting for, by its name. All shards share it, because the screen shows one text. */
+/** Texts that say what each shard waits for, by the shard's name. All shards share the map, because the screen shows one text. */
 export type Waits = Map<string, string>;
 
 /** Reports what one shard does, with its name before each text. Its log is in the folder of its own cluster. */

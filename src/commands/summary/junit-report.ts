@@ -9,7 +9,7 @@ import { writePrivateFile } from "../../system/files/private-file.ts";
 import { messageBlock, plainLine, shownText } from "../../system/printable.ts";
 import { failureText } from "./step-summary.ts";
 
-/** What happened in one test. Texts are not masked yet: outside text is marked. */
+/** The result of one test. Texts are not masked yet: outside text is marked. */
 interface Test {
   readonly name: string;
   readonly seconds: number;
@@ -17,7 +17,7 @@ interface Test {
 }
 
 interface NodeState {
-  /** Since when it has been ready; undefined while it isn't. */
+  /** The time at which the node became ready; undefined while it isn't ready. */
   readonly readyMs: number | undefined;
   /** Why it isn't ready. */
   readonly reason: string;
@@ -25,13 +25,13 @@ interface NodeState {
 
 /** The tests that a command declares, which run one after the other, and one for each node. */
 export interface JunitReport {
-  /** Ends the test that is under way, which has passed, and begins the next one. Entering the first one again discards all that has happened. */
+  /** Counts the current test as passed and begins the next one. Entering the first test again discards all results. */
   enter(name: string): void;
   /** Records which nodes are ready. */
   readonly onAnswers: NonNullable<WaitRequest["onAnswers"]>;
   /**
-   * Does the work that the tests are about. Then it writes the file, if one is wanted: if the work has failed, so has the test under way, and those
-   * after it were skipped. That the file can no longer be written is only a warning.
+   * Does the work that the tests check, then writes the file if the user wants one. If the work fails, so does the current test, and the tests after it
+   * count as skipped. If the file can't be written, it only warns.
    */
   during<Result>(work: () => Promise<Result>): Promise<Result>;
 }
@@ -120,7 +120,7 @@ function typeOf(failure: unknown): string {
   return origin instanceof ClusterError ? origin.id : origin instanceof Error ? origin.name : "Error";
 }
 
-/** Returns the XML text. Names and texts may hold anything. */
+/** Returns the XML. Names and texts may contain any characters. */
 function renderJunit(
   suite: Period & { readonly name: string; readonly clusterId: string },
   tests: readonly Test[],

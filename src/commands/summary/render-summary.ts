@@ -34,5 +34,5 @@ export function renderFailure(title: string, text: string, logs: string | undefi
   return [`### ${title}`, "", ...lines, "", ...(logs === undefined ? [] : [`Logs: ${code(logs)}`, ""])].join("\n");
 }
 
-/** In a code span, only the backtick has a meaning, and in a table also the vertical bar. */
+/** Renders a code span in a table, where only the backtick and the vertical bar have a meaning. */
 const code = (value: string): string => `\`${plainLine(value).replaceAll("`", "'").replaceAll("|", "\\|")}\``;

@@ -12,7 +12,7 @@ export const summary = flag({
 
 const variable = "GITHUB_STEP_SUMMARY";
 
-/** Finds out now whether the summary can be written later, when the cluster exists. */
+/** Checks before any work that the summary can be written. */
 export async function checkSummary(
   isWanted: boolean | undefined,
   problems: Problems,
@@ -32,10 +32,7 @@ export async function checkSummary(
   }
 }
 
-/**
- * Appends to the summary, if one is wanted, with secrets masked. That the file can no longer be written is only a warning, because the work itself is
- * done.
- */
+/** Appends to the summary, if the user wants one, with secrets masked. If the file can't be written, it only warns, because the work itself is done. */
 export async function appendSummary(
   isWanted: boolean,
   markdown: string,
