@@ -250,6 +250,31 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
     expect(await readFile(opened.at("ran"), "utf8")).toBe("ran\n");
   }, 120_000);
 
+  test("a cluster on which the command fails is saved if that is wanted, and the file's use is named", async () => {
+    await using opened = await openCache();
+    await writeFile(opened.at("status"), "7");
+    const ran = await opened.once("--save-on-failure failed/file");
+    expect(ran.status).toBe(7);
+    expect(await snapshotIn(opened.at("failed/file"))).toBe("failed");
+    expect(ran.told).toContain("The command exited with status 7.");
+    expect(ran.told).toContain(
+      `Bring the cluster back as it was: cluster-vm create --from ${opened.at("failed/file")}`,
+    );
+    opened.state.canSave = false;
+    const again = await opened.once("--save-on-failure failed/other");
+    expect(again.status).toBe(7);
+    expect(again.told).toContain("Warning: The cluster could not be saved: The disk is full.");
+    expect(again.told.join("\n")).not.toContain("create --from");
+  }, 120_000);
+
+  test("recipients that age does not accept are refused before anything is installed", async () => {
+    await using opened = await openCache();
+    await writeFile(opened.at("age"), "#!/bin/sh\necho unknown recipient type >&2\nexit 1\n", { mode: 0o755 });
+    const failure = await failureOf(opened.once("--save-on-failure failed --recipient nobody"));
+    expect(failure).toMatchObject({ id: "bad-usage", message: expect.stringContaining("unknown recipient type") });
+    expect(opened.happened).toEqual([]);
+  }, 120_000);
+
   test("a cluster that can't be saved is used all the same", async () => {
     await using opened = await openCache();
     opened.state.canSave = false;
