@@ -33,6 +33,8 @@ interface CommandSetting {
   readonly columns?: number;
   /** Whether the command is interrupted before it begins. */
   readonly isInterrupted?: boolean;
+  /** Gets the notes and warnings, also those of a command that fails. */
+  readonly told?: string[];
 }
 
 /** Runs a command of a kind's program in this process, with the test's backend. Throws usage errors. */
@@ -42,7 +44,8 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
   const [name, ...argv] = await withoutHabits(program, line.split(" "));
   const command = program.commands.find((each) => each.name === name);
   if (command === undefined) throw new Error(`no command ${name}`);
-  const [results, told, asked]: [Result[], string[], string[]] = [[], [], []];
+  const [results, asked]: [Result[], string[]] = [[], []];
+  const { told = [] } = setting;
   const failure: { exitCode: number | undefined } = { exitCode: undefined };
   const problems = new Problems("", flagNames(program));
   const invocation = { cwd, environment };
@@ -74,6 +77,7 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
     output: {
       format: typeof format === "string" ? format : "text",
       result: (result: Result) => void results.push(result),
+      line: () => {},
     },
     stdin: { confirm, readSecret },
     logPath: () => undefined,

@@ -1,12 +1,14 @@
 import { expect, test } from "bun:test";
 import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { BackendKind } from "../../../../src/backend/contract.ts";
+import type { Backend, BackendKind } from "../../../../src/backend/contract.ts";
 import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../../src/backend/container/container-kind.ts";
 import { vmKind } from "../../../../src/backend/vm/vm-kind.ts";
+import { ClusterError } from "../../../../src/errors.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { exampleCluster } from "../../../support/install-example.ts";
 import { runCommandLine } from "../../../support/run-command.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
@@ -65,4 +67,42 @@ test("that age is missing is found out before anything is created", async () => 
   const words = "--from a:b --save-on-failure /tmp/x --recipient age1";
   const failure = await failureOf(once(words, vmKind, { PATH: folder.path }));
   expect(failure).toMatchObject({ id: "machine-not-set-up", message: expect.stringContaining("no age") });
+});
+
+/** Runs shards of a snapshot of which no copy can be planned, for a reason of each. */
+async function failingShards(...reasons: readonly [Error, ...Error[]]) {
+  await using folder = await scratchFolder();
+  await symlink(process.execPath, join(folder.path, "ssh"));
+  const planCopy = async ({ clusterId }: { readonly clusterId: string }) => {
+    throw reasons[Number(clusterId.split("-").at(-1)) - 1]!;
+  };
+  const find = async (id: string) => ({ ...exampleCluster([], "oss"), id });
+  const backend = { name: "vm", find, snapshots: { planCopy } } as unknown as Partial<Backend<unknown>>;
+  const environment = { PATH: folder.path, XDG_STATE_HOME: folder.path };
+  const line = `once --from a:b --shards ${reasons.length} -c many -- true`;
+  const told: string[] = [];
+  const failure: unknown = await failureOf(
+    runCommandLine(line, { kind: vmKind, backend, nowMs: 0, environment, told }),
+  );
+  return { failure, told };
+}
+
+test("after several shards have failed, the error is the one with the highest exit code", async () => {
+  const full = new ClusterError("capacity-lacking", "The disk is full.");
+  const gone = new ClusterError("snapshot-not-found", "There is no such snapshot.");
+  for (const reasons of [
+    [full, gone],
+    [gone, full],
+  ] as const) {
+    const { failure, told } = await failingShards(...reasons);
+    expect(failure).toBe(gone);
+    expect(told.at(-1)).toBe("2 of 2 shards failed: shard_1, shard_2.");
+  }
+});
+
+test("what several shards fail for is told in full once", async () => {
+  const full = () => new ClusterError("capacity-lacking", "The disk is full.");
+  const { told } = await failingShards(full(), full());
+  expect(told.filter((text) => text.includes("The disk is full."))).toHaveLength(1);
+  expect(told.filter((text) => text.endsWith(": it failed for the same reason"))).toHaveLength(1);
 });
