@@ -28,7 +28,7 @@ export function generateKeyPair(comment: string): KeyPair {
 }
 
 /**
- * Reads a user's own private key, of any type that both ssh2 and OpenSSH read, and derives its public half. Fails as
+ * Reads a user's own private key, of any type that both ssh2 and OpenSSH read, and derives its public half. Throws
  * `bad-usage` if the key can't be used: it is missing, a public key, or protected by a passphrase.
  */
 export async function readKeyPair(path: string): Promise<KeyPair> {

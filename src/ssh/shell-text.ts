@@ -27,7 +27,7 @@ const reservedWord = /^(?:case|coproc|do|done|elif|else|esac|fi|for|function|if|
 
 /**
  * Quotes words so that a POSIX shell reads back exactly these words. Everything that this program passes to a remote
- * shell goes through here. Fails as `bad-usage` for a NUL character, which no shell can carry; the message doesn't show
+ * shell goes through here. Throws `bad-usage` for a NUL character, which no shell can carry; the message doesn't show
  * the word, which may be a secret.
  */
 export function quote(words: readonly string[]): string {
@@ -44,7 +44,7 @@ function quoteWord(word: string): string {
 export const variableNameProblem = (name: string): string | undefined =>
   /^[A-Za-z_]\w*$/.test(name) ? undefined : `"${name}" is not a name for an environment variable`;
 
-/** Returns the name if a shell accepts it in `export`; otherwise fails as `bad-usage`. */
+/** Returns the name if a shell accepts it in `export`; otherwise throws `bad-usage`. */
 export function checkedVariableName(name: string): string {
   const problem = variableNameProblem(name);
   if (problem === undefined) return name;

@@ -221,11 +221,12 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   ],
   "machine-failed": [
     [
-      () => machineFailed({ ...master, stateReason: "Volume limit exceeded" }, { said: "panic\n", hint: "Try again." }),
+      () =>
+        machineFailed({ ...master, stateReason: "Volume limit exceeded" }, { output: "panic\n", hint: "Try again." }),
       "master_0 (i-1) stopped before it could be used: Volume limit exceeded.\n  panic → Try again.",
     ],
     [
-      () => machineFailed(master, { said: "", hint: "Try again." }),
+      () => machineFailed(master, { output: "", hint: "Try again." }),
       "master_0 (i-1) stopped before it could be used: the reason is not known. → Try again.",
     ],
   ],

@@ -30,14 +30,14 @@ export async function takeInventory(api: CloudApi, signal: AbortSignal): Promise
   };
 }
 
-type Leftovers = Pick<Inventory, "machines" | "groups">;
+type Resources = Pick<Inventory, "machines" | "groups">;
 
 /**
  * Finds what ended clusters left: machines past their deadline, and groups past theirs that no machine uses. Identifies them by id, never by name. A
  * machine must also have run for two hours and be in its cluster's security group, because others may change tags, so tags alone must not be enough
  * to end it.
  */
-export function findLeftovers({ machines, groups }: Leftovers, nowMs: number): Leftovers {
+export function findLeftovers({ machines, groups }: Resources, nowMs: number): Resources {
   const present = machines.filter((machine) => machine.state !== "ended");
   const used = new Set(present.flatMap(({ groupIds }) => groupIds));
   return {

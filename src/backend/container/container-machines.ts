@@ -90,10 +90,10 @@ export abstract class ContainerMachines {
     const ended = cluster.nodes.find(({ state }) => ["stopped", "ending", "ended"].includes(state));
     if (ended === undefined) return cluster;
     await this.forgetRights();
-    const said = await consoleOutput(this.plan.engine, ended, signal).catch(() => "");
+    const output = await consoleOutput(this.plan.engine, ended, signal).catch(() => "");
     const hint =
       "The node image must start systemd as /sbin/init, with sshd. Run the doctor command to see what this machine lacks.";
-    throw machineFailed(ended, { said, hint });
+    throw machineFailed(ended, { output, hint });
   }
 
   #assertNoneRemoved(nodes: readonly NodeRecord[]): void {
@@ -101,7 +101,7 @@ export abstract class ContainerMachines {
     const removed = [...this.#seen.values()].find(({ id }) => !nodes.some((node) => node.id === id));
     if (removed === undefined) return;
     const stateReason = "the container was removed";
-    throw machineFailed({ ...removed, stateReason }, { said: "", hint: "If that was a mistake, create it again." });
+    throw machineFailed({ ...removed, stateReason }, { output: "", hint: "If that was a mistake, create it again." });
   }
 
   async describe(signal: AbortSignal): Promise<ClusterRecord> {

@@ -59,7 +59,7 @@ export interface FirstBoot {
   /** An `authorized_keys` line; undefined: nobody can log in. */
   readonly publicKey: string | undefined;
   /** Used for the first connection only, because any process can read user data. OpenSSH's format, ed25519. Undefined: the machine generates one. */
-  readonly hostKey: { readonly privateKey: string; readonly publicKey: string } | undefined;
+  readonly hostKey: KeyPair | undefined;
   /** When the machine powers itself off; undefined if it never does. */
   readonly deadline: Date | undefined;
   /** The names under which machines find each other where no name server knows them. */

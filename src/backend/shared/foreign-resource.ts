@@ -50,7 +50,7 @@ export function withFinding(outcome: Outcome, message: string, remedy: string): 
   return { ...outcome, message: `${outcome.message} ${message}`, remedy: `${outcome.remedy}; ${remedy}` };
 }
 
-interface Looked {
+interface LeftoversRequest {
   readonly clusters: readonly ClusterRecord[];
   /** The folder of this machine's creations. */
   readonly root: string;
@@ -64,11 +64,11 @@ interface Looked {
  * Reports, for `doctor`, what interrupted creates left behind, clusters that have nothing running, and what is left of
  * clusters whose time is over.
  */
-export async function leftovers(looked: Looked): Promise<Outcome> {
-  const { clusters, clock, removal } = looked;
+export async function leftovers(request: LeftoversRequest): Promise<Outcome> {
+  const { clusters, clock, removal } = request;
   const present = clusters.filter((cluster) => !isOver(cluster, clock));
   const judged = await Promise.all(
-    present.map(async (cluster) => ({ cluster, what: await whatIsLeft(cluster, looked) })),
+    present.map(async (cluster) => ({ cluster, what: await whatIsLeft(cluster, request) })),
   );
   const left = judged.filter(({ what }) => what !== undefined);
   const outcome =
@@ -88,7 +88,7 @@ export async function leftovers(looked: Looked): Promise<Outcome> {
   return withFinding(outcome, message, "Run the list command, which removes what is left");
 }
 
-async function whatIsLeft(cluster: ClusterRecord, { root, troubleOf }: Looked): Promise<string | undefined> {
+async function whatIsLeft(cluster: ClusterRecord, { root, troubleOf }: LeftoversRequest): Promise<string | undefined> {
   const abandoned = await abandonedCreations(root, cluster.id);
   const found = abandoned.find(({ creation }) => creation.creationId === cluster.creationId);
   if (found !== undefined)
@@ -143,8 +143,8 @@ export function readTexts<Required extends TextName, Optional extends TextName>(
     ...required.filter((name) => valueOf(name) === undefined),
     ...optional.filter((name) => valueOf(name) === undefined && texts[name] !== undefined),
   ];
-  const said = (name: TextName): string => (texts[name] === undefined ? "is missing" : "is malformed");
-  if (faults.length > 0) return faults.map((name) => `its ${kind} ${names[name]} ${said(name)}`).join(", ");
+  const faultOf = (name: TextName): string => (texts[name] === undefined ? "is missing" : "is malformed");
+  if (faults.length > 0) return faults.map((name) => `its ${kind} ${names[name]} ${faultOf(name)}`).join(", ");
   return Object.fromEntries([...required, ...optional].map((name) => [name, valueOf(name)])) as never;
 }
 

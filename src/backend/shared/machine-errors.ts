@@ -8,13 +8,13 @@ const shownLines = 8;
 // oxlint-disable-next-line no-control-regex
 const sequences = /\u001B\[[0-9;?]*[A-Za-z]/g;
 
-/** Returns the error for a creation whose node ended by itself. `said` is its console output. */
+/** Returns the error for a creation whose node ended by itself. `output` is what its console shows. */
 export function machineFailed(
   node: NodeRecord,
-  { said, hint }: { readonly said: string; readonly hint: string },
+  { output, hint }: { readonly output: string; readonly hint: string },
 ): ClusterError {
   const name = nodeReference(node);
-  const lastLines = outsideLines(said.replaceAll(sequences, ""), shownLines).map((line) => `  ${line}`);
+  const lastLines = outsideLines(output.replaceAll(sequences, ""), shownLines).map((line) => `  ${line}`);
   const stateReason = node.stateReason === undefined ? undefined : outside(node.stateReason);
   const reason = stateReason ?? "the reason is not known";
   return new ClusterError(

@@ -45,7 +45,7 @@ export interface HeadReading {
 export const headLimitMs = 15_000;
 
 /**
- * Reads the artifact's first 16 KiB, wherever it is. Fails as `artifact-unreachable` (it doesn't exist, or no answer) or `artifact-invalid` (not a
+ * Reads the artifact's first 16 KiB, wherever it is. Throws `artifact-unreachable` (it doesn't exist, or no answer) or `artifact-invalid` (not a
  * script); the message names the masked location.
  */
 export async function readArtifactHead(
@@ -84,7 +84,7 @@ export function assertVariant(found: Variant | undefined, asked: Variant, shown:
   );
 }
 
-/** Parses the beginning of an artifact. Fails as `artifact-invalid` if it isn't a script. */
+/** Parses the beginning of an artifact. Throws `artifact-invalid` if it isn't a script. */
 export function parseHead(start: ArtifactStart, shown: string): ArtifactHead {
   const text = new TextDecoder().decode(start.bytes);
   if (!text.startsWith("#!")) {

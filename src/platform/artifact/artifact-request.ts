@@ -11,7 +11,7 @@ import { type PlatformFolder, platformFolderOf, readPlatformFolder } from "../fo
 export type WebLocation = Extract<ArtifactLocation, { readonly kind: "url" }>;
 
 /**
- * Requests an artifact and resolves with the answer (200, 206 or 416), its body unread. The user part goes only to the artifact's own origin. Fails as
+ * Requests an artifact and resolves with the answer (200, 206 or 416), its body unread. The user part goes only to the artifact's own origin. Throws
  * `artifact-unreachable`, also for a redirect from https to http, because the artifact runs as root.
  */
 export async function requestArtifact(

@@ -14,7 +14,7 @@ export interface ArtifactVersion {
 
 /**
  * Parses the output of `bash artifact --version`: a JSON object that may span several lines and stand between stray lines of the artifact's first
- * run. Fails as `artifact-invalid` if there is no such object or the variant is unknown.
+ * run. Throws `artifact-invalid` if there is no such object or the variant is unknown.
  */
 export function parseArtifactVersion(stdout: string): ArtifactVersion {
   for (const candidate of stdout.match(/\{[^{}]*\}/g) ?? []) {

@@ -43,7 +43,7 @@ export interface SyncReport {
 }
 
 /**
- * Syncs a checkout to one master, all or nothing, and sends only what has changed. Fails as `not-installed`,
+ * Syncs a checkout to one master, all or nothing, and sends only what has changed. Throws `not-installed`,
  * `bad-usage` (the checkout doesn't fit the cluster), `remote-command-failed`, `transfer-failed` or
  * `connection-failed`.
  */

@@ -116,7 +116,7 @@ export function isRemovedFirst({ emptiedFolders, removedFolders }: SyncPlan, pat
   return removedFolders.some((removed) => path.startsWith(`${removed}/`));
 }
 
-/** Plans which files go where. Fails as `bad-usage` if the checkout holds nothing for this layout. */
+/** Plans which files go where. Throws `bad-usage` if the checkout holds nothing for this layout. */
 export function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layout): SyncPlan {
   const contents = checkout.contents.get(layout.name);
   if (contents === undefined) {

@@ -13,7 +13,7 @@ import type { Layout } from "../layouts/layout.ts";
 import { type FileToCopy, configurationText, listFilesToCopy } from "./configuration-file.ts";
 import { type Configuration, baseConfiguration, mergeConfiguration } from "./configuration.ts";
 
-/** Fails as `machine-failed` if the backend knows no private address of the node. */
+/** Throws `machine-failed` if the backend knows no private address of the node. */
 export function privateAddressOf(node: NodeRecord): string {
   if (node.privateAddress !== undefined) return node.privateAddress;
   throw new ClusterError("machine-failed", `${nodeReference(node)} (${node.id}) has no private address.`);
@@ -104,7 +104,7 @@ interface BaseFacts extends Pick<InstallPlan, "variant">, Pick<AddedConfiguratio
   readonly resolvers: readonly string[];
 }
 
-/** Returns the base of a cluster's configuration. Fails as `machine-failed` if a node has no private address. */
+/** Returns the base of a cluster's configuration. Throws `machine-failed` if a node has no private address. */
 export function baseConfigurationOf(cluster: ClusterRecord, facts: BaseFacts): Configuration {
   const [firstMaster] = cluster.nodes;
   if (firstMaster === undefined) throw new ClusterError("machine-failed", `Cluster "${cluster.id}" has no nodes.`);

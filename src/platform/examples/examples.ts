@@ -116,7 +116,7 @@ async function listExample(example: ExampleName): Promise<ListedExample> {
   };
 }
 
-/** Writes the folder of an example, which must be new or empty. Fails as `bad-usage` if it isn't, or can't be written. */
+/** Writes the folder of an example, which must be new or empty. Throws `bad-usage` if it isn't, or can't be written. */
 export async function writeExample(name: ExampleName, folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true });

@@ -164,7 +164,7 @@ function nowListener(onNow: (text: string) => void): (stream: "stdout" | "stderr
 /** Returns the script's own message if there is one, otherwise the last line of any output. */
 export function reasonOf(result: RemoteResult): string {
   const lines = plainLines([result.stdout, result.stderr].join("\n"), 50).filter((line) => !line.startsWith("now: "));
-  const word = lines.findLast((line) => line.startsWith("failed: "))?.slice("failed: ".length);
-  const said = word ?? lines.at(-1);
-  return said === undefined ? `it exited with status ${result.status}` : outside(withoutFullStop(said));
+  const own = lines.findLast((line) => line.startsWith("failed: "))?.slice("failed: ".length);
+  const reason = own ?? lines.at(-1);
+  return reason === undefined ? `it exited with status ${result.status}` : outside(withoutFullStop(reason));
 }

@@ -122,7 +122,7 @@ export async function askNode(
 export interface MachineWatch {
   /**
    * Returns the latest record, or an older one while the backend has a transient failure or doesn't answer in time.
-   * Fails as `machine-failed` if a machine has ended or is ending.
+   * Throws `machine-failed` if a machine has ended or is ending.
    */
   current(mustBeFresh: boolean, signal: AbortSignal): Promise<ClusterRecord>;
 }

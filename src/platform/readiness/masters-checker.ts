@@ -178,7 +178,7 @@ function createRefusalJudge(clock: Clock): RefusalJudge {
   };
 }
 
-/** Fails as `login-refused` once the platform has refused the name or password for 30 s; any other failure may be transient. */
+/** Throws `login-refused` once the platform has refused the name or password for 30 s; any other failure may be transient. */
 function loginWait(
   master: NodeRecord,
   { username }: Superuser,

@@ -8,7 +8,7 @@ import type { Wait } from "./masters-checker.ts";
 
 const mostLines = 40;
 
-/** Fails as `install-failed`, with the end of the first failed node's log, if the installation has failed on any node. */
+/** Throws `install-failed`, with the end of the first failed node's log, if the installation has failed on any node. */
 export function assertNotFailed(answers: readonly NodeAnswer[]): void {
   const failures = answers.flatMap(({ node, verdict }) =>
     verdict.kind === "failed"

@@ -47,7 +47,7 @@ const lookPauseMs = 150;
 const gracePeriodMs = 900;
 
 /**
- * Waits until the whole platform has passed all checks three times in a row. Fails as `install-failed`, `machine-failed` or `login-refused` as soon
+ * Waits until the whole platform has passed all checks three times in a row. Throws `install-failed`, `machine-failed` or `login-refused` as soon
  * as it can no longer become ready, and as `deadline-passed` with what each node still lacks.
  */
 export async function waitUntilReady(request: ReadinessRequest, signal: AbortSignal): Promise<ReadinessReport> {
@@ -177,19 +177,19 @@ const mostReasons = 8;
 
 /** Reports what is being waited for, once per change: a summary in one line, and each node's own change as a detail. */
 function createWaitReporter(progress: Progress): (waits: readonly Wait[], answers: readonly NodeAnswer[]) => void {
-  const said = new Map<string, string>();
+  const reported = new Map<string, string>();
   return (waits, answers) => {
     const reasons = new Map(waits.map(({ subject, reason }) => [subject, reason]));
     for (const { node } of answers) {
       const subject = nodeReference(node);
       const reason = reasons.get(subject) ?? "ready";
-      if (said.get(subject) === reason) continue;
-      said.set(subject, reason);
+      if (reported.get(subject) === reason) continue;
+      reported.set(subject, reason);
       progress.detail(1, `${subject}: ${reason}`);
     }
     const text = waits.length === 0 ? "all checks passed; confirming" : waitsText(waits, answers.length);
-    if (said.get("") === text) return;
-    said.set("", text);
+    if (reported.get("") === text) return;
+    reported.set("", text);
     progress.waiting(text);
   };
 }

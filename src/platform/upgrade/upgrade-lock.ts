@@ -35,7 +35,7 @@ const lockScript = shellText(lockFile, {
 
 /**
  * Runs a task while the first master keeps all other upgrades of the cluster from running, from whatever computer. The lock ends with the connection; if
- * that is lost, because the master restarts, it is taken again. Fails as `cluster-busy` if another upgrade has it or takes it meanwhile.
+ * that is lost, because the master restarts, it is taken again. Throws `cluster-busy` if another upgrade has it or takes it meanwhile.
  */
 export async function withUpgradeLock<Result>(
   request: LockRequest,

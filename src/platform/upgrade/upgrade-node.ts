@@ -36,7 +36,7 @@ const answerLimitMs = 60_000;
 const lookPauseMs = 250;
 
 /**
- * Upgrades one node, and resolves when its check has passed twice. If this is interrupted, the node goes on by itself. Fails as `upgrade-failed`, as
+ * Upgrades one node, and resolves when its check has passed twice. If this is interrupted, the node goes on by itself. Throws `upgrade-failed`, as
  * `machine-failed` if the machine has ended, and as the connection does.
  */
 export async function upgradeNode(

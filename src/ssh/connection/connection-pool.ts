@@ -118,7 +118,7 @@ const hostKeyUnknown = (name: string, path: string): ClusterError =>
 
 /**
  * Returns the node whose SSH server greets first. It contacts all nodes concurrently without logging in, and returns a single node without contacting
- * it. Fails as `connection-failed`, transient, if none answers within `limitMs`.
+ * it. Throws `connection-failed`, transient, if none answers within `limitMs`.
  */
 export async function firstToAnswer<Node extends Destination>(
   nodes: readonly [Node, ...Node[]],

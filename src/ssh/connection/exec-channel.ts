@@ -6,7 +6,7 @@ import type { Connection } from "./connection.ts";
 
 /**
  * Starts a shell line on the node and passes its channel to `begin` the moment it opens. A fast node can send its answer, even the exit status, in
- * the same packet as the opening; without a listener it would be lost. Resolves at once with what `begin` returns, which is not a promise. Rejects as
+ * the same packet as the opening; without a listener it would be lost. Resolves at once with what `begin` returns, which is not a promise. Throws
  * `connection-failed` or with the reason of the signal, which must also abort when the link is lost.
  */
 export function openChannel<Result>(
@@ -84,7 +84,7 @@ export interface Link {
   /** Explains a command whose channel ended without proof that the command had begun. */
   readonly explain: (
     link: Link,
-    end: { readonly status: number; readonly said: string },
+    end: { readonly status: number; readonly output: string },
     signal: AbortSignal,
   ) => Promise<Error>;
   readonly target: Target;

@@ -46,7 +46,7 @@ async function followCommand(link: Link, running: RunningCommand, end: AbortSign
     // A command may end without reading all of its stdin; a failing source ends the command.
     const [status] = await Promise.all([Promise.race([ended, fed.then(() => ended)]), output.received]);
     const noise = output.noise();
-    if (noise !== undefined) throw await link.explain(link, { status, said: noise + output.stderr() }, end);
+    if (noise !== undefined) throw await link.explain(link, { status, output: noise + output.stderr() }, end);
     return { status, stdout: output.stdout(), stderr: output.stderr() };
   } catch (error) {
     await endGroup(link, output.processId, command.sudo === true && link.target.user !== "root");

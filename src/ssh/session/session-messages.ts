@@ -17,12 +17,12 @@ const longestWord = 200;
  */
 export async function commandNotBegun(
   link: Link,
-  { status, said }: { readonly status: number; readonly said: string },
+  { status, output }: { readonly status: number; readonly output: string },
   signal: AbortSignal,
 ): Promise<ClusterError> {
   const shell = await loginShell(link, signal);
   const { name, user } = link.target;
-  const line = plainLines(said, 1, longestWord)[0] ?? "";
+  const line = plainLines(output, 1, longestWord)[0] ?? "";
   const words = line === "" ? "printed nothing" : `printed ${outside(JSON.stringify(line))}`;
   const subject = shell === undefined ? "the program that sshd runs" : `the login shell ${outside(shell)}`;
   const message = `${addressOf(link.target)} did not run the command: ${subject} ${words} and exited with status ${status}.`;

@@ -178,12 +178,12 @@ function noNetwork(context: CallContext): string {
 /** Turns anything that a request threw into one error that users can act on. */
 export function callFailure(error: unknown, context: CallContext): ClusterError {
   if (error instanceof ClusterError) return error;
-  const { code: plainCode, message: said, requestId } = factsOf(error);
-  const [code, message] = [outside(plainCode), outside(said)];
+  const { code: plainCode, message: plainMessage, requestId } = factsOf(error);
+  const [code, message] = [outside(plainCode), outside(plainMessage)];
   const facts = { code, action: context.action, region: context.region, ...(requestId !== undefined && { requestId }) };
   if (isNoCredentials(error)) return notRenewed(context, message, { facts, cause: error });
   if (!wasAnswered(error)) return unanswered(context, message, { facts, cause: error });
-  const advice = table.find((entry) => isMatch(entry, plainCode, said));
+  const advice = table.find((entry) => isMatch(entry, plainCode, plainMessage));
   if (advice === undefined) {
     return new ClusterError(
       "cloud-failed",
@@ -196,7 +196,7 @@ export function callFailure(error: unknown, context: CallContext): ClusterError 
     );
   }
   return new ClusterError(advice.id, `${advice.what(context)}: ${message} (${code}).`, {
-    hint: advice.hint(context, said),
+    hint: advice.hint(context, plainMessage),
     facts,
     transient: advice.transient ?? false,
     cause: error,

@@ -93,7 +93,7 @@ function assertOldest(
 
 function assertPresent(own: readonly Machine[], watching: Watching, elapsedMs: number): void {
   const ended = own.map(toNode).find((node) => node.state === "ending" || node.state === "ended");
-  if (ended !== undefined) throw machineFailed(ended, { said: "", hint: hintFor(ended.stateReason) });
+  if (ended !== undefined) throw machineFailed(ended, { output: "", hint: hintFor(ended.stateReason) });
   if (elapsedMs < waits.visibility.limitMs || own.length === watching.machineIds.length) return;
   const seen = new Set(own.map(({ id }) => id));
   const unseen = watching.machineIds.filter((id) => !seen.has(id));

@@ -68,11 +68,11 @@ export function engineFailure(
   words: readonly string[],
   end: ProgramEnd,
 ): ClusterError {
-  const said = tellingLine(end.stderr) || tellingLine(end.stdout) || `it exited with status ${end.status ?? "unknown"}`;
+  const reason = reasonIn(end.stderr) || reasonIn(end.stdout) || `it exited with status ${end.status ?? "unknown"}`;
   const meaning = (Object.keys(meanings) as EngineMeaning[]).find((candidate) => indicates(end.stderr, candidate));
   const facts = { command: words[0], status: end.status, meaning };
   const failure = (id: ErrorId, what: string, hint: string): ClusterError =>
-    new ClusterError(id, `${what}: ${said}.`, { hint, facts, transient: meaning === "notFrozen" });
+    new ClusterError(id, `${what}: ${reason}.`, { hint, facts, transient: meaning === "notFrozen" });
   switch (meaning) {
     case "forbidden":
       return failure("machine-not-set-up", `You may not use ${title} on this machine`, advice.forbidden);
@@ -118,12 +118,12 @@ export const isPresent = (error: unknown): boolean =>
 /** How a line with a reason begins, the most specific pattern first: `docker start` has two such lines. */
 const prefixes = [/^(?:docker: )?Error response from daemon: /, /^Error: /];
 
-function tellingLine(text: string): string {
+function reasonIn(text: string): string {
   const lines = text.split("\n").map((line) => line.trim());
-  const telling = prefixes.map((prefix) => lines.findLast((line) => prefix.test(line))?.replace(prefix, ""));
+  const prefixed = prefixes.map((prefix) => lines.findLast((line) => prefix.test(line))?.replace(prefix, ""));
   // A refused command line is followed by advice to read the help.
   const last = lines.findLast((line) => line !== "" && !/^(?:See '|Run ')/.test(line)) ?? "";
-  const said = telling.find((line) => line !== undefined) ?? last;
+  const line = prefixed.find((each) => each !== undefined) ?? last;
   // Our own advice answers the question that Docker asks when it can't be reached.
-  return outside(withoutFullStop(plainLine(said).replace(/ Is the docker daemon running\?$/, "")));
+  return outside(withoutFullStop(plainLine(line).replace(/ Is the docker daemon running\?$/, "")));
 }

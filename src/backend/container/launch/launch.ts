@@ -2,6 +2,7 @@ import { buffer } from "node:stream/consumers";
 import { type Counts, roles, webPortsOf } from "../../../model/cluster-record.ts";
 import { parseWebUi } from "../../../model/parse-values.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
+import type { KeyPair } from "../../../ssh/keys.ts";
 import { tarStream, textFile } from "../../../system/files/tar.ts";
 import type { NodeName } from "../../contract.ts";
 import { clusterExists } from "../../shared/machine-errors.ts";
@@ -129,7 +130,7 @@ function publishedPorts({ labels }: LaunchPlan): readonly number[] {
 /** Keys that a node gets before it starts, so that host key checking is strict from the very first connection. */
 export interface Identity {
   /** OpenSSH's format, ed25519. */
-  readonly hostKey: { readonly privateKey: string; readonly publicKey: string };
+  readonly hostKey: KeyPair;
   /** An `authorized_keys` line. */
   readonly publicKey: string;
   /** More files of the node. A folder ends with `/` and comes before what is in it. */

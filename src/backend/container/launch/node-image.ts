@@ -89,8 +89,7 @@ function notBuilt({ kind }: Engine, image: NodeImage, { output, logFile }: Faile
   if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
   const { reason, step, cause } = readBuildFailure(output);
   const where = step === undefined ? "" : ` (at "${outside(step)}")`;
-  const said = reason === undefined ? undefined : outside(reason);
-  const why = said ?? "the build's output does not name the cause";
+  const why = reason === undefined ? "the build's output does not name the cause" : outside(reason);
   const log = logFile === undefined ? "Pass -vvv to see the whole build." : `The whole build: ${logFile}`;
   return new ClusterError(
     "image-not-found",
@@ -222,7 +221,7 @@ export interface BuildFailure {
 /** Reads the output of a failed `build` from either of Docker's builders or from Podman. */
 export function readBuildFailure(output: string): BuildFailure {
   const lines = output.split("\n").map(plainLine);
-  const reason = tellingLine(lines);
+  const reason = reasonIn(lines);
   return { reason, step: failedStep(lines), cause: causeOf(lines, reason) };
 }
 
@@ -235,7 +234,7 @@ const plainLine = (line: string): string =>
     .trim();
 
 /** How tools begin their final message. The most specific pattern comes first. */
-const tellingPatterns = [
+const reasonPatterns = [
   /\b(?:crun|runc)(?:: | creating | run failed| create failed)/,
   /^(?:E|Err(?::\d+)?)[: ] ?\S/,
   /^curl: \(\d+\)/,
@@ -246,8 +245,8 @@ const tellingPatterns = [
   /^failed: /,
 ];
 
-function tellingLine(lines: readonly string[]): string | undefined {
-  for (const pattern of tellingPatterns) {
+function reasonIn(lines: readonly string[]): string | undefined {
+  for (const pattern of reasonPatterns) {
     const found = lines.findLast((line) => pattern.test(line));
     if (found !== undefined) return withoutFullStop(lineOf(shortened(found)));
   }

@@ -221,7 +221,7 @@ export async function lookAtMachines(
   const ended = cluster.nodes.find((node) => node.state === "ended" || node.state === "stopped");
   if (ended === undefined) return cluster;
   throw machineFailed(ended, {
-    said: await consoleOutput(directory, ended).catch(() => ""),
+    output: await consoleOutput(directory, ended).catch(() => ""),
     hint: `The image must boot from a disk with ${firmware}; the console output in the saved logs may show the cause.`,
   });
 }

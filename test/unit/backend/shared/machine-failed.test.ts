@@ -9,7 +9,7 @@ const node = { id: "c1", role: "agent", index: 0 } as unknown as NodeRecord;
 
 test("the error about a node that ended shows the last eight lines of its console, without colours", () => {
   const said = ` \n${Array.from({ length: 12 }, (_, line) => `\u001B[31mline ${line}\u001B[0m\r`).join("\n")}\n \n`;
-  const error = machineFailed({ ...node, stateReason: "out of memory" }, { said, hint: "Add memory." });
+  const error = machineFailed({ ...node, stateReason: "out of memory" }, { output: said, hint: "Add memory." });
   const last = Array.from({ length: 8 }, (_, line) => `  line ${line + 4}`).join("\n");
   expect(error.message).toBe(`agent_0 (c1) stopped before it could be used: out of memory.\n${last}`);
   expect([error.hint, error.facts]).toEqual([
@@ -19,7 +19,7 @@ test("the error about a node that ended shows the last eight lines of its consol
 });
 
 test("without a reason and a console, it says that the reason is not known", () => {
-  const { message } = machineFailed(node, { said: "", hint: "" });
+  const { message } = machineFailed(node, { output: "", hint: "" });
   expect(message).toBe("agent_0 (c1) stopped before it could be used: the reason is not known.");
 });
 
