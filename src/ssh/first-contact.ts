@@ -1,7 +1,7 @@
 import { ClusterError, messageOf } from "../errors.ts";
 import { outsideReason } from "../system/printable.ts";
 import { retry } from "../system/retry.ts";
-import type { Clock, Progress } from "../system/runtime.ts";
+import type { Runtime } from "../system/runtime.ts";
 import { waits } from "../system/waits.ts";
 import { hostKeyChanged } from "./connection/connection-errors.ts";
 import { type Connection, type Destination, targetOf } from "./connection/connection.ts";
@@ -11,7 +11,7 @@ import type { KnownHosts } from "./openssh-files.ts";
 import replaceHostKeyFile from "./replace-host-key.sh" with { type: "text" };
 import { shellText } from "./shell-text.ts";
 
-export interface FirstContact {
+export interface FirstContact extends Pick<Runtime, "clock" | "progress"> {
   readonly destination: Destination;
   /** The cluster's login key, in OpenSSH or PEM format. */
   readonly privateKey: string;
@@ -22,12 +22,10 @@ export interface FirstContact {
   readonly hostKeyLocation: HostKeyLocation | undefined;
   /** Whether to return only a connection on which the node presented its own key. Sshd takes a moment to switch. */
   readonly untilSwitched: boolean;
-  readonly clock: Clock;
   /** Clock time after which no further try begins. */
   readonly deadlineMs: number;
   /** The longest pause between two tries, in milliseconds. */
   readonly everyMs: number;
-  readonly progress: Progress;
 }
 
 /**

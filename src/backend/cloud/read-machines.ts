@@ -13,22 +13,19 @@ import { parseInstanceId, groupName, readTags, tagNames } from "./tags.ts";
 import type { OwnLaunches } from "./launch/saved-requests.ts";
 
 /** A machine whose tags say which node of which cluster it is, with everything else they say. */
-export interface Machine extends Pick<ClusterRecord, "creationId" | "variant" | "webUi" | "expiresAt"> {
-  readonly id: string;
+export interface Machine
+  extends
+    Pick<NodeRecord, "id" | "role" | "index" | "state" | "publicAddress" | "privateAddress">,
+    Pick<ClusterRecord, "creationId" | "variant" | "webUi" | "expiresAt"> {
   readonly clusterId: string;
-  readonly role: NodeRecord["role"];
-  readonly index: number;
   readonly sshUser: string;
   readonly counts: Counts | undefined;
   readonly distribution: string | undefined;
-  readonly state: NodeState;
   /** The machine is being terminated; false for one that was only stopped. */
   readonly isShuttingDown: boolean;
   readonly stateReason: string | undefined;
   readonly launchedAt: Date | undefined;
   readonly instanceType: string;
-  readonly publicAddress: string | undefined;
-  readonly privateAddress: string | undefined;
   readonly groupIds: readonly string[];
   readonly isInItsGroup: boolean;
 }

@@ -83,16 +83,11 @@ const checkoutVariant = async (folder: string): Promise<Variant> =>
 /** The two folders on a master that a checkout is synced to: the layout's tests folder, and its bootstrap library. */
 type SyncTree = "tests" | "library";
 
-export interface SyncFile {
-  /** Absolute path on this machine. */
-  readonly source: string;
+/** A file of the checkout. Its path is relative to the tree. */
+export interface SyncFile extends ListedFile {
   readonly tree: SyncTree;
-  /** Relative to the tree, with `/` as separator. */
-  readonly path: string;
   /** 0o644, or 0o755 for an executable: a repository records nothing else. */
   readonly mode: 0o644 | 0o755;
-  readonly sizeBytes: number;
-  readonly modifiedMs: number;
 }
 
 /** The changes that a sync makes on one master. */
@@ -145,13 +140,10 @@ function mixedPlan(tests: readonly SyncFile[], layout: Layout): SyncPlan {
 
 const openSourceFolder = "open_source_tests";
 
-const inTree = ({ source, path, mode, sizeBytes, modifiedMs }: ListedFile, tree: SyncTree): SyncFile => ({
-  source,
+const inTree = (file: ListedFile, tree: SyncTree): SyncFile => ({
+  ...file,
   tree,
-  path,
-  mode: (mode & 0o100) === 0 ? 0o644 : 0o755,
-  sizeBytes,
-  modifiedMs,
+  mode: (file.mode & 0o100) === 0 ? 0o644 : 0o755,
 });
 
 /**

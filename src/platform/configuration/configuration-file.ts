@@ -8,7 +8,7 @@ import { readBytes, readText, unreadableReason } from "../../system/files/read-t
 import type { Configuration } from "./configuration.ts";
 import { stat } from "node:fs/promises";
 import { posix } from "node:path";
-import { listFiles } from "../../system/files/list-files.ts";
+import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import type { Environment } from "../../system/runtime.ts";
 
@@ -135,13 +135,8 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** A file on this machine and its target path on a node. */
-export interface FileToCopy {
-  /** Absolute path. */
-  readonly source: string;
+export interface FileToCopy extends Pick<ListedFile, "source" | "mode" | "sizeBytes"> {
   readonly target: string;
-  /** Permission bits, such as 0o644. */
-  readonly mode: number;
-  readonly sizeBytes: number;
 }
 
 /** Lists the files of `--genconf-dir`, with targets relative to the installer's `genconf` folder. `folder` is absolute. */

@@ -1,4 +1,4 @@
-import { type Role, type WebScheme, masterCounts, roles } from "../../model/cluster-record.ts";
+import { type Role, type WebEndpoint, masterCounts, roles } from "../../model/cluster-record.ts";
 import { integer, matching, oneOf, refined } from "../../model/reader.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { parseJson } from "../../system/files/read-text.ts";
@@ -42,10 +42,7 @@ interface NodeLimits {
   readonly max?: number;
 }
 
-interface PlatformWeb {
-  readonly port: number;
-  readonly path: string;
-  readonly scheme: WebScheme;
+interface PlatformWeb extends WebEndpoint {
   /** With https: the absolute path of the certificate authority's PEM file on masters. */
   readonly certificate: string | undefined;
 }

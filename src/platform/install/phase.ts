@@ -3,7 +3,7 @@ import { outside } from "../../outside-text.ts";
 import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
-import type { Clock, Progress, Step } from "../../system/runtime.ts";
+import type { Progress, Runtime, Step } from "../../system/runtime.ts";
 import { outsideLine, outsideLines, plainLines, withoutFullStop } from "../../system/printable.ts";
 import { retry } from "../../system/retry.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
@@ -30,10 +30,8 @@ export interface PhaseContext extends NodeConnection {
   readonly progress: Progress;
 }
 
-export interface PhaseRuntime {
+export interface PhaseRuntime extends Pick<Runtime, "clock" | "progress"> {
   readonly connections: ConnectionPool;
-  readonly clock: Clock;
-  readonly progress: Progress;
 }
 
 /** Runs a phase on a node and shows its progress. It reopens a lost connection until two minutes after the first loss. */

@@ -2,7 +2,7 @@ import { ClusterError, messageOf } from "../../errors.ts";
 import { createSemaphore } from "../../system/concurrency.ts";
 import { readOwnText } from "../../system/files/read-text.ts";
 import { retry } from "../../system/retry.ts";
-import type { Clock, Progress } from "../../system/runtime.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import { eitherSignal, orAborted } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { parseKey } from "../keys.ts";
@@ -18,12 +18,10 @@ export interface ConnectionPool extends AsyncDisposable {
   adopt(node: Destination, connection: Connection): void;
 }
 
-export interface PoolOptions {
+export interface PoolOptions extends Pick<Runtime, "clock" | "progress"> {
   /** The cluster's login key. Connecting throws `key-missing` if there is no such file. */
   readonly privateKeyFile: string;
   readonly knownHosts: KnownHosts;
-  readonly clock: Clock;
-  readonly progress: Progress;
 }
 
 const handshakesAtOnce = 64;

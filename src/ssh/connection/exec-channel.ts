@@ -1,6 +1,6 @@
 import type { Duplex, Readable } from "node:stream";
 import type { Semaphore } from "../../system/concurrency.ts";
-import type { Clock, Progress } from "../../system/runtime.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import { type Target, channelRefused, connectionLost } from "./connection-errors.ts";
 import type { Connection } from "./connection.ts";
 
@@ -75,7 +75,7 @@ export interface CommandChannel extends Duplex {
 }
 
 /** A login to a node, with everything needed to run commands over it. */
-export interface Link {
+export interface Link extends Pick<Runtime, "clock" | "progress"> {
   /** Starts a shell line on the node. */
   readonly exec: (
     line: string,
@@ -88,8 +88,6 @@ export interface Link {
     signal: AbortSignal,
   ) => Promise<Error>;
   readonly target: Target;
-  readonly clock: Clock;
-  readonly progress: Progress;
   /** Aborts as soon as the connection is lost, with the ClusterError that says why. */
   readonly lost: AbortSignal;
   /**

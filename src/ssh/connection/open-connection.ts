@@ -1,7 +1,7 @@
 import { type Socket, createConnection } from "node:net";
 import type { Client, ConnectConfig, PublicKeyAuthMethod } from "ssh2";
 import { createSemaphore } from "../../system/concurrency.ts";
-import type { Clock, Progress } from "../../system/runtime.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import { orAborted } from "../../system/time-limit.ts";
 import {
   type Target,
@@ -18,7 +18,7 @@ import type { Link } from "./exec-channel.ts";
 import { runOverLink } from "./run-over-link.ts";
 import { uploadOver } from "./upload.ts";
 
-export interface ConnectionOptions extends Target {
+export interface ConnectionOptions extends Target, Pick<Runtime, "clock" | "progress"> {
   /** In OpenSSH or PEM format. */
   readonly privateKey: string;
   /** ed25519 keys in wire format; the node must present one of them. */
@@ -35,8 +35,6 @@ export interface ConnectionOptions extends Target {
   readonly keepaliveMs?: number;
   /** Whether a refused login is `transient`, because the node's users may not exist yet; default: no. */
   readonly authenticationMayComeLater?: boolean;
-  readonly clock: Clock;
-  readonly progress: Progress;
 }
 
 const commandsAtOnce = 5;

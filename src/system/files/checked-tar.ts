@@ -2,6 +2,7 @@ import { quoted } from "../../errors.ts";
 import {
   ArchiveProblem,
   IncompleteArchive,
+  type TarHeader,
   blockBytes,
   damaged,
   hasChecksum,
@@ -31,12 +32,7 @@ const metadata = new Set(["x", "g", "K", "L"]);
 /** Names are compared as they are, so each byte becomes a character. */
 const asBytes = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1");
 
-interface Entry {
-  readonly type: string;
-  readonly name: string;
-  readonly linkTarget: string;
-  readonly sizeBytes: number;
-}
+type Entry = Omit<TarHeader, "mode">;
 
 /**
  * Passes on an archive of a whole Linux system, such as a layer of an image, that an attacker may have written and that another program unpacks. Throws

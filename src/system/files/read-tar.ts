@@ -15,15 +15,8 @@ import {
   readTarHeader,
 } from "./tar.ts";
 
-interface TarEntry {
+interface TarEntry extends Omit<TarHeader, "type"> {
   readonly kind: "file" | "folder" | "link";
-  /** Exactly as in the archive, and therefore not trustworthy. */
-  readonly name: string;
-  /** Permission bits, without setuid, setgid and sticky. */
-  readonly mode: number;
-  /** Exactly as in the archive; empty unless the entry is a link. */
-  readonly linkTarget: string;
-  readonly sizeBytes: number;
   /** Empty unless the entry is a file. Whatever is left unread is skipped when the next entry is read. */
   readonly contents: AsyncIterable<Uint8Array>;
 }

@@ -11,7 +11,7 @@ import {
   runProgram,
 } from "../../../system/processes/run-program.ts";
 import { outsideLine } from "../../../system/printable.ts";
-import type { Environment, Progress } from "../../../system/runtime.ts";
+import type { Environment, Runtime } from "../../../system/runtime.ts";
 import { whileWaitingFor } from "../../../system/time-limit.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
 import type { EngineKind } from "./engine-kind.ts";
@@ -69,10 +69,7 @@ export const removalCommand = ({ option }: Pick<Engine, "option">, clusterId: st
   ["cluster-container destroy --cluster-id", clusterId, option].filter((word) => word !== "").join(" ");
 
 /** The parts of the runtime that an engine uses. */
-export interface EngineRuntime {
-  readonly environment: Environment;
-  readonly progress: Progress;
-}
+export type EngineRuntime = Pick<Runtime, "environment" | "progress">;
 
 /** Doesn't run any command yet. `option`: see Engine. */
 export function openEngine(kind: EngineKind, option: string, { environment, progress }: EngineRuntime): Engine {
