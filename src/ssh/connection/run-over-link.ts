@@ -64,11 +64,13 @@ function exitStatus(link: Link, channel: CommandChannel, end: AbortSignal): Prom
     channel.on("exit", (code: number | null, signalName?: string) => {
       seen.status = code ?? 128 + (signalNumbers[signalName ?? ""] ?? 0);
     });
-    channel.on("close", () => {
+    const onEnd = (): void => {
       end.removeEventListener("abort", onAbort);
       if (seen.status === undefined) reject(connectionLost(link.target, undefined));
       else resolve(seen.status);
-    });
+    };
+    // ssh2 waits until stdout has been read, but not for stderr.
+    channel.on("close", () => void (channel.stderr.readableEnded ? onEnd() : channel.stderr.once("end", onEnd)));
     // Happens if the other side closes the channel while a write is on its way. The close event covers it.
     channel.on("error", () => {});
     if (end.aborted) onAbort();

@@ -1,4 +1,4 @@
-/** The ways in which a command's channel can end, with an SSH server in this process. */
+/** The ways in which a command's channel can go on and end, with an SSH server in this process. */
 import { afterEach, expect, test } from "bun:test";
 import type { AddressInfo } from "node:net";
 import { Server, type ServerChannel } from "ssh2";
@@ -52,3 +52,31 @@ test("a command keeps the exit status that it sends before its channel closes", 
   await using connection = await connectTo(server, {});
   expect(await connection.run({ argv: ["true"] }, signal)).toEqual({ status: 7, stdout: "", stderr: "" });
 });
+
+const packets = 20_000;
+const digits = Array.from({ length: packets }, (_, number) => number % 10).join("");
+
+/** A server whose first command sends each of these digits in a packet of its own. The others end at once. */
+async function startPackets(name: "stdout" | "stderr") {
+  const commands = { count: 0 };
+  return startServer((channel) => {
+    commands.count += 1;
+    const stream = name === "stdout" ? channel : channel.stderr;
+    if (commands.count === 1) for (const digit of digits) stream.write(digit);
+    finish(channel);
+  });
+}
+
+test.each(["stdout", "stderr"] as const)(
+  "text of %s that waits for a slow reader arrives, even if the channel has closed",
+  async (name) => {
+    await using connection = await connectTo(await startPackets(name), {});
+    const texts: string[] = [];
+    const onOutput = async (_stream: string, text: string): Promise<void> => {
+      // Packets keep their order: the first command's have arrived when this command has ended.
+      if (texts.push(text) === 1) await connection.run({ argv: ["true"] }, signal);
+    };
+    const { status, [name]: kept } = await connection.run({ argv: ["true"], onOutput }, signal);
+    expect({ status, kept, shown: texts.join("") }).toEqual({ status: 0, kept: digits, shown: digits });
+  },
+);
