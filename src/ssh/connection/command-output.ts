@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { outside } from "../../outside-text.ts";
 import { afterToken, processMark } from "../session/session-line.ts";
@@ -39,6 +40,8 @@ export function collectOutput(
   { onOutput, isOutputHidden = false, receive: receiveBytes, keptCharacters = usuallyKept, token }: OutputRequest,
   end: AbortSignal,
 ): CommandOutput {
+  mergeWaiting(channel);
+  mergeWaiting(channel.stderr);
   const receive = (stream: "stdout" | "stderr"): TextSink & { readonly kept: () => string } => {
     const tail = createOutputTail(keptCharacters);
     const lines = lineSplitter((line) => {
@@ -70,6 +73,41 @@ export function collectOutput(
   const begun = noiseRemover(stdout, token);
   decodeInto(channel, begun);
   return { stdout: stdout.kept, stderr: stderr.kept, noise: begun.noise, processId, received: Promise.resolve() };
+}
+
+/** Smaller chunks are merged while they wait. */
+const pieceBytes = 16 * 1024;
+
+/**
+ * Merges small chunks while nobody takes them. The window limits how many bytes wait, but a node may send each of them in a packet of its own, and a
+ * chunk takes a hundred times its byte.
+ */
+function mergeWaiting(stream: Readable): void {
+  const push = stream.push.bind(stream);
+  const piece = { bytes: Buffer.alloc(0), length: 0 };
+  const flush = (): void => {
+    const { bytes, length } = piece;
+    [piece.bytes, piece.length] = [Buffer.alloc(0), 0];
+    if (length > 0) push(bytes.subarray(0, length));
+  };
+  const flushIfFlowing = (): void => {
+    if (stream.readableFlowing === true) flush();
+  };
+  stream.push = (chunk: Buffer | null): boolean => {
+    const isTaken = stream.readableFlowing === true && stream.readableLength + piece.length === 0;
+    if (chunk === null || isTaken || chunk.length >= pieceBytes) {
+      flush();
+      return push(chunk);
+    }
+    if (piece.length + chunk.length > pieceBytes) flush();
+    if (piece.length === 0) {
+      piece.bytes = Buffer.allocUnsafeSlow(pieceBytes);
+      queueMicrotask(flushIfFlowing);
+    }
+    piece.length += chunk.copy(piece.bytes, piece.length);
+    return stream.readableLength + piece.length < stream.readableHighWaterMark;
+  };
+  stream.on("resume", flush);
 }
 
 function passBytes(
@@ -174,19 +212,27 @@ export interface OutputTail {
   text(): string;
 }
 
+/** Shorter parts are joined, because each takes more memory than its text. */
+const partCharacters = 4 * 1024;
+
 export function createOutputTail(limit: number): OutputTail {
   const parts: string[] = [];
   const kept = { length: 0 };
+  const recent: { texts: string[]; length: number } = { texts: [], length: 0 };
   return {
     add: (text) => {
-      parts.push(text);
-      kept.length += text.length;
+      recent.texts.push(text);
+      recent.length += text.length;
+      if (recent.length < partCharacters && recent.texts.length < partCharacters) return;
+      parts.push(recent.texts.join(""));
+      kept.length += recent.length;
+      [recent.texts, recent.length] = [[], 0];
       for (let first = parts[0] ?? ""; kept.length - first.length > limit; first = parts[0] ?? "") {
         kept.length -= first.length;
         parts.shift();
       }
     },
-    text: () => parts.join("").slice(-limit),
+    text: () => [...parts, ...recent.texts].join("").slice(-limit),
   };
 }
 

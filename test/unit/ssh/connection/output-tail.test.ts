@@ -1,3 +1,4 @@
+import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import { createOutputTail } from "../../../../src/ssh/connection/command-output.ts";
 
@@ -11,4 +12,17 @@ test.each([
   const tail = createOutputTail(5);
   for (const part of parts) tail.add(part);
   expect(tail.text()).toBe(expected);
+});
+
+test("a text in very small pieces takes hardly more memory than in one", () => {
+  const tail = createOutputTail(1_000_000);
+  const objects = () => {
+    Bun.gc(true);
+    return heapStats().objectCount;
+  };
+  const before = objects();
+  for (let number = 0; number < 200_000; number += 1) tail.add(Buffer.from(String(100_000 + number)).toString());
+  expect(objects() - before).toBeLessThan(20_000);
+  expect(tail.text()).toHaveLength(1_000_000);
+  expect(tail.text()).toEndWith("299998299999");
 });
