@@ -143,7 +143,7 @@ export interface Result {
 
 /** The user's input while a command runs. */
 export interface Answers {
-  /** Asks a yes-or-no question. Anything except yes means no, as does the end of stdin. Use it only on terminals: elsewhere nobody can answer. */
+  /** Asks a yes-or-no question. Anything except yes means no, as does the end of stdin. Use it only on a terminal. */
   confirm(question: string, signal: AbortSignal): Promise<boolean>;
   /**
    * Reads a secret that the user gives as "-". On a terminal it asks without showing the input. Otherwise it reads one line of stdin and leaves the

@@ -25,7 +25,7 @@ export class Interrupts {
   readonly #crashes: PromiseRejectedResult[] = [];
   readonly #onCrash = (error: unknown): void => {
     this.#crashes.push({ status: "rejected", reason: error });
-    // The work in progress gets a chance to clean up. Whatever it throws then is not the original error.
+    // The work in progress gets a chance to clean up. Errors that it throws then are not the original error.
     this.#controller.abort(error);
     this.#listeners.onCrash();
   };

@@ -48,7 +48,7 @@ async function selectCommand(program: Program, argv: readonly string[]): Promise
     for (const problem of found) problems.add(problem);
     if (positionals.length === 0 && found.length === 0) problems.add("COMMAND: required");
     problems.throwIfAny();
-    // The program's options stand alone, so the word after them can't be a command.
+    // The program's options can't be combined with anything, so the word after them can't be a command.
     problems.add(`${name}: cannot be combined with anything else`);
   } else {
     const names = program.commands.map((each) => each.name);

@@ -28,11 +28,11 @@ const readLimitMs = 60_000;
 const rereadLimitMs = 5_000;
 
 /**
- * Opens connections to the nodes of a cluster that another process may have created. They deliver and show nothing that a node says before the
- * cluster's secrets have been read from the first master and hidden, so every command that shows or saves text from a node masks them. A command
- * whose output is hidden runs meanwhile. If the first master can't be reached, the other nodes wait for it only once; the secrets are read as soon
- * as it can be connected to, and again at each use of it until its installation has ended. The caller may have opened some connections already, in
- * `pool`. If it names too many, no text of any node is delivered, so that a flood can't uncover what it hides.
+ * Opens connections to the nodes of a cluster that another process may have created. They deliver no text from a node before the cluster's secrets have
+ * been read from the first master and hidden, so that every command masks them; commands whose output is hidden don't wait for that. If the first master
+ * can't be reached, other nodes wait for it only once. The secrets are read as soon as a connection to it succeeds, and again at each use of it until its
+ * installation has ended. If there are too many secrets, no text of any node is delivered, so that a flood of them can't uncover others. `pool` may contain
+ * connections that the caller has opened already.
  */
 export function openMaskedConnections(
   cluster: ClusterRecord,

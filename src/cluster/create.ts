@@ -224,7 +224,7 @@ async function bringUp(
 }
 
 function startMachines(machines: Machines, tasks: TaskGroup): void {
-  // The watch comes first because it says best what a time limit has interrupted.
+  // The watch comes first because its error describes best what a time limit has interrupted.
   tasks.start(async (signal) => machines.watch(signal));
   tasks.start(async (signal) => machines.launch(signal));
 }
@@ -270,7 +270,7 @@ export type UndoReason = { readonly error: unknown; readonly isInterrupted: bool
  */
 export async function undoCreation(failed: FailedCreation, reason: UndoReason, runtime: Runtime): Promise<void> {
   const { creation, directory } = failed;
-  // Somebody may have run a command on a node meanwhile.
+  // A command may have been run on a node in the meantime.
   await closeMasterConnections(directory, runtime.environment);
   if (creation?.remains() === undefined) return await forget(directory, "everything");
   const work = { ...failed, creation };

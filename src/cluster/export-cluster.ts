@@ -162,9 +162,11 @@ export function handOverText({ hostKeys, ...handOver }: HandOver): string {
 
 /** Throws `bad-usage` if the text is anything but a complete hand-over of this version. `name` names the file in messages. */
 export async function parseHandOver(text: string, name: string): Promise<HandOver> {
-  if (text.trimStart().startsWith(armoredAge) || text.startsWith(binaryAge)) throw encrypted(name);
+  if (text.trimStart().startsWith(armoredAge) || text.startsWith(binaryAge))
+    throw unreadable(`${name} is encrypted with age.`, decrypt);
   const found = text.length > mostHandOverBytes ? undefined : parseJson(text);
-  if (!isMapping(found) || found["format"] !== format) throw otherFile(name);
+  if (!isMapping(found) || found["format"] !== format)
+    throw unreadable(`${name} was not written by the export command, or only a part of it is there.`);
   const version = found["formatVersion"];
   if (version !== formatVersion) throw otherVersion(name, typeof version === "number" && version > formatVersion);
   const { sha256, ...content } = found;
@@ -197,22 +199,15 @@ async function parsePrivateKey(found: unknown): Promise<string | undefined> {
 
 const exportAgain = "Export the cluster again on the machine that has its key, and copy the whole file.";
 
-const encrypted = (name: string): ClusterError =>
-  new ClusterError("bad-usage", `${name} is encrypted with age.`, {
-    hint: "Decrypt it with age, and pipe the result to the import command, with - as its file.",
-  });
+const unreadable = (message: string, hint: string = exportAgain): ClusterError =>
+  new ClusterError("bad-usage", message, { hint });
 
-const otherFile = (name: string): ClusterError =>
-  new ClusterError("bad-usage", `${name} was not written by the export command, or only a part of it is there.`, {
-    hint: exportAgain,
-  });
+const damaged = (name: string, reason: string): ClusterError => unreadable(`${name} is damaged: ${reason}.`);
 
 const otherVersion = (name: string, isNewer: boolean): ClusterError =>
-  new ClusterError(
-    "bad-usage",
+  unreadable(
     `${name} was exported by ${isNewer ? "a newer" : "an older"} version of this program, in another format.`,
-    { hint: "Use the same version of this program on both machines, and export the cluster again." },
+    "Use the same version of this program on both machines, and export the cluster again.",
   );
 
-const damaged = (name: string, reason: string): ClusterError =>
-  new ClusterError("bad-usage", `${name} is damaged: ${reason}.`, { hint: exportAgain });
+const decrypt = "Decrypt it with age, and pipe the result to the import command, with - as its file.";

@@ -57,14 +57,14 @@ async function receive(
       try {
         outcome.unpacked = await unpackTar(fed(stdout, limit.feed), draft, limits, limit.signal);
       } catch (error) {
-        // The command itself may say why it has sent no more.
+        // The command's stderr may explain why it has sent no more.
         if (!(error instanceof IncompleteArchive)) throw error;
         outcome.cutOff = error;
       }
     },
   };
   const { status, stderr } = await run(connection, command, { limit, signal });
-  // GNU tar exits with 1 if a file changed while it was read, such as a log. The archive is complete even so.
+  // GNU tar exits with 1 if a file changed while it was read, such as a log. The archive is complete all the same.
   if (status > 1 || outcome.unpacked === undefined) {
     // The session's script ends its messages with a period, like the error that quotes them.
     const reason = outsideReason(stderr);

@@ -21,8 +21,8 @@ export interface RunOnCluster {
 const loginGraceMs = 2_000;
 
 /**
- * Runs a command on a node like `runOnNode`. For machines elsewhere it connects to the last known address: a node that proves the pinned host key is
- * the right one. It asks the backend only if nothing is known, or if that address leads to no login.
+ * Runs a command on a node like `runOnNode`. For machines elsewhere it connects to the last known address, because a node that proves the pinned host key
+ * is the right one. It queries the backend only if no address is known, or if a login there fails.
  */
 export async function runOnCluster(work: RunOnCluster, runtime: RunRuntime, signal: AbortSignal): Promise<number> {
   const { request } = work;

@@ -51,8 +51,8 @@ export type RunRuntime = Runtime & { readonly onConnecting: () => void };
 export type NodeRun = AsyncDisposable & Pick<Session, "mayHaveBegun" | "end">;
 
 /**
- * Runs a user's command on a node through this machine's ssh, which meanwhile owns the terminal, stdin and output. Resolves with the remote command's
- * exit status; if that is 0, rejects if a file can't be fetched.
+ * Runs a user's command on a node through this machine's ssh, which owns the terminal, stdin and output while it runs. Resolves with the remote command's
+ * exit status. If that is 0, rejects if a file can't be fetched.
  */
 export async function runOnNode(
   cluster: ClusterRecord,

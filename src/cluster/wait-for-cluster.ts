@@ -23,7 +23,7 @@ export interface WaitRequest {
   readonly onAnswers?: ReadinessRequest["onAnswers"];
 }
 
-/** Resolves when the platform is ready on every node; platform/readiness/readiness.ts says what that means and how it fails. */
+/** Resolves when the platform is ready on every node. For the conditions and the errors, see platform/readiness/readiness.ts. */
 export async function waitForCluster(
   backend: Backend<unknown>,
   request: WaitRequest,

@@ -20,7 +20,7 @@ interface Facts extends ClusterView {
   readonly faults: readonly FaultNote[];
 }
 
-/** A node's version is undefined if nobody asked for it; null: it isn't known. */
+/** A node's version is undefined without `--versions`, and null if it isn't known. */
 type VersionedNode = NodeView & { readonly version: string | null | undefined };
 type Versions = ReadonlyMap<string, string> | undefined;
 

@@ -29,7 +29,7 @@ export const listCommand = (kind: BackendKind) =>
       const isOfAllScopes = input.allScopes;
       const [clusters] = await Promise.all([
         findClusters(backend, isOfAllScopes, context),
-        // Completion asks for ids, and nobody waits for it.
+        // Completion lists ids with --quiet, and must not wait for removals.
         input.quiet ? undefined : backend.removeExpired?.(context.signal),
       ]);
       const views = clusters.map((cluster) => clusterView(cluster, context.clock.now()));

@@ -59,19 +59,14 @@ function missingCommands(kind: BackendKind): ReadonlyMap<string, string> {
   const { parts } = kind;
   const handOver = "clusters on this computer cannot be used from another";
   const noPower = "instances that shut down terminate; to restart nodes, use `node restart`";
-  return new Map([
-    ...(endsByItself(kind)
-      ? [["destroy", "cloud clusters terminate automatically two hours after their creation"] as const]
-      : []),
-    ...(parts.snapshots === undefined
-      ? [["snapshot", "snapshots would stay in your account after the cluster's end"] as const]
-      : []),
-    ...(parts.templates === undefined
-      ? [["templates", "only virtual machines are copied from templates"] as const]
-      : []),
-    ...(parts.power === undefined ? ["stop", "start"].map((name) => [name, noPower] as const) : []),
-    ...(parts.admission === undefined ? ["export", "import", "admit"].map((name) => [name, handOver] as const) : []),
-  ]);
+  const rows: readonly (readonly [names: readonly string[], isMissing: boolean, reason: string])[] = [
+    [["destroy"], endsByItself(kind), "cloud clusters terminate automatically two hours after their creation"],
+    [["snapshot"], parts.snapshots === undefined, "snapshots would stay in your account after the cluster's end"],
+    [["templates"], parts.templates === undefined, "only virtual machines are copied from templates"],
+    [["stop", "start"], parts.power === undefined, noPower],
+    [["export", "import", "admit"], parts.admission === undefined, handOver],
+  ];
+  return new Map(rows.flatMap(([names, isMissing, reason]) => (isMissing ? names.map((name) => [name, reason]) : [])));
 }
 
 /** Reads the licenses of this program and of everything that it contains. scripts/notices.ts writes the file. */

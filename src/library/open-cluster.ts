@@ -57,7 +57,7 @@ interface CreationOptions {
   readonly timeoutMs?: number;
   /**
    * Milliseconds from the creation until the nodes end by themselves, even if this process is gone; for containers and virtual machines. What is
-   * left of them is removed by whatever looks for clusters next. Default: the cluster exists until it is destroyed.
+   * left of them is removed by the next command or call that looks for clusters. Default: the cluster exists until it is destroyed.
    */
   readonly lifetimeMs?: number;
   /** When aborted, removes what was created and then throws the signal's reason. */

@@ -134,7 +134,7 @@ export class SharedConnections implements AsyncDisposable {
 
   #closeLater(): void {
     this.#state.timer = setTimeout(() => {
-      // Nobody uses these connections any more, so errors while closing them don't matter.
+      // These connections are no longer in use, so errors while closing them don't matter.
       this.#close().catch(() => {});
     }, idleMs);
   }

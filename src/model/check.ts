@@ -1,4 +1,4 @@
-/** The result of a check. A warning or failure always says how to fix the problem. */
+/** The result of a check. A warning or failure always has instructions to fix the problem. */
 export type Outcome = (
   | { readonly status: "pass" | "skip"; readonly message: string }
   | { readonly status: "warn" | "fail"; readonly message: string; readonly remedy: string }

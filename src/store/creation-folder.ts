@@ -55,7 +55,7 @@ export function creationOfDirectory(directory: string): CreationName | undefined
 }
 
 /**
- * Checks that a creation's folder, if it exists, really lies where its path says, in the folder of its backend and scope. Throws `machine-not-set-up`
+ * Checks that a creation's folder, if it exists, is not a link. Throws `machine-not-set-up`
  * if a link leads elsewhere, because every change to the folder would be made there.
  */
 export async function assertOwnFolder(directory: string): Promise<void> {
@@ -66,25 +66,25 @@ export async function assertOwnFolder(directory: string): Promise<void> {
   });
 }
 
-/** Whether a creation's folder lies where its path says, or doesn't exist. Folders above it may be links: `$XDG_STATE_HOME` is the user's choice. */
+/** Whether a creation's folder is no link, or doesn't exist. Folders above it may be links: `$XDG_STATE_HOME` is the user's choice. */
 export async function isOwnFolder(directory: string): Promise<boolean> {
   try {
     return (await realpath(directory)) === join(await realpath(dirname(directory)), basename(directory));
   } catch (error) {
-    // A dangling link is also in the way, but then an entry with that name exists.
+    // A dangling link is refused too. It leads nowhere, but an entry with that name exists.
     if (errorCode(error) === "ENOENT") return !(await folderNames(dirname(directory))).includes(basename(directory));
     throw error;
   }
 }
 
-/** Creates a creation's folder for this user alone, or takes over the existing one. Throws like `assertOwnFolder`. */
+/** Creates a creation's folder for this user alone, or restricts an existing one to this user. Throws the errors of `assertOwnFolder`. */
 export async function makeCreationFolder(directory: string): Promise<void> {
   await assertOwnFolder(directory);
   await makePrivateFolder(directory);
 }
 
 /**
- * `unfinished`: in progress, or its program died, so nobody may rely on its machines. `finished`: the cluster exists (or is kept on purpose).
+ * `unfinished`: in progress, or its program died, so its machines must not be used. `finished`: the cluster exists (or is kept on purpose).
  * `in-use`: it exists until its program ends. `removed`: nothing of it is left. `abandoned`: its program could not remove everything, and no longer tries.
  */
 const creationStates = ["unfinished", "finished", "in-use", "removed", "abandoned"] as const;
@@ -179,7 +179,7 @@ async function abandonedCreation(directory: string): Promise<AbandonedCreation |
   const creation = await readCreation(directory);
   if (creation?.state === "abandoned") return { directory, creation };
   if (creation?.state !== "unfinished" && creation?.state !== "in-use") return undefined;
-  // If the owner could not be identified, nobody can say that it is gone.
+  // An owner that could not be identified may still be alive.
   if (creation.owner === undefined || (await isProcessAlive(creation.owner))) return undefined;
   return { directory, creation };
 }
@@ -207,7 +207,7 @@ export function parseCreation(found: unknown, directory: string): Creation | und
     clusterId: read.oneOf(name.clusterId),
     creationId: read.oneOf(name.creationId),
     state: read.oneOf(...creationStates),
-    // An owner that can't be identified counts as none, because nobody can say that it is gone.
+    // An owner of another shape counts as not identified.
     owner: read.lenient(parseProcessIdentity),
   });
   return reader(found);

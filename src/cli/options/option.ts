@@ -60,7 +60,7 @@ interface OptionTraits<Single> extends Traits<Single> {
   readonly repeatable?: boolean;
   /** The options and arguments, by their declared names, that this option makes unnecessary: they may not be given together, and have no value. */
   readonly replaces?: readonly string[];
-  /** Hints that tell the user to run another command with this option repeat its value. */
+  /** Whether a hint to run another command that has this option repeats the option's value. */
   readonly isRepeatedInHints?: boolean;
 }
 

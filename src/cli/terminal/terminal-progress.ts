@@ -145,7 +145,7 @@ export class TerminalProgress implements Progress {
     const { verbosity, colours } = this.#parts;
     const took = ` (${formatDuration(nowMs - entry.startedMs)})`;
     const isAlone = entry.subject === undefined;
-    // A step that stands alone shows its failure where it is drawn.
+    // On a live screen, the line of a step without a subject already shows that it has failed.
     const isFailureDue = hasFailed && !(isAlone && this.#live !== undefined && this.#state.wasDrawn);
     const isLineDue = verbosity > 0 || isFailureDue || (this.#live === undefined && isAlone);
     const line = `${nameOf(entry)}: ${text}`;

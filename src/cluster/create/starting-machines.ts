@@ -96,7 +96,7 @@ export class StartingMachines {
     return orAborted(this.#complete.promise, signal);
   }
 
-  /** Looks until all nodes accept logins. Shows meanwhile what it is waiting for. */
+  /** Polls until all nodes accept logins, and shows what it is waiting for. */
   async #watchArrivals(signal: AbortSignal): Promise<ClusterRecord> {
     const { clock, progress } = this.#runtime;
     const { lookEveryMs } = this.#machines.creation;

@@ -9,7 +9,7 @@ export interface Observed extends Observation {
 }
 
 const clockSlackMs = 5_000;
-/** ext4 keeps 16 MiB that nobody can write. */
+/** ext4 reserves 16 MiB that no program can write. */
 const diskSlackBytes = 32 * 2 ** 20;
 
 /** Compares observations from before and after the beginning of a fault, and describes the difference. Throws `remote-command-failed` if the fault doesn't show. */

@@ -15,7 +15,7 @@ export interface NodeWork extends SurveyedNode {
   readonly from: string;
 }
 
-/** Whether an earlier upgrade to this version changed the node, so that its check tells whether it is done. */
+/** Whether an earlier upgrade to this version changed the node; if so, the node's check shows whether it is done. */
 export const wasUpgradedTo = ({ found }: SurveyedNode, version: string): boolean =>
   found.version === version && found.upgrade.to === version;
 

@@ -162,7 +162,7 @@ async function checkedInstallation(
   return install;
 }
 
-/** Asks for the password before anything else, so that nobody has to come back to type it. */
+/** Prompts for the password before the work begins, so that the user need not wait for the prompt. */
 async function readLogin(input: CreateInput, context: Context): Promise<SuperuserLogin | undefined> {
   if (!input.wait || input.dryRun) return undefined;
   const [{ superuserLogin }, { accepted }] = await Promise.all([

@@ -14,7 +14,7 @@ interface Created {
   readonly input: Pick<CreateInput, "wait" | "summary">;
 }
 
-/** Prints what was created. `happened` says what the nodes do now, such as "The installation has started". */
+/** Prints the new cluster's nodes, end and cost. `happened` describes its state, such as "The installation has started". */
 export function describeCreated(cluster: ClusterRecord, happened: string, { progress, clock }: Context): void {
   const { nodes, expiresAt, maximumCost } = cluster;
   progress.note(`${happened}: ${nodesText(countNodes(nodes))}.`);
@@ -47,7 +47,7 @@ export async function finishCreated(created: Created, wait: () => Promise<unknow
 interface Outcome {
   /** The command line that users are likely to want now. */
   readonly next: string;
-  /** Undefined if nobody waited. */
+  /** Undefined without `--wait`. */
   readonly isReady?: boolean;
   readonly seconds?: number;
 }

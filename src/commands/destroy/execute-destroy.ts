@@ -50,7 +50,7 @@ function refused({ progress }: Context): number {
   return 1;
 }
 
-/** Asks only if the cluster has snapshots. Throws `bad-usage` if nobody can be asked. */
+/** Asks for confirmation if the cluster has snapshots. Throws `bad-usage` if there is no terminal. */
 async function areSnapshotsMeant(backend: Backend<unknown>, id: string, context: Context): Promise<boolean> {
   const { stdin, signal } = context;
   const names = await snapshotNames(backend, [await findCluster(backend, id, signal)], signal);

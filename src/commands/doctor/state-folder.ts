@@ -102,7 +102,7 @@ async function statIfPresent(path: string): Promise<Stats | undefined> {
   try {
     return await stat(path);
   } catch {
-    // A dangling link is in the way, although it has no target.
+    // A dangling link prevents the creation of the folder, although it has no target.
     return await lstat(path).catch(() => undefined);
   }
 }

@@ -9,7 +9,7 @@ import { snapshotNameProblem } from "../../model/parse-values.ts";
 import { declaredIf } from "../backend-options.ts";
 import { clusterOptions } from "../options.ts";
 
-/** How a cluster becomes a file. `when` says what writes one, such as "`save`". */
+/** Options for a file with a cluster. `when` names the action or option that writes it, such as "`save`". */
 export const fileOptions = (when: string) => ({
   withoutBase: flag({
     flag: "--without-base",

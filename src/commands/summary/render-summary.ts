@@ -11,7 +11,7 @@ interface Summary {
   readonly more: readonly Row[];
 }
 
-/** Returns the Markdown for a cluster. Values can't contain Markdown or HTML, whatever the cloud's tags or a node say. */
+/** Returns the Markdown for a cluster. Values from tags and nodes are escaped: they can't contain Markdown or HTML. */
 export function renderCluster({ title, cluster, more }: Summary, nowMs: number): string {
   const { expiresAt, maximumCost } = cluster;
   const rows: readonly (Row | false)[] = [
