@@ -25,7 +25,7 @@ interface Circumstances {
   readonly interruption?: Interrupted | undefined;
 }
 
-/** Reports anything thrown. Everything except a `ClusterError` and trouble with this machine's files is a bug (exit code 70). */
+/** Reports anything thrown. Everything except a `ClusterError` and a problem with this machine's files is a bug (exit code 70). */
 export function reportError(thrown: unknown, circumstances: Circumstances): ErrorReport {
   const origin = originOf(thrown);
   const { interruption } = circumstances;
@@ -57,7 +57,7 @@ interface ErrorSummary extends MarkedError {
 }
 
 function summarize(error: unknown, { program, nameFlags = flagNames(program) }: Circumstances): ErrorSummary {
-  const known = error instanceof ClusterError ? error : localTrouble(error);
+  const known = error instanceof ClusterError ? error : localProblem(error);
   if (known !== undefined) {
     const { id, exitCode } = known;
     const { message, hint, facts } = ClusterError.marked(known);
@@ -127,7 +127,7 @@ const remedies: Readonly<Record<string, string>> = {
  * Turns an error about a file that this machine wouldn't let us write, create or open into an error that users can act on. Returns `undefined` for
  * any other error. A full disk, anywhere in the program, is not a bug.
  */
-function localTrouble(error: unknown): ClusterError | undefined {
+function localProblem(error: unknown): ClusterError | undefined {
   // Failed connections have an address. They are reported where the connection is made.
   if (!(error instanceof Error) || !("code" in error) || !("syscall" in error) || "address" in error) return undefined;
   const { code, syscall } = error;

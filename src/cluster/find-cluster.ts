@@ -70,11 +70,11 @@ export function findNodes(cluster: ClusterRecord, selectors: readonly string[]):
 
 /** The groups that have nodes, and the nodes' names. */
 export function nodeNamesOf({ nodes }: ClusterRecord): readonly string[] {
-  const standing = nodes.filter((node) => node.state !== "ended");
+  const present = nodes.filter((node) => node.state !== "ended");
   const groups = Object.entries(nodeGroups).filter(([, role]) =>
-    standing.some((node) => node.role === (role ?? node.role)),
+    present.some((node) => node.role === (role ?? node.role)),
   );
-  return [...groups.map(([name]) => name), ...standing.map(nodeReference)];
+  return [...groups.map(([name]) => name), ...present.map(nodeReference)];
 }
 
 function nodesNamed(cluster: ClusterRecord, selector: string): readonly NodeRecord[] {

@@ -123,7 +123,7 @@ async function whileNodesRun(
     unlisted.sinceMs = listed === undefined ? (unlisted.sinceMs ?? clock.now()) : undefined;
     if (unlisted.sinceMs !== undefined && clock.now() - unlisted.sinceMs < unlistedMs) return;
     const now = listed ?? (await findCluster(backend, id, signal));
-    for (const node of now.nodes) if (nodes.some((each) => each.id === node.id)) assertStands(now, node);
+    for (const node of now.nodes) if (nodes.some((each) => each.id === node.id)) assertStillRuns(now, node);
   };
   const waitingFor = (): string =>
     unlisted.sinceMs === undefined ? "" : `${backend.name} to list cluster "${id}" again`;
@@ -136,7 +136,7 @@ async function whileNodesRun(
   }, outer);
 }
 
-function assertStands(cluster: ClusterRecord, node: NodeRecord): void {
+function assertStillRuns(cluster: ClusterRecord, node: NodeRecord): void {
   assertRuns(cluster, node);
   if (node.state !== "ending" && node.state !== "ended") return;
   const name = nodeReference(node);

@@ -242,10 +242,10 @@ const shownLines = 20;
 
 function commandFailed({ args }: NodeCommand, reference: string, result: NodeCommandResult): ClusterError {
   const lines = outsideLines(result.stderr, shownLines).map((line) => `  ${line}`);
-  const said = lines.length === 0 ? "." : `:\n${lines.join("\n")}`;
+  const output = lines.length === 0 ? "." : `:\n${lines.join("\n")}`;
   return new ClusterError(
     "remote-command-failed",
-    `${reference}: ${args[0]} exited with status ${result.status}${said}`,
+    `${reference}: ${args[0]} exited with status ${result.status}${output}`,
     {
       hint: "Pass `reject: false` to get every exit status as a result.",
       facts: { node: reference, ...result },

@@ -91,8 +91,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   #nodesOf({ nodes }: ClusterRecord): readonly ClusterNode[] {
-    const standing = nodes.filter((node) => node.state !== "ended");
-    return standing.map((node) => new ClusterNode(node, this.#connections));
+    const present = nodes.filter((node) => node.state !== "ended");
+    return present.map((node) => new ClusterNode(node, this.#connections));
   }
 
   /**

@@ -104,7 +104,7 @@ export async function installFromPath(
   using limit = timeLimit(given.timeoutMs ?? usualLimitMs, tooSlow(cluster));
   try {
     const installation = openInstallation(plan, traits, { ...runtime, connections });
-    await installOn(standing(record), installation, AbortSignal.any([signal, limit.signal]));
+    await installOn(launchedMachines(record), installation, AbortSignal.any([signal, limit.signal]));
   } catch (error) {
     if (!signal.aborted) await keepFailureLogs(cluster, connections);
     throw error;
@@ -112,7 +112,7 @@ export async function installFromPath(
 }
 
 /** Returns machines that have been launched and accept logins already. */
-export const standing = (cluster: ClusterRecord): Machines => ({
+export const launchedMachines = (cluster: ClusterRecord): Machines => ({
   cluster,
   launch: async () => {},
   watch: async () => {},

@@ -8,18 +8,18 @@ import { isMapping } from "./reader.ts";
  */
 
 /** Returns what is wrong with a value, as one sentence without the argument's name, or `undefined`. */
-type Check = (given: unknown) => string | undefined;
+type ArgumentCheck = (given: unknown) => string | undefined;
 
 interface Argument {
-  readonly check: Check;
+  readonly check: ArgumentCheck;
   readonly isRequired: boolean;
 }
 
 /** The check of each property of an object. The type requires one for every property. */
 export type Shape<Given> = { readonly [Name in keyof Given]-?: Argument };
 
-export const required = (check: Check): Argument => ({ check, isRequired: true });
-export const optional = (check: Check): Argument => ({ check, isRequired: false });
+export const required = (check: ArgumentCheck): Argument => ({ check, isRequired: true });
+export const optional = (check: ArgumentCheck): Argument => ({ check, isRequired: false });
 
 /**
  * Returns a copy with the known properties, so that later changes to the caller's object have no effect. Throws `bad-usage` with every problem: those of
@@ -69,54 +69,57 @@ const wrongType = (given: unknown, expected: string): string =>
   `must be ${expected}, not ${given === null ? "null" : Array.isArray(given) ? "an array" : `of the type ${typeof given}`}`;
 
 /** A text that can be an argument of a command, a path or a name. */
-export const text: Check = (given) => {
+export const text: ArgumentCheck = (given) => {
   if (typeof given !== "string") return wrongType(given, "a string");
   if (given === "") return "the value is empty";
   return given.includes("\0") ? "the value contains a null character" : undefined;
 };
 
-export const anyText: Check = (given) => (typeof given === "string" ? undefined : wrongType(given, "a string"));
+export const anyText: ArgumentCheck = (given) => (typeof given === "string" ? undefined : wrongType(given, "a string"));
 
-export const textOrNumber: Check = (given) =>
+export const textOrNumber: ArgumentCheck = (given) =>
   typeof given === "number" && Number.isFinite(given) ? undefined : anyText(given);
 
-export const textOrBytes: Check = (given) =>
+export const textOrBytes: ArgumentCheck = (given) =>
   typeof given === "string" || given instanceof Uint8Array ? undefined : wrongType(given, "a string or a Uint8Array");
 
-export const flag: Check = (given) => (typeof given === "boolean" ? undefined : wrongType(given, "true or false"));
+export const flag: ArgumentCheck = (given) =>
+  typeof given === "boolean" ? undefined : wrongType(given, "true or false");
 
-export const callback: Check = (given) => (typeof given === "function" ? undefined : wrongType(given, "a function"));
+export const callback: ArgumentCheck = (given) =>
+  typeof given === "function" ? undefined : wrongType(given, "a function");
 
-export const signal: Check = (given) => (given instanceof AbortSignal ? undefined : wrongType(given, "an AbortSignal"));
+export const signal: ArgumentCheck = (given) =>
+  given instanceof AbortSignal ? undefined : wrongType(given, "an AbortSignal");
 
 /** A timer of the runtime holds 31 bits. */
 const longestMs = 2 ** 31 - 1;
 
-export const milliseconds: Check = (given) => {
+export const milliseconds: ArgumentCheck = (given) => {
   if (typeof given !== "number") return wrongType(given, "a number of milliseconds");
   return given >= 1 && given <= longestMs ? undefined : `${given} is not between 1 and ${longestMs} milliseconds`;
 };
 
 export const wholeNumber =
-  ({ minimum, maximum }: { readonly minimum: number; readonly maximum: number }): Check =>
+  ({ minimum, maximum }: { readonly minimum: number; readonly maximum: number }): ArgumentCheck =>
   (given) =>
     Number.isInteger(given) && Number(given) >= minimum && Number(given) <= maximum
       ? undefined
       : `${shown(given)} is not a whole number from ${minimum} to ${maximum}`;
 
 export const among =
-  (choices: readonly unknown[]): Check =>
+  (choices: readonly unknown[]): ArgumentCheck =>
   (given) =>
     choices.includes(given) ? undefined : `${shown(given)} is not one of ${choices.join(", ")}`;
 
 /** A text for which `problemOf` reports nothing. */
 export const textThat =
-  (problemOf: (given: string) => string | undefined): Check =>
+  (problemOf: (given: string) => string | undefined): ArgumentCheck =>
   (given) =>
     text(given) ?? problemOf(String(given));
 
 export const listOf =
-  (check: Check, { minimum = 0 }: { readonly minimum?: number } = {}): Check =>
+  (check: ArgumentCheck, { minimum = 0 }: { readonly minimum?: number } = {}): ArgumentCheck =>
   (given) => {
     if (!Array.isArray(given)) return wrongType(given, "an array");
     if (given.length < minimum) return "the array is empty";
@@ -126,7 +129,7 @@ export const listOf =
 
 /** An object with any keys. */
 export const mappingOf =
-  (check: Check, checkName: Check = () => undefined): Check =>
+  (check: ArgumentCheck, checkName: ArgumentCheck = () => undefined): ArgumentCheck =>
   (given) => {
     if (!isMapping(given)) return wrongType(given, "an object");
     const entries = Object.entries(given);
@@ -134,11 +137,11 @@ export const mappingOf =
   };
 
 export const objectWith =
-  (shape: Readonly<Record<string, Argument>>): Check =>
+  (shape: Readonly<Record<string, Argument>>): ArgumentCheck =>
   (given) =>
     shapeProblems(given, shape)[0];
 
-export const anything: Check = () => undefined;
+export const anything: ArgumentCheck = () => undefined;
 
 function firstProblem(found: readonly (readonly [subject: string, problem: string | undefined])[]): string | undefined {
   const [first] = found.filter(([, problem]) => problem !== undefined);

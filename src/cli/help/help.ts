@@ -191,8 +191,8 @@ function requiredNotes(declared: Option | Argument, replacement: Option | undefi
 /** The accepted texts, unless the summary or placeholder already lists all of them. */
 export function undescribedChoices(declared: Option | Argument): readonly string[] {
   const choices = declared.type.choices ?? [];
-  const said = `${declared.summary} ${"placeholder" in declared ? (declared.placeholder ?? "") : ""}`;
-  return choices.every((choice) => said.includes(choice)) ? [] : choices;
+  const described = `${declared.summary} ${"placeholder" in declared ? (declared.placeholder ?? "") : ""}`;
+  return choices.every((choice) => described.includes(choice)) ? [] : choices;
 }
 
 /** The default as the help shows it; undefined if there is none to show. */

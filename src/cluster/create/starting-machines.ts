@@ -32,7 +32,7 @@ export class StartingMachines {
     isLaunched: false,
     hasJustLaunched: false,
     /** Aborted when there is a reason to look again at once. */
-    news: new AbortController(),
+    wakeUp: new AbortController(),
     /** Resolved by the next look. */
     arrival: Promise.withResolvers<void>(),
   };
@@ -46,7 +46,7 @@ export class StartingMachines {
     await this.#machines.creation.launch(this.#machines.publicKey, signal);
     this.#state.isLaunched = true;
     this.#state.hasJustLaunched = true;
-    this.#state.news.abort();
+    this.#state.wakeUp.abort();
   }
 
   /** Polls the machines until the signal aborts. Fails as soon as one of them can no longer become a node, or has ended. */
@@ -76,7 +76,7 @@ export class StartingMachines {
   async logIn(node: NodeRecord, signal: AbortSignal): Promise<void> {
     await this.#slots.run(async () => this.#machines.logIn(node, signal), signal);
     this.#loggedIn.add(node.id);
-    if (this.areComplete) this.#state.news.abort();
+    if (this.areComplete) this.#state.wakeUp.abort();
   }
 
   /** The cluster as it was at the last look. */
@@ -115,7 +115,7 @@ export class StartingMachines {
       return this.#areAllUp ? lookEveryMs : Math.min(firstPauseMs * 1.25 ** (looks.quick - 1), lookEveryMs);
     };
     const shows = { progress, waitingFor: () => this.#waitingText() };
-    return await poll(look, { clock, pauseMs, shows, wakeUp: () => this.#nextNews() }, signal);
+    return await poll(look, { clock, pauseMs, shows, wakeUp: () => this.#nextWakeUp() }, signal);
   }
 
   #take(cluster: ClusterRecord): void {
@@ -134,9 +134,9 @@ export class StartingMachines {
   }
 
   /** Returns a signal that aborts as soon as there is a reason to look again at once. */
-  #nextNews(): AbortSignal {
-    if (!this.#state.hasJustLaunched && !this.areComplete) this.#state.news = new AbortController();
-    return this.#state.news.signal;
+  #nextWakeUp(): AbortSignal {
+    if (!this.#state.hasJustLaunched && !this.areComplete) this.#state.wakeUp = new AbortController();
+    return this.#state.wakeUp.signal;
   }
 
   #waitingText(): string {

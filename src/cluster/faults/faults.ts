@@ -38,14 +38,14 @@ export interface Fault {
 }
 
 /** One node's part of a fault. */
-interface FaultPart {
+interface FaultOnNode {
   readonly node: NodeRecord;
   readonly fault: NodeFault;
 }
 
 export interface BegunFault {
   readonly fault: Fault;
-  readonly parts: readonly FaultPart[];
+  readonly parts: readonly FaultOnNode[];
 }
 
 const nodesAtOnce = 32;
@@ -142,13 +142,13 @@ export async function endFaults(
   await using work = await openWork(backend, clusterId, runtime, signal);
   const named = nodes.length === 0 ? undefined : findNodes(work.cluster, nodes);
   const all = await survey(work, signal);
-  const isNamed = ({ node, fault }: FaultPart): boolean =>
+  const isNamed = ({ node, fault }: FaultOnNode): boolean =>
     (named?.includes(node) ?? true) && (ids?.includes(fault.id) ?? true);
   const chosen = new Set(all.filter(isNamed).map(({ fault }) => fault.id));
   const ending = all.filter(({ fault }) => chosen.has(fault.id));
   const staying = all.filter(({ fault }) => !chosen.has(fault.id));
   const byNode = Map.groupBy(ending, ({ node }) => node);
-  const heal = async ([node, parts]: [NodeRecord, FaultPart[]]): Promise<void> => {
+  const heal = async ([node, parts]: [NodeRecord, FaultOnNode[]]): Promise<void> => {
     const faultIds = parts.map(({ fault }) => fault.id);
     await healFaults(await work.connect(node, signal), faultIds, signal);
   };
@@ -187,7 +187,7 @@ async function awaitEnd(
   await using work = await openWork(backend, clusterId, runtime, signal);
   runtime.progress.waiting(`the nodes heal the fault by themselves: ${fault.description}`);
   await runtime.clock.sleep(fault.secondsLeft * 1000, signal);
-  const look = async (inner: AbortSignal): Promise<readonly FaultPart[] | undefined> => {
+  const look = async (inner: AbortSignal): Promise<readonly FaultOnNode[] | undefined> => {
     const found = await survey(work, inner);
     return found.some((each) => each.fault.id === fault.id) ? undefined : found;
   };
@@ -204,12 +204,12 @@ async function awaitEnd(
 
 async function showHealed(
   work: Work,
-  { ended, staying }: { readonly ended: readonly FaultPart[]; readonly staying: readonly FaultPart[] },
+  { ended, staying }: { readonly ended: readonly FaultOnNode[]; readonly staying: readonly FaultOnNode[] },
   signal: AbortSignal,
 ): Promise<void> {
   for (const { id, kind, description } of faultsOf(ended)) {
     using step = work.runtime.progress.start("Heal fault", outside(description));
-    const observe = async ({ node, fault: { links, folder } }: FaultPart): Promise<readonly Observed[]> => {
+    const observe = async ({ node, fault: { links, folder } }: FaultOnNode): Promise<readonly Observed[]> => {
       try {
         return [await work.observe(node, { ...noLinks, links, folder, limitSeconds: 5 }, signal)];
       } catch (error) {
@@ -229,9 +229,9 @@ async function showHealed(
 }
 
 /** Asks all nodes for their faults, and warns of those that don't answer. */
-async function survey(work: Work, signal: AbortSignal): Promise<readonly FaultPart[]> {
+async function survey(work: Work, signal: AbortSignal): Promise<readonly FaultOnNode[]> {
   const running = work.cluster.nodes.filter(isReachable);
-  const ask = async (node: NodeRecord): Promise<readonly FaultPart[]> => {
+  const ask = async (node: NodeRecord): Promise<readonly FaultOnNode[]> => {
     try {
       const { faults } = await work.observe(node, noLinks, signal);
       return faults.map((fault) => ({ node, fault }));
@@ -244,12 +244,12 @@ async function survey(work: Work, signal: AbortSignal): Promise<readonly FaultPa
   return (await mapConcurrently(running, nodesAtOnce, ask, signal)).flat();
 }
 
-const faultsOf = (found: readonly FaultPart[]): readonly Fault[] =>
+const faultsOf = (found: readonly FaultOnNode[]): readonly Fault[] =>
   [...Map.groupBy(found, ({ fault }) => fault.id).values()].map(viewOf);
 
 /** Returns the fault to which all these parts belong. */
-function viewOf(parts: readonly FaultPart[]): Fault {
-  const [{ fault }] = parts as readonly [FaultPart, ...FaultPart[]];
+function viewOf(parts: readonly FaultOnNode[]): Fault {
+  const [{ fault }] = parts as readonly [FaultOnNode, ...FaultOnNode[]];
   const { id, kind, description } = fault;
   const secondsLeft = Math.max(...parts.map((part) => part.fault.secondsLeft));
   return { id, kind, description, secondsLeft, nodes: parts.map(({ node }) => nodeReference(node)) };

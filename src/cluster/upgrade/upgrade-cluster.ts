@@ -267,17 +267,21 @@ function withState(error: unknown, roll: Roll): unknown {
   if (!(error instanceof ClusterError)) return error;
   const { message, hint, facts } = ClusterError.marked(error);
   return new ClusterError(error.id, `${message}\n${stateText(roll)}`, {
-    hint: [...(hint === undefined || ofCreations.has(error.id) ? [] : [hint]), goOn(roll)].join(" "),
+    hint: [...(hint === undefined || errorsWithCreateHints.has(error.id) ? [] : [hint]), continueHint(roll)].join(" "),
     facts: { ...facts, versions: roll.ledger.versions() },
     cause: error,
   });
 }
 
-const goOn = ({ artifact: { version } }: Roll): string =>
+const continueHint = ({ artifact: { version } }: Roll): string =>
   `After a repair, run the same command again: it continues with the nodes that lack ${outside(version.version)}.`;
 
 /** Errors whose hints don't fit an upgrade: they name options of `create`, or advise a new cluster. */
-const ofCreations: ReadonlySet<ErrorId> = new Set(["install-failed", "remote-command-failed", "machine-failed"]);
+const errorsWithCreateHints: ReadonlySet<ErrorId> = new Set([
+  "install-failed",
+  "remote-command-failed",
+  "machine-failed",
+]);
 
 /** Reports what each node is waiting for. */
 interface Waits {

@@ -15,10 +15,10 @@ export function stateFolderCheck(folder: string, environment: Environment): Chec
 
 async function examine(folder: string, environment: Environment): Promise<Outcome> {
   const present = await statIfPresent(folder);
-  const trouble = await writingTrouble(present === undefined ? await nearestFolder(folder) : folder);
-  if (trouble !== undefined) {
+  const cause = await writeProblem(present === undefined ? await nearestFolder(folder) : folder);
+  if (cause !== undefined) {
     return fail(
-      `Cannot ${present === undefined ? "create" : "write to"} the state folder ${folder}: ${trouble}.`,
+      `Cannot ${present === undefined ? "create" : "write to"} the state folder ${folder}: ${cause}.`,
       "Make sure that you own it and may write to it, or set XDG_STATE_HOME to another folder.",
     );
   }
@@ -83,7 +83,7 @@ async function foldersIn(folder: string): Promise<readonly string[]> {
 }
 
 /** Tests by writing: modes don't reveal read-only file systems, and root passes every permission check. */
-async function writingTrouble(folder: string): Promise<string | undefined> {
+async function writeProblem(folder: string): Promise<string | undefined> {
   try {
     await using _ = await temporaryFolder(folder);
     return undefined;

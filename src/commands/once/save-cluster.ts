@@ -5,7 +5,7 @@ import type { Context } from "../../cli/command.ts";
 import { encrypt } from "../../cluster/export-cluster.ts";
 import { createSnapshot, deleteSnapshot } from "../../cluster/snapshots.ts";
 import { messageOf } from "../../errors.ts";
-import { saveToFile } from "../saved-machines/save-file.ts";
+import { type FileToSave, saveToFile } from "../saved-machines/save-file.ts";
 import { type CachedCluster, isCacheThere } from "./cached-cluster.ts";
 import type { OnceInput } from "./once-options.ts";
 
@@ -44,15 +44,10 @@ export async function saveForLater(
   if (saved) await deleteSnapshot(backend, { clusterId, name }, context.signal).catch(() => {});
 }
 
-interface SnapshotToSave extends Pick<OnceInput, "clusterId" | "recipients" | "withoutBase"> {
-  readonly name: string;
-  readonly path: string;
-}
-
 /** Creates a snapshot and writes it to a file. Resolves with whether the file was written. An interrupt ends it. */
 async function trySaving(
   backend: Backend<unknown>,
-  file: SnapshotToSave,
+  file: Omit<FileToSave, "replaces">,
   context: Context,
   mayReplace: () => Promise<boolean> = async () => true,
 ): Promise<boolean> {

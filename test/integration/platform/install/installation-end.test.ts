@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { installOn } from "../../../../src/cluster/create.ts";
-import { standing } from "../../../../src/library/install-from-path.ts";
+import { launchedMachines } from "../../../../src/library/install-from-path.ts";
 import { openInstallation } from "../../../../src/platform/install/steps.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -30,7 +30,7 @@ test.skipIf(machinesLack !== undefined)(
     const runtime = { connections: machines.connections, clock: systemClock, progress: { ...progress, start } };
     const installation = openInstallation(plan, exampleTraits, runtime);
     const stop = new AbortController();
-    const work = installOn(standing(exampleCluster(machines.nodes, "oss")), installation, stop.signal);
+    const work = installOn(launchedMachines(exampleCluster(machines.nodes, "oss")), installation, stop.signal);
     const ended = failureOf(work).then((failure) => ({ failure: failure as Error, steps: [...steps] }));
     await until("the first command runs", () => machine!.commands.length > 0);
     const reason = new Error("interrupted");

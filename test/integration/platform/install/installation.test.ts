@@ -2,7 +2,7 @@ import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { installOn } from "../../../../src/cluster/create.ts";
-import { standing } from "../../../../src/library/install-from-path.ts";
+import { launchedMachines } from "../../../../src/library/install-from-path.ts";
 import type { NodeRecord, Role } from "../../../../src/model/cluster-record.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
 import { bootstrapPort } from "../../../../src/platform/install/bootstrap/serve.ts";
@@ -53,7 +53,7 @@ async function install(
   const plan = examplePlan(await artifactFile("oss"), { workspaceFolder: state.folder!.path, ...changes });
   const runtime = { connections: machines.connections, clock: systemClock, progress };
   const installation = openInstallation(plan, exampleTraits, runtime);
-  await installOn(standing(exampleCluster(machines.nodes, plan.variant)), installation, installSignal);
+  await installOn(launchedMachines(exampleCluster(machines.nodes, plan.variant)), installation, installSignal);
 }
 
 const hasInstalled = (machine: FolderMachine): Promise<void> =>

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { installOn } from "../../../../src/cluster/create.ts";
-import { standing } from "../../../../src/library/install-from-path.ts";
+import { launchedMachines } from "../../../../src/library/install-from-path.ts";
 import type { InstallPlan } from "../../../../src/platform/install/install-plan.ts";
 import { openInstallation } from "../../../../src/platform/install/steps.ts";
 import { dcosLayout } from "../../../../src/platform/layouts/dcos.ts";
@@ -51,7 +51,7 @@ async function configurations(
   const plan = examplePlan(path, { variant: "enterprise", ...changes });
   const runtime = { connections: machines.connections, clock: systemClock, progress: silentProgress };
   const installation = openInstallation(plan, { ...exampleTraits, nodesKeepTime: false }, runtime);
-  await installOn(standing(exampleCluster(machines.nodes, plan.variant)), installation, neverAborted);
+  await installOn(launchedMachines(exampleCluster(machines.nodes, plan.variant)), installation, neverAborted);
   const text = await machine!.read("var/lib/cluster-e2e/installer/configurations");
   return text
     .split("---\n")
