@@ -124,9 +124,8 @@ function withheld(connection: Connection, masked: Promise<void>): Connection {
       return connection.isOpen;
     },
     run: async (command, signal) => {
-      const isSilent =
-        command.isOutputHidden === true && command.onOutput === undefined && command.receive === undefined;
-      if (!isSilent) await orAborted(masked, signal);
+      const { isOutputHidden = false, onOutput, receive } = command;
+      if (!isOutputHidden || onOutput !== undefined || receive !== undefined) await orAborted(masked, signal);
       const [masking, result] = await Promise.allSettled([orAborted(masked, signal), connection.run(command, signal)]);
       if (masking.status === "rejected") throw masking.reason;
       if (result.status === "rejected") throw result.reason;

@@ -214,22 +214,16 @@ function runningMasters(cluster: ClusterRecord): Candidates {
 export function sessionScript(
   cluster: ClusterRecord,
   target: NodeRecord,
-  request: Omit<RunRequest, "node" | "isTerminal">,
+  { login, variables, hasTestEnvironment, words, missingFolderHint }: Omit<RunRequest, "node" | "isTerminal">,
 ): SessionScript {
   const settingsFor = (layout: Layout, folder: string | undefined): SessionSettings => {
-    const whenExists = folder;
-    const { login, variables } = request;
-    if (!request.hasTestEnvironment) {
+    if (!hasTestEnvironment) {
       const own = { ...loginVariables(login, layout), ...variables };
-      return { whenExists, environmentFile: undefined, variables: own, workingDirectory: undefined };
+      return { whenExists: folder, environmentFile: undefined, variables: own, workingDirectory: undefined };
     }
     const environment = testEnvironment({ cluster, target, layout, login, ...(folder !== undefined && { folder }) });
-    return { whenExists, ...environment, variables: { ...environment.variables, ...variables } };
+    return { whenExists: folder, ...environment, variables: { ...environment.variables, ...variables } };
   };
   const settings = layouts.flatMap((layout) => layout.testsFolders.map((folder) => settingsFor(layout, folder)));
-  return {
-    settings: [...settings, settingsFor(layouts[0], undefined)],
-    words: request.words,
-    missingFolderHint: request.missingFolderHint,
-  };
+  return { settings: [...settings, settingsFor(layouts[0], undefined)], words, missingFolderHint };
 }

@@ -6,7 +6,7 @@ import { saveFailureLogs } from "../cluster/logs.ts";
 import { chooseCounts } from "../cluster/create/choose-counts.ts";
 import { planInstallation } from "../cluster/plan-installation.ts";
 import { ClusterError } from "../errors.ts";
-import { type ClusterRecord, type NodeTraits, countNodes } from "../model/cluster-record.ts";
+import { type ClusterRecord, countNodes } from "../model/cluster-record.ts";
 import {
   type Shape,
   anything,
@@ -100,10 +100,9 @@ export async function installFromPath(
   const { backend, record, runtime } = cluster;
   const plan = await planInstallation(request, runtime, signal);
   accepted(chooseCounts(countNodes(record.nodes), plan.platform));
-  const traits: NodeTraits = { ...backend.nodes, ipDetect };
   using limit = timeLimit(given.timeoutMs ?? usualLimitMs, tooSlow(cluster));
   try {
-    const installation = openInstallation(plan, traits, { ...runtime, connections });
+    const installation = openInstallation(plan, { ...backend.nodes, ipDetect }, { ...runtime, connections });
     await installOn(launchedMachines(record), installation, AbortSignal.any([signal, limit.signal]));
   } catch (error) {
     if (!signal.aborted) await keepFailureLogs(cluster, connections);

@@ -56,11 +56,10 @@ export function stateOf(kind: FaultRequest["kind"], observed: readonly Observed[
       const shown = range(ahead, (ms) => ((isBehind ? -ms : ms) / 1000).toFixed(1));
       return `the clock is ${shown} s ${isBehind ? "behind" : "ahead of"} this computer's`;
     }
-    case "disk":
-      return `${range(
-        observed.map(({ freeBytes = 0 }) => freeBytes),
-        (bytes) => (bytes / 1e6).toFixed(1),
-      )} MB are free`;
+    case "disk": {
+      const free = observed.map(({ freeBytes = 0 }) => freeBytes);
+      return `${range(free, (bytes) => (bytes / 1e6).toFixed(1))} MB are free`;
+    }
   }
 }
 

@@ -38,19 +38,14 @@ export async function checkedHead(
   const head = await readCheckedHead({ artifact, sha256 }, runtime, signal);
   if (head.hasUpgrade !== false) return head;
   const { platform } = head;
-  throw new ClusterError(
-    "bad-usage",
-    platform === undefined
-      ? `Releases such as ${artifact.shown} cannot upgrade a running cluster.`
-      : `The platform ${platform.name} in ${artifact.shown} cannot upgrade a running cluster: it has no program named upgrade.`,
-    {
-      hint:
-        platform === undefined
-          ? "Create another cluster from it."
-          : "Put an executable file named upgrade into the folder, beside install and check.",
-      facts: { artifact: artifact.shown },
-    },
-  );
+  const facts = { artifact: artifact.shown };
+  if (platform === undefined) {
+    const message = `Releases such as ${artifact.shown} cannot upgrade a running cluster.`;
+    throw new ClusterError("bad-usage", message, { hint: "Create another cluster from it.", facts });
+  }
+  const message = `The platform ${platform.name} in ${artifact.shown} cannot upgrade a running cluster: it has no program named upgrade.`;
+  const hint = "Put an executable file named upgrade into the folder, beside install and check.";
+  throw new ClusterError("bad-usage", message, { hint, facts });
 }
 
 export type UpgradableLayout = Layout & { readonly upgrade: LayoutUpgrade };

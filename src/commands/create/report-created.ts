@@ -28,20 +28,19 @@ export function describeCreated(cluster: ClusterRecord, happened: string, { prog
 /** Waits for the new cluster if that was requested, and sets the result, also if the wait fails. */
 export async function finishCreated(created: Created, wait: () => Promise<unknown>, context: Context): Promise<void> {
   const { kind, cluster, input } = created;
-  const next = (command: string): string =>
-    `${programName(kind)} ${command} --cluster-id ${cluster.id}${scopeWords(kind, input)}`;
-  if (!input.wait) return await finish(created, { next: next("wait") }, context);
+  const commandLine = commandLineFor(kind, cluster.id, input);
+  if (!input.wait) return await finish(created, { next: commandLine("wait") }, context);
   const startMs = context.clock.now();
   try {
     await wait();
   } catch (error) {
     context.progress.note(keptNote(kind, { ...cluster, scope: input }, context));
-    setResult(created, { next: next("logs"), isReady: false }, context);
+    setResult(created, { next: commandLine("logs"), isReady: false }, context);
     throw error;
   }
   const seconds = Math.round((context.clock.now() - startMs) / 1000);
   context.progress.note(`Cluster "${cluster.id}" is ready after ${durationText(seconds)}.`);
-  await finish(created, { next: `${next("run")} bash`, isReady: true, seconds }, context);
+  await finish(created, { next: `${commandLine("run")} bash`, isReady: true, seconds }, context);
 }
 
 interface Outcome {
@@ -104,19 +103,20 @@ interface Kept {
   readonly scope: Readonly<Record<string, unknown>>;
 }
 
-/** Says that a cluster is kept although the command failed or was interrupted, where its logs are, and how it ends. */
+/** Returns the note that a cluster still exists although the command failed or was interrupted, with the next steps. */
 export function keptNote(kind: BackendKind, { id, expiresAt, scope }: Kept, { clock }: Pick<Context, "clock">): string {
-  const command = (name: string): string => `${programName(kind)} ${name} --cluster-id ${id}${scopeWords(kind, scope)}`;
+  const commandLine = commandLineFor(kind, id, scope);
   const end = expiresAt === undefined ? "by itself, two hours after its creation" : endText(expiresAt, clock.now());
   const ends = endsByItself(kind) || expiresAt !== undefined ? [`It ends ${end}.`] : [];
-  const removal = endsByItself(kind) ? [] : [`    Remove it: ${command("destroy")}`];
-  return [`Cluster "${id}" is kept.`, `    Save its logs: ${command("logs")}`, ...removal, ...ends].join("\n");
+  const removal = endsByItself(kind) ? [] : [`    Remove it: ${commandLine("destroy")}`];
+  return [`Cluster "${id}" is kept.`, `    Save its logs: ${commandLine("logs")}`, ...removal, ...ends].join("\n");
 }
 
-/** The options that select the scope, unless it is the default one. */
-function scopeWords(kind: BackendKind, input: Readonly<Record<string, unknown>>): string {
+/** Returns a function that makes a command's name a command line for this cluster. It selects the scope, unless that is the default one. */
+function commandLineFor(kind: BackendKind, clusterId: string, input: Readonly<Record<string, unknown>>) {
   const given = Object.entries(scopeOptions(kind)).filter(
     ([name, option]) => input[name] !== undefined && input[name] !== option.default,
   );
-  return given.map(([name, option]) => ` ${option.flag} ${String(input[name])}`).join("");
+  const scope = given.map(([name, option]) => ` ${option.flag} ${String(input[name])}`).join("");
+  return (command: string): string => `${programName(kind)} ${command} --cluster-id ${clusterId}${scope}`;
 }

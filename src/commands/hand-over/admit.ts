@@ -31,10 +31,8 @@ export const admitCommand = (kind: BackendKind) =>
       if (named.length > 1) problems.add(`${named.join(" and ")}: cannot be combined`);
     },
     run: async (input, context) => {
-      const [{ admitRange, listAdmittedRanges, removeRange }, { table }] = await Promise.all([
-        import("../../cluster/admission.ts"),
-        import("../../cli/layout.ts"),
-      ]);
+      const { admitRange, listAdmittedRanges, removeRange } = await import("../../cluster/admission.ts");
+      const { table } = await import("../../cli/layout.ts");
       const { clusterId, range, list: isList, remove } = input;
       const { output, columns, progress, signal } = context;
       const backend = await kind.open(input, context, signal);
