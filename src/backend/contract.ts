@@ -257,7 +257,7 @@ export interface FirstLogin {
   /** The longest pause between two attempts, in milliseconds. */
   readonly everyMs: number;
   /** The host key with which the node boots. */
-  hostKey(node: NodeName): FirstHostKey;
+  hostKey(node: NodeRecord): FirstHostKey;
   /** Resolves once the node's first boot has finished. If absent, it has when the node accepts a login. */
   readonly finishBoot?: (node: NodeRecord, shell: NodeShell, signal: AbortSignal) => Promise<void>;
   /** Why a node may never have answered, and how to fix it. `undefined`, or absent: nothing is known. */

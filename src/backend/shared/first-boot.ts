@@ -58,7 +58,10 @@ export interface FirstBoot {
   readonly user: string;
   /** An `authorized_keys` line; undefined: nobody can log in. */
   readonly publicKey: string | undefined;
-  /** Used for the first connection only, because any process can read user data. OpenSSH's format, ed25519. Undefined: the machine generates one. */
+  /**
+   * Used for the first connection only, because any process can read user data. OpenSSH's format, ed25519. Undefined: the machine generates one, or gets
+   * one in another way.
+   */
   readonly hostKey: KeyPair | undefined;
   /** When the machine powers itself off; undefined if it never does. */
   readonly deadline: Date | undefined;

@@ -170,7 +170,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     if (broken === undefined) return false;
     if (forced !== undefined || this.#booted.size > 0) throw brokenFailure(failure, broken, forced !== undefined);
     this.runtime.progress.note(fallBackNote(broken));
-    claimed.facts = await prepareRelaunch(claimed.directory, this.runtime, signal);
+    claimed.facts = await this.#prepareRelaunch(claimed, signal);
     claimed.accelerator = "tcg";
     return true;
   }
@@ -185,11 +185,15 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const request = this.#templateRequest(claimed);
     if (template === undefined || request === undefined || this.#booted.size > 0) return false;
     if (hasErrorId(error, "capacity-lacking")) return false;
-    claimed.facts = await prepareRelaunch(claimed.directory, this.runtime, signal);
+    claimed.facts = await this.#prepareRelaunch(claimed, signal);
     await rejectTemplate(this.#plan.qemu, { request, template, error }, this.runtime, signal);
     claimed.areBooting = true;
-    this.introduced.clear();
     return true;
+  }
+
+  async #prepareRelaunch({ directory }: ClaimedCreation, signal: AbortSignal): Promise<ClaimedCreation["facts"]> {
+    this.introduced.clear();
+    return prepareRelaunch(directory, this.runtime, signal);
   }
 
   async #finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {

@@ -48,7 +48,7 @@ export abstract class VmMachines<Claimed extends ClaimedMachines> {
   protected readonly runtime: Runtime;
   protected readonly hostKeys = hostKeyPerNode();
   protected readonly state: { claimed?: Claimed } = {};
-  /** The ids of the machines that have left the keys of what they were copied from. */
+  /** The ids of the machines that have left the keys of what they were copied from, for some that no seed contains. */
   protected readonly introduced = new Set<string>();
   readonly #plan: MachinesPlan;
 
@@ -110,7 +110,7 @@ export abstract class VmMachines<Claimed extends ClaimedMachines> {
     return {
       limitMs: this.isSlow ? slowLimitMs : 10 * 60_000,
       everyMs: 1_500,
-      hostKey: (node) => ({ publicKey: this.hostKeys.of(node).publicKey, isPrivate: false }),
+      hostKey: (node) => ({ publicKey: this.hostKeys.of(node).publicKey, isPrivate: this.introduced.has(node.id) }),
     } satisfies FirstLogin;
   }
 

@@ -4,7 +4,7 @@ import type { NodeRecord } from "../../../model/cluster-record.ts";
 import { openConnection } from "../../../ssh/connection/open-connection.ts";
 import { targetOf } from "../../../ssh/connection/connection.ts";
 import { type HostKeyLocation, systemHostKeyLocation } from "../../../ssh/first-contact.ts";
-import { generateKeyPair, type KeyPair, parseKey } from "../../../ssh/keys.ts";
+import { type KeyPair, parseKey } from "../../../ssh/keys.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
 import { retry } from "../../../system/retry.ts";
 import type { Runtime } from "../../../system/runtime.ts";
@@ -36,8 +36,8 @@ export interface KeyReplacement {
   readonly old: { readonly privateKey: string; readonly hostKey: Buffer };
   /** An `authorized_keys` line. */
   readonly publicKey: string;
-  /** The host key for first contact. */
-  readonly firstHostKey: KeyPair;
+  /** The host key that it keeps from now on. */
+  readonly hostKey: KeyPair;
   readonly location: KeyLocation;
   /** Whether to set the node's clock, which stands where it was when the machine was saved. */
   readonly setsClock: boolean;
@@ -49,7 +49,7 @@ export interface KeyReplacement {
 
 /**
  * Logs in to a machine that continues from another cluster's snapshot, and replaces every key of that cluster. Afterwards the machine is like a new
- * one before first contact: it accepts only the new cluster's key, and presents the first host key.
+ * one before first contact: it accepts only the new cluster's key, and presents a host key that nobody else can know.
  */
 export async function replaceKeys(
   replacement: KeyReplacement,
@@ -94,20 +94,15 @@ const limits = {
 const replaceLimitMs = 180_000;
 const entropyBytes = 64;
 
-/** Each value is one line: keys are secrets, so they don't appear in an argument list. */
-function stdinOf({ publicKey, firstHostKey, setsClock }: KeyReplacement, nowMs: number): string {
-  const own = generateKeyPair("");
-  const texts = [
-    `${publicKey}\n`,
-    firstHostKey.privateKey,
-    `${firstHostKey.publicKey}\n`,
-    own.privateKey,
-    `${own.publicKey}\n`,
-  ];
+/** Keys are secrets, so they don't appear in an argument list. */
+function stdinOf({ publicKey, hostKey, setsClock }: KeyReplacement, nowMs: number): string {
   const lines = [
     setsClock ? (nowMs / 1000).toFixed(3) : "-",
     randomBytes(entropyBytes).toString("base64"),
-    ...texts.map((text) => Buffer.from(text).toString("base64")),
+    publicKey,
+    hostKey.publicKey,
+    hostKey.privateKey.trim(),
+    "end",
   ];
   return `${lines.join("\n")}\n`;
 }

@@ -3,7 +3,6 @@ import { platform, totalmem } from "node:os";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
-import type { KeyPair } from "../../../ssh/keys.ts";
 import { createKnownHosts } from "../../../ssh/openssh-files.ts";
 import { creationFiles } from "../../../store/creation-folder.ts";
 import * as read from "../../../model/reader.ts";
@@ -198,14 +197,13 @@ interface MachineCopy {
   readonly hosts: readonly NodeFacts[];
   readonly deadline: Date | undefined;
   readonly publicKey: string;
-  readonly firstHostKey: KeyPair;
 }
 
 /** Makes the files of a machine that continues from a snapshot. Throws `capacity-lacking` if the disk is full. */
 export async function copyMachine(origin: Origin, copy: MachineCopy): Promise<void> {
   const from = machineFiles(origin.directory, origin.node);
   const saved = savedFiles(origin.node);
-  const { node, place, publicKey, firstHostKey, deadline } = copy;
+  const { node, place, publicKey, deadline } = copy;
   const to = machineFiles(copy.directory, node);
   await mkdir(to.folder, { recursive: true, mode: 0o700 });
   try {
@@ -219,7 +217,8 @@ export async function copyMachine(origin: Origin, copy: MachineCopy): Promise<vo
       instanceId: (await readInstanceId(from.seed)) ?? origin.node.id,
       hostname: hostname(node),
       place,
-      boot: { user: sshUser, publicKey, hostKey: firstHostKey, deadline, hosts, lingers: true },
+      // It gets its host key where no process of the node can read it.
+      boot: { user: sshUser, publicKey, hostKey: undefined, deadline, hosts, lingers: true },
     });
   } catch (error) {
     throw copyFailure(error, node, "copied");
@@ -233,6 +232,6 @@ async function copyIfPresent(from: string, to: string): Promise<void> {
   });
 }
 
-/** With another instance id, cloud-init would set the machine up again when it boots, and give it the first host key. */
+/** With another instance id, cloud-init would set the machine up again when it boots, and give it another host key. */
 export const readInstanceId = async (seed: string): Promise<string | undefined> =>
   readOwnJson(join(seed, "meta-data"), read.field("instance-id", read.matching(/^[\w-]{1,64}$/)));

@@ -107,9 +107,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     const hosts = facts.nodes;
     const copy = async (node: NodeFacts, place: number): Promise<void> => {
       const origin = { directory: files.directory, node, snapshot: files.folder, movesDisks: files.movesDisks };
-      const firstHostKey = this.hostKeys.of(node);
-      const deadline = endOf(facts).expiresAt;
-      await copyMachine(origin, { directory, node, place, hosts, publicKey, firstHostKey, deadline });
+      await copyMachine(origin, { directory, node, place, hosts, publicKey, deadline: endOf(facts).expiresAt });
     };
     await mapConcurrently(facts.nodes, copiesAtOnce, copy, signal);
   }
@@ -128,7 +126,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
           node,
           old: { privateKey, hostKey },
           publicKey,
-          firstHostKey: this.hostKeys.of(node),
+          hostKey: this.hostKeys.of(node),
           location: systemKeyLocation,
           setsClock: true,
           setDeadline: hasDeadline ? deadlineSetup(expiresAt) : "",

@@ -121,25 +121,21 @@ async function prepareFiles(
   { plan, node, place }: { readonly plan: LaunchPlan; readonly node: NodeFacts; readonly place: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const files = await makeMachineFolder(plan, node, place);
+  const { directory, boot, firstHostKeys } = plan;
+  const files = await makeMachineFolder(directory, { ...boot, hostKey: firstHostKeys.of(node) }, { node, place });
   if (plan.firmware !== undefined) await createFlash(qemu, plan.firmware, files, signal);
   await createDisk(qemu, { path: files.disk, image: plan.image, megabytes: plan.options.diskMegabytes }, signal);
 }
 
 /** Makes the folder of a node's machine, with its seed, and returns the paths of its files. */
 export async function makeMachineFolder(
-  { directory, boot, firstHostKeys }: Pick<LaunchPlan, "directory" | "boot" | "firstHostKeys">,
-  node: NodeFacts,
-  place: number,
+  directory: string,
+  boot: FirstBoot,
+  { node, place }: { readonly node: NodeFacts; readonly place: number },
 ): Promise<MachineFiles> {
   const files = machineFiles(directory, node);
   await mkdir(files.folder, { recursive: true, mode: 0o700 });
-  await writeSeed(files.seed, {
-    instanceId: node.id,
-    hostname: hostname(node),
-    place,
-    boot: { ...boot, hostKey: firstHostKeys.of(node) },
-  });
+  await writeSeed(files.seed, { instanceId: node.id, hostname: hostname(node), place, boot });
   return files;
 }
 

@@ -32,7 +32,7 @@ export async function launchCopies(qemu: Qemu, plan: CopiesPlan, signal: AbortSi
   const { directory, clock, from } = plan;
   const saved = templateFiles(from.folder);
   const prepare = async (node: NodeFacts, place: number): Promise<void> => {
-    const files = await makeMachineFolder(plan, node, place);
+    const files = await makeMachineFolder(directory, { ...plan.boot, hostKey: undefined }, { node, place });
     await copyFile(saved.console, join(files.folder, consoleNames.earlier));
     const image = { path: saved.disk, format: "qcow2" } as const;
     await createDisk(qemu, { path: files.disk, image, megabytes: plan.options.diskMegabytes }, signal);
@@ -73,7 +73,7 @@ async function becomeNode(plan: CopiesPlan, { folder, node, place }: NewNode, si
 
 const entropyBytes = 64;
 
-/** Returns the script that makes a copy this node. It contains the first host key, which every process on the node may read later in the seed. */
+/** Returns the script that makes a copy this node. It contains the node's host key, which only this way leads to. */
 function identityScript(
   { boot, clock, firstHostKeys }: CopiesPlan,
   { node, place }: Pick<NewNode, "node" | "place">,

@@ -149,11 +149,14 @@ test("each copy gets names, keys and random numbers of its own, and no script is
     "RENAMING",
   ])
     expect(new Set(valueOf(name)).size).toBe(2);
-  for (const node of [
-    { role: "master", index: 0 },
-    { role: "agent", index: 0 },
-  ] as const)
-    expect(scripts.join("")).toContain(creation.firstLogin.hostKey(node).publicKey);
+  const { nodes, directory } = await creation.look();
+  for (const node of nodes) {
+    const { publicKey, isPrivate } = creation.firstLogin.hostKey(node);
+    expect(scripts.join("")).toContain(publicKey);
+    expect(isPrivate).toBe(true);
+    const seed = join(directory, "machines", `${node.role}_${node.index}`, "seed", "user-data");
+    expect(await readFile(seed, "utf8")).not.toContain("PRIVATE KEY");
+  }
   expect(new Set(valueOf("LOGIN_KEY"))).toEqual(new Set(["ssh-ed25519 AAAA"]));
 });
 
@@ -202,7 +205,10 @@ test("machines that don't become nodes are ended, and all boot instead", async (
   expect(await creation.recover(failure, neverAborted)).toBe(true);
   await creation.launch(key, neverAborted);
   expect((await bench.starts()).slice(-2)).toEqual(["fresh", "fresh"]);
-  expect((await creation.look()).nodes.map(({ state }) => state)).toEqual(["running", "running"]);
+  const { nodes } = await creation.look();
+  expect(nodes.map(({ state }) => state)).toEqual(["running", "running"]);
+  // It is in the seeds of machines that boot.
+  expect(nodes.map((node) => creation.firstLogin.hostKey(node).isPrivate)).toEqual([false, false]);
   expect(bench.notes().join()).toContain("eth0 has no address");
   expect(await bench.templates.list(neverAborted)).toMatchObject([
     { clusters: [], problem: expect.stringContaining("eth0") },

@@ -9,7 +9,6 @@ import { machineNode } from "../../../../support/machine-node.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const node = machineNode({ role: "public_agent", index: 2 });
-const firstHostKey = { privateKey: "first host key", publicKey: "ssh-ed25519 BBBB" };
 
 /** A cluster with a snapshot, and a folder for a copy of its only machine. */
 async function openCopy() {
@@ -37,7 +36,6 @@ async function openCopy() {
           place: 0,
           hosts: [node],
           publicKey: "ssh-ed25519 AAAA",
-          firstHostKey,
           deadline: new Date(1_700_000_000_000),
         },
       ),
@@ -56,8 +54,9 @@ test("a machine without firmware of its own is copied with its disk and a seed t
     "local-hostname": "public-agent-2",
   });
   const userData = await opened.read("seed/user-data");
-  for (const part of ["ssh-ed25519 AAAA", "first host key", "linger", "cluster-e2e-deadline 1700000000"])
+  for (const part of ["ssh-ed25519 AAAA", "linger", "cluster-e2e-deadline 1700000000"])
     expect(userData).toContain(part);
+  expect(userData).not.toContain("ssh_keys");
   expect((await stat(opened.to.folder)).mode & 0o777).toBe(0o700);
 });
 
