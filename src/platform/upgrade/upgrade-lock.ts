@@ -52,9 +52,8 @@ export async function withUpgradeLock<Result>(
     } finally {
       done.abort();
       // The next upgrade may begin at once.
-      await orAborted(lock.result(), AbortSignal.any([tasks.signal, AbortSignal.timeout(releaseLimitMs)])).catch(
-        () => {},
-      );
+      const limit = AbortSignal.any([tasks.signal, AbortSignal.timeout(releaseLimitMs)]);
+      await orAborted(lock.result(), limit).catch(() => {});
     }
   }, outer);
 }

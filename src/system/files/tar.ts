@@ -53,13 +53,9 @@ function headers(file: TarFile): Uint8Array {
   // The header's own field has whole seconds.
   if (file.modifiedMs > 0 && file.modifiedMs % 1000 !== 0) records.push(["mtime", (file.modifiedMs / 1000).toFixed(6)]);
   const name = isPlain ? file.name : "long-name";
-  const own = header({
-    name,
-    type: file.name.endsWith("/") ? "5" : "0",
-    mode: file.mode,
-    size: file.sizeBytes > largestSize ? 0 : file.sizeBytes,
-    ms: file.modifiedMs,
-  });
+  const type = file.name.endsWith("/") ? "5" : "0";
+  const size = file.sizeBytes > largestSize ? 0 : file.sizeBytes;
+  const own = header({ name, type, mode: file.mode, size, ms: file.modifiedMs });
   if (records.length === 0) return own;
   const body = Buffer.concat(records.map(([key, value]) => paxRecord(key, value)));
   const extended = header({ name: "pax", type: "x", mode: 0o644, size: body.length, ms: 0 });

@@ -42,10 +42,7 @@ export function readContainerFacts({
 }: Omit<ClusterFile, "path">): ContainerFileFacts {
   const facts = parseFacts(given);
   if (facts === undefined) throw unusableFile(shown, "is damaged: its facts about the cluster are not valid");
-  const known = new Set([
-    ...facts.nodes.flatMap(({ layers }) => layers.map(layerPart)),
-    ...facts.nodes.map((node) => volumePart(node)),
-  ]);
+  const known = new Set(facts.nodes.flatMap((node) => [...node.layers.map(layerPart), volumePart(node)]));
   const names = new Set(parts.map(({ name }) => name));
   // Volumes are filled by containers of the images, so these come first.
   const layersEnd = parts.findLastIndex(isLayer);
