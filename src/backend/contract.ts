@@ -18,8 +18,8 @@ import type { Checked } from "../model/checked.ts";
 import type { Runtime } from "../system/runtime.ts";
 
 /**
- * A backend before it is opened: the declaration from which its program, the commands and the library derive what they have. It loads nothing heavy,
- * because each start of a program reads it.
+ * The declaration of a backend, from which its program, the commands and the library are derived. It loads nothing heavy, because every program reads
+ * it at its start.
  */
 export interface BackendKind<
   Schema extends BackendSchema = BackendSchema,
@@ -315,7 +315,7 @@ export interface CreationSummary {
 
 /**
  * Changes whether machines run. They keep their names, addresses, keys and disks. Each call acts on the nodes that are in a state for it, and may be
- * repeated. After an abort, the nodes' states are what the backend says.
+ * repeated. After an abort, ask the backend for the nodes' states.
  */
 export interface Power {
   /** Asks the nodes' systems to shut down, and resolves when they have. Throws `deadline-passed` if one doesn't. */

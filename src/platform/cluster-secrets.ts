@@ -11,10 +11,7 @@ import { layouts } from "./layouts/find-layout.ts";
 
 /** The part of each file that is read. A longer file holds more than secrets. */
 const mostBytes = 64_000;
-/**
- * Limits for the secrets from a node, which may be hostile. Real clusters have about ten secrets: a license, keys, and a few passwords. Masking needs
- * memory in proportion to the secrets.
- */
+/** Limits for the secrets from a node, which may be hostile. Real clusters have about ten: a license, keys, and a few passwords. */
 const mostSecrets = 500;
 const mostCharacters = 32_000;
 const limitMs = 60_000;

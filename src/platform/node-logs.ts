@@ -99,8 +99,8 @@ export const parseLogs = (stdout: string): readonly NodeLog[] =>
   [...parseFrames(stdout, logNames)].map(([name, text]) => ({ name, text }));
 
 /**
- * Collects the logs of installer, platform and first boot from every node that answers within `limitMs`, named `<reference>.<log>`. Best effort: for a node
- * that can't be reached it returns a text that says why, and it never throws. The logs may hold secrets; the code that writes them masks those.
+ * Collects the logs of every node that answers within `limitMs`, named `<reference>.<log>`. Never throws: for other nodes it returns a text with the
+ * reason. The logs may hold secrets, which the code that writes them masks.
  */
 export async function collectNodeLogs(
   cluster: ClusterRecord,

@@ -122,8 +122,8 @@ const defaultEndpoint = "http://169.254.169.254";
 const timeoutMs = 800;
 
 /**
- * Checks whether this machine is one of the cloud's own and has a metadata service. This runs before the SDK's own chain uses that address: the chain
- * sets no limit on connecting, so it takes minutes where packets to the address are dropped.
+ * Whether this machine has a metadata service. Checked before the SDK's own chain uses that address: the chain sets no limit on connecting, so it
+ * takes minutes where packets to the address are dropped.
  */
 async function hasMetadataService(environment: Environment, signal: AbortSignal): Promise<boolean> {
   if (!["", "false"].includes(environment["AWS_EC2_METADATA_DISABLED"] ?? "")) return false;

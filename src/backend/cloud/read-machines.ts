@@ -39,9 +39,9 @@ export interface MachineReading {
 }
 
 /**
- * Reads the API's descriptions of machines with our tags. Anyone who may tag can put our tags on any machine, so only machines whose tags have the
- * shape that this program writes are ours, and of a creation that this computer launched, only the machines that it launched. If two claim to be the
- * same node, the one in the cluster's security group wins, or else the older one.
+ * Reads the API's descriptions of machines with our tags. Anyone who may tag can set these, so a machine is ours only if its tags have the shape that
+ * this program writes, and if this computer launched it, where it launched the creation. If two machines claim to be the same node, the one in the
+ * cluster's security group wins, or else the older one.
  */
 export function readMachines(
   instances: readonly Instance[],
@@ -179,8 +179,8 @@ export interface GroupReading {
 }
 
 /**
- * Reads the API's descriptions of security groups with our tags. A group's name can't be changed, so a group belongs to a cluster only if it has that
- * cluster's name.
+ * Reads the API's descriptions of security groups with our tags. A group belongs to a cluster only if it has that cluster's name, which can't be
+ * changed.
  */
 export function readGroups(described: readonly SecurityGroup[]): GroupReading {
   const groups: Group[] = [];

@@ -38,9 +38,8 @@ export function clustersOf(machines: readonly Machine[], folder: RegionFolder): 
 }
 
 /**
- * Returns the cluster with this id. For a moment there can be two, if one of them is ending, and anyone who may tag can make an older machine look
- * like another. So a cluster whose key is on this computer comes first, then one whose machines are in its security group, then the oldest, because
- * the later creation yields.
+ * Returns the cluster with this id. There can be two if one is ending, or if somebody has copied tags. A cluster whose key is on this computer comes
+ * first, then one whose machines are in its security group, then the oldest, because the later creation yields.
  */
 export function pickCluster(
   { machines, clusters }: ClusterReading,

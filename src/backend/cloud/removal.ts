@@ -65,8 +65,8 @@ const isOf = (thing: Pick<Remains, "clusterId" | "creationId">, remains: Remains
   thing.clusterId === remains.clusterId && thing.creationId === remains.creationId;
 
 /**
- * Anyone who may tag can put a creation's tags on any machine, so tags alone are not enough to end it. On EC2 every machine has a group; some other
- * implementations don't describe any.
+ * Tags alone don't identify a machine, because anyone who may tag can copy them. On EC2 every machine has a group; some other implementations don't
+ * describe any.
  */
 function isInGroup({ isInItsGroup, groupIds }: Machine, { groupId }: Remains): boolean {
   return isInItsGroup || groupIds.length === 0 || (groupId !== undefined && groupIds.includes(groupId));
@@ -156,9 +156,9 @@ export function leftoversText(left: Leftovers, expiresAt: Date | undefined, nowM
 }
 
 /**
- * Terminates the cluster's machines, waits until they are gone, and removes their group. Finds machines by the creation's tag, because the API may have
- * forgotten those in the record, and on the computer that created the cluster also by their ids. For an interrupted creation, it also uses the readable
- * requests in the creation's folder. Throws `cloud-failed` if something is left.
+ * Terminates the cluster's machines, waits until they are gone, and removes their group. Finds machines by the creation's tag, and on the computer
+ * that created the cluster also by their ids; those in the record may be outdated. For an interrupted creation, also uses the requests in its folder.
+ * Throws `cloud-failed` if something is left.
  */
 export async function removeCluster(
   api: CloudApi,
@@ -218,10 +218,9 @@ export async function terminate(
 }
 
 /**
- * Terminates every machine that these launches created. If an answer isn't known, sends the very same request again: it launches nothing twice and
- * returns what it had launched (or launches it now, for a moment). If no answer comes, terminates the machines that the API describes; then some may
- * still appear until the creation's security group is deleted, without which the request fails. Returns the ids of all machines that the API was asked
- * to terminate. If it throws, it has already terminated every machine that it could learn about.
+ * Terminates every machine of these launches, and returns the ids of all machines whose termination was requested. If the answer to a launch was
+ * lost, sends the same request again, which launches nothing twice. If no answer comes, terminates the machines that the API describes; others may
+ * still appear until the creation's group is deleted. If this throws, all machines that the API has named are terminated.
  */
 export async function endLaunches(
   api: CloudApi,

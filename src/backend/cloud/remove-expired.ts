@@ -15,8 +15,7 @@ export interface Inventory {
 }
 
 /**
- * Includes machines that have ended, for as long as the API reports them, and rivals, so that an expired machine with a running node's tags can't hide
- * that node.
+ * Includes ended machines, as long as the API reports them, and rivals, so that an expired machine with a running node's tags can't hide that node.
  */
 export async function takeInventory(api: CloudApi, signal: AbortSignal): Promise<Inventory> {
   const [instances, groups] = await Promise.all([
@@ -33,9 +32,8 @@ export async function takeInventory(api: CloudApi, signal: AbortSignal): Promise
 type Resources = Pick<Inventory, "machines" | "groups">;
 
 /**
- * Finds what ended clusters left: machines past their deadline, and groups past theirs that no machine uses. Identifies them by id, never by name. A
- * machine must also have run for two hours and be in its cluster's security group, because others may change tags, so tags alone must not be enough
- * to end it.
+ * Finds what expired clusters have left: machines past their deadline, and unused groups past theirs. Tags alone must not be enough to end a machine,
+ * so it must also have run for two hours and be in its cluster's security group.
  */
 export function findLeftovers({ machines, groups }: Resources, nowMs: number): Resources {
   const present = machines.filter((machine) => machine.state !== "ended");
@@ -48,10 +46,7 @@ export function findLeftovers({ machines, groups }: Resources, nowMs: number): R
   };
 }
 
-/**
- * Removes what ended clusters left in the region. Best effort: leaves failures to the next create. Doesn't touch running clusters, since their
- * deadline lies ahead.
- */
+/** Removes what expired clusters have left in the region. Best effort: leaves failures to the next create. */
 export async function removeExpired(
   api: CloudApi,
   inventory: Inventory,

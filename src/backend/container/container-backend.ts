@@ -69,8 +69,8 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
 }
 
 /**
- * Two creates of one id at the same time briefly leave two clusters, and anyone who may use the engine can make a network look like another. The one
- * whose key is on this machine counts, or else one with nodes.
+ * Two creates at the same time can leave two clusters of one id, and anyone who may use the engine can fake one. Returns the one whose key is on this
+ * machine, or else one with nodes.
  */
 async function pickCluster(clusters: readonly ClusterRecord[]): Promise<ClusterRecord | undefined> {
   const here = await Promise.all(clusters.map(async ({ directory }) => isCreationHere(directory)));

@@ -19,8 +19,8 @@ export const firstBootScript = shellText(firstBootFile, {
 });
 
 /**
- * Resolves when the machine's first boot has ended, with cloud-init's harmless complaints, if any. Throws `machine-failed` with the last lines of the
- * log if the machine isn't set up correctly.
+ * Waits for the end of the first boot. Resolves with cloud-init's harmless complaints, if any. Throws `machine-failed` with the end of the log if the
+ * machine isn't set up correctly.
  */
 export async function awaitFirstBoot(
   shell: NodeShell,

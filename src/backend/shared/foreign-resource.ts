@@ -128,10 +128,7 @@ interface FoundTexts {
   readonly texts: Readonly<Partial<Record<TextName, string | undefined>>>;
 }
 
-/**
- * Returns the parsed values if every required text is present and well-formed, and every optional text is well-formed where present. Otherwise returns a
- * text that names the faulty ones.
- */
+/** Returns the parsed values, or a text that names missing and malformed ones. Optional texts may be missing. */
 export function readTexts<Required extends TextName, Optional extends TextName>(
   { kind, names, texts }: FoundTexts,
   { required, optional }: { readonly required: readonly Required[]; readonly optional: readonly Optional[] },
@@ -149,8 +146,8 @@ export function readTexts<Required extends TextName, Optional extends TextName>(
 }
 
 /**
- * Throws unless every value of these tags or labels can be read back: no command would list or remove a machine whose tags don't parse, so it must
- * not be created. The checks of the options come first, so this is a bug of the program.
+ * Throws unless every value can be read back: no command would list or remove a machine whose tags don't parse. The options were checked before, so
+ * such a value is a bug.
  */
 export function assertReadable(texts: Readonly<Record<string, string | undefined>>): void {
   for (const [name, value] of Object.entries(texts)) {

@@ -11,7 +11,7 @@ import { type PlatformFolder, platformFolderOf, readPlatformFolder } from "../fo
 export type WebLocation = Extract<ArtifactLocation, { readonly kind: "url" }>;
 
 /**
- * Requests an artifact and resolves with the answer (200, 206 or 416), its body unread. The user part goes only to the artifact's own origin. Throws
+ * Requests an artifact. Resolves with the answer (200, 206 or 416), its body unread. The user part goes only to the artifact's own origin. Throws
  * `artifact-unreachable`, also for a redirect from https to http, because the artifact runs as root.
  */
 export async function requestArtifact(
@@ -136,10 +136,7 @@ export type ArtifactLocation =
 
 const examplePrefix = "example:";
 
-/**
- * Parses ARTIFACT_URL, and reads the folder if it names one, which may be an example of ours (`example:etcd`). A folder's problems are reported all at
- * once.
- */
+/** Parses ARTIFACT_URL, and reads the folder that it may name, or an example (`example:etcd`). Reports all problems of a folder at once. */
 export async function locateArtifact(
   text: string,
   cwd: string,

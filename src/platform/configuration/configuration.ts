@@ -83,8 +83,8 @@ const enterpriseConfiguration = (licenseKey: string | undefined): Configuration 
 });
 
 /**
- * Returns the values in a configuration that must not be printed, for `Progress.hide`: strings at any depth under a key that suggests a secret. The
- * artifact's error lines may quote them.
+ * Returns the secrets of a configuration, for `Progress.hide`: strings at any depth under a key that suggests a secret. The artifact's errors may
+ * quote them.
  */
 export const configurationSecrets = (configuration: Configuration): readonly string[] => [
   ...new Set(

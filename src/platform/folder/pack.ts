@@ -46,9 +46,9 @@ export async function packFolder(
 }
 
 /**
- * Writes the folder as one self-contained artifact: a script, and behind it the files as a compressed archive. The same folder gives the same bytes,
- * whatever its times and owners are. Replaces a file only once all of the new one is there. Throws `transfer-failed` if a file of the folder changes
- * meanwhile, and what the system says if the artifact can't be written.
+ * Writes the folder as one self-contained artifact: a script, followed by the files as a compressed archive. The same folder gives the same bytes,
+ * whatever its times and owners are. Replaces a file only when the new one is complete. Throws `transfer-failed` if a file changes meanwhile, and the
+ * system's error if the artifact can't be written.
  */
 export async function writeArtifact(platform: PlatformFolder, file: string, signal: AbortSignal): Promise<void> {
   try {

@@ -82,9 +82,7 @@ export interface RemoteScript {
   readonly onNow?: (text: string) => void;
 }
 
-/**
- * Returns the whole text for `sh -s`. The shell reads all of it before anything runs, so no program that it starts can consume the rest from stdin.
- */
+/** Returns the text for `sh -s`. The shell reads all of it before anything runs, so no program can consume the rest from stdin. */
 export function completeScript(body: string): string {
   return `${shellText(scriptStart)}${body}\nshift\nmain "$@" </dev/null\n`;
 }

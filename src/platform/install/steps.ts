@@ -1,6 +1,4 @@
-/**
- * The steps of an installation. Each is one function of the installation, of what it works on, and of a signal. cluster/create.ts puts them in order.
- */
+/** The steps of an installation. Each is one function. cluster/create.ts puts them in order. */
 
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";

@@ -32,8 +32,8 @@ const limitMs = 15_000;
 const mostBytes = 16_000_000;
 
 /**
- * Queries a master's web server, without a proxy, because SSH uses none either. Its certificate must come from the cluster's authority and contain
- * the node's address as seen from here or, as the platforms issue it, its private address. If there is no answer, resolves with the reason.
+ * Queries a master's web server, without a proxy. Its certificate must come from the cluster's authority and contain the node's public or private
+ * address. If there is no answer, resolves with the reason.
  */
 export async function askWeb(
   node: NodeRecord,
@@ -118,8 +118,8 @@ const superuserLimitMs = 45_000;
 const mostSuperuserBytes = 3_000_000;
 
 /**
- * Logs in as the superuser and queries the agents on the master itself, over SSH. This is for platforms without TLS, where password and token would
- * otherwise cross the network in clear text. The password travels by stdin; the token never leaves the node.
+ * Logs in as the superuser and queries the agents on the master itself, over SSH, because without TLS password and token would cross the network in
+ * clear text. The password travels by stdin; the token never leaves the node.
  */
 export async function askOnMaster(
   master: NodeRecord,

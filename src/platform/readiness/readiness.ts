@@ -138,8 +138,8 @@ const nodeWaits = (answers: readonly NodeAnswer[]): readonly Wait[] =>
   );
 
 /**
- * Returns the questions for the masters; undefined while they are not asked. They are asked as soon as all of them report that they are ready, so that a
- * wrong password shows before the last agent is up.
+ * Returns the questions for the masters; undefined while they are not asked. They are asked as soon as they are ready, so that a wrong password shows
+ * before the last agent is up.
  */
 function mastersCheck(
   cluster: ClusterRecord,

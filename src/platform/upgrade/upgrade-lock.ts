@@ -34,8 +34,8 @@ const lockScript = shellText(lockFile, {
 });
 
 /**
- * Runs a task while the first master keeps all other upgrades of the cluster from running, from whatever computer. The lock ends with the connection; if
- * that is lost, because the master restarts, it is taken again. Throws `cluster-busy` if another upgrade has it or takes it meanwhile.
+ * Runs a task while the first master keeps other upgrades from running, on any computer. The lock ends with the connection; if that is lost because
+ * the master restarts, it is taken again. Throws `cluster-busy` if another upgrade has the lock.
  */
 export async function withUpgradeLock<Result>(
   request: LockRequest,

@@ -115,8 +115,8 @@ const hostKeyUnknown = (name: string, path: string): ClusterError =>
   });
 
 /**
- * Returns the node whose SSH server greets first. It contacts all nodes concurrently without logging in, and returns a single node without contacting
- * it. Throws `connection-failed`, transient, if none answers within `limitMs`.
+ * Returns the node whose SSH server greets first, without logging in. Doesn't contact a single node. Throws a transient `connection-failed` if none
+ * answers within `limitMs`.
  */
 export async function firstToAnswer<Node extends Destination>(
   nodes: readonly [Node, ...Node[]],

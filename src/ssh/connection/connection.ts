@@ -9,9 +9,7 @@ export interface Connection extends AsyncDisposable {
    * signal's reason) or an exceeded limit. shell-text.ts quotes `argv`; pass secrets through `stdin`, never through `argv` or `environment`.
    */
   run(request: RemoteCommand, signal: AbortSignal): Promise<RemoteResult>;
-  /**
-   * Sends a file or a text to an absolute path, all or nothing: it is written beside the target and then renamed. Writes as root if `sudo` is set.
-   */
+  /** Sends a file or a text to an absolute path, all or nothing. Writes as root if `sudo` is set. */
   upload(source: UploadSource, target: UploadTarget, signal: AbortSignal): Promise<void>;
 }
 
@@ -25,10 +23,7 @@ export interface RemoteCommand {
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** Milliseconds after which an unfinished command is given up (`deadline-passed`). */
   readonly limitMs?: number;
-  /**
-   * What the command does, for the message that it was given up, such as "replacing its host key". Without it, the message shows the command's first
-   * words.
-   */
+  /** Describes the command in the message that it was given up, such as "replacing its host key"; default: its first words. */
   readonly task?: string;
   /** Never shows the output, at any verbosity, because it holds secrets or is encoded. */
   readonly isOutputHidden?: boolean;

@@ -91,8 +91,8 @@ export interface Link extends Pick<Runtime, "clock" | "progress"> {
   /** Aborts as soon as the connection is lost, with the ClusterError that says why. */
   readonly lost: AbortSignal;
   /**
-   * sshd allows ten sessions per connection (MaxSessions) and frees a session only a moment after its command has ended. So commands may use half of
-   * them, and some of the others serve to end commands that were given up.
+   * sshd allows ten sessions per connection (MaxSessions), and frees a session only a moment after its command. So commands may use half of them, and
+   * some of the others end commands that were given up.
    */
   readonly commandSlots: Semaphore;
   readonly endingSlots: Semaphore;

@@ -72,7 +72,7 @@ export interface SshMessages extends AsyncDisposable {
   /** Whether ssh has written none at all. */
   isEmpty(): boolean;
   /**
-   * Prints the last of ssh's messages, once, also after disposal, except those about a master connection: ssh then logs in by itself. Each is one line that begins with
+   * Prints the last of ssh's messages, once, even after disposal, but not those about a master connection. Each becomes one line that begins with
    * `ssh: `, because ssh quotes, line breaks included, what anyone who answers on the node's address says before the key exchange.
    */
   release(): void;

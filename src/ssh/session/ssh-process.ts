@@ -157,8 +157,8 @@ export interface StdinFeed {
 }
 
 /**
- * Passes on stdin after a text of ours, no faster than the receiver reads it, until stdin ends or the signal aborts. A separate `cat` reads stdin: a
- * read that this process began on a terminal could not be cancelled, and would keep the process alive after the command has ended.
+ * Sends a text of ours and then stdin, no faster than the receiver reads, until stdin ends or the signal aborts. A separate `cat` reads stdin,
+ * because a read from a terminal can't be cancelled, and would keep this process alive.
  */
 export async function feedStdin({ head, source, sink, environment }: StdinFeed, signal: AbortSignal): Promise<void> {
   const cat = Bun.spawn(["cat"], { stdio: [source, "pipe", "ignore"], env: environment });

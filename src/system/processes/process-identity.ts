@@ -38,8 +38,8 @@ async function identifyProcess(pid: number): Promise<ProcessIdentity | undefined
 }
 
 /**
- * Whether that very process is still running. A process of another host counts as running, because it can't be checked: a state folder may be on a
- * shared disk, and containers that share one have their own process numbers.
+ * Whether that very process is still running. A process of another host counts as running, because it can't be checked: hosts and containers may
+ * share a state folder.
  */
 export async function isProcessAlive(identity: ProcessIdentity): Promise<boolean> {
   if (identity.host !== hostname()) return true;

@@ -29,8 +29,8 @@ const attempts = 8;
 export type OpenRegion = (region: string) => CloudApi;
 
 /**
- * Finds credentials and makes sure that they can be obtained. Sends nothing to the API itself yet; `region` is the region of the services that issue
- * credentials. Throws `no-credentials`.
+ * Finds and obtains credentials. Sends nothing to the API itself; `region` is the region of the services that issue credentials. Throws
+ * `no-credentials`.
  */
 export async function openApi(region: string, runtime: Runtime, signal: AbortSignal): Promise<OpenRegion> {
   const { EC2Client, FetchHttpHandler, commands } = await import("./commands.ts");

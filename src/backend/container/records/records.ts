@@ -157,8 +157,7 @@ export async function readInventory(
 }
 
 /**
- * Throws `cluster-exists` if the id is taken, except by the remains of a creation that was killed on this machine. Resolves with whether there are such
- * remains.
+ * Throws `cluster-exists` if the id is taken, except by remains of a creation that was killed on this machine. Resolves with whether there are any.
  */
 export async function assertIdCanBeClaimed(
   engine: Engine,

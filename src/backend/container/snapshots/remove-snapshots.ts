@@ -29,8 +29,8 @@ export async function deleteSnapshots(
 }
 
 /**
- * Deletes all snapshots of a creation whose containers are gone. Images that copies use stay, without a name. Resolves with a sentence about what is left, if
- * anything.
+ * Deletes all snapshots of a creation without containers. Images that copies use stay, without a name. Resolves with a sentence about what is left,
+ * if anything.
  */
 export async function deleteAllSnapshots(
   engine: Engine,

@@ -155,8 +155,8 @@ export async function restoreNodes(
 }
 
 /**
- * Creates all nodes with the contents of their volumes, and starts none. Resolves with the containers' ids. The first node comes first, because its name
- * claims the cluster's id.
+ * Creates all nodes with the contents of their volumes, but starts none. Resolves with the containers' ids. The first node's name claims the
+ * cluster's id.
  */
 export async function createSavedNodes(
   engine: Engine,
