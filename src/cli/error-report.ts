@@ -128,7 +128,7 @@ const remedies: Readonly<Record<string, string>> = {
  * any other error. A full disk, anywhere in the program, is not a bug.
  */
 function localProblem(error: unknown): ClusterError | undefined {
-  // Failed connections have an address. They are reported where the connection is made.
+  // Errors of connections have an address. The code that connects reports them.
   if (!(error instanceof Error) || !("code" in error) || !("syscall" in error) || "address" in error) return undefined;
   const { code, syscall } = error;
   const hint = remedies[String(code)];

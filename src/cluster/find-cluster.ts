@@ -1,7 +1,14 @@
 import { isIPv4 } from "node:net";
 import type { Backend, BackendScope, OtherScopes } from "../backend/contract.ts";
 import { ClusterError } from "../errors.ts";
-import { type ClusterRecord, type NodeRecord, nodeGroups, nodeReference, roles } from "../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  type Role,
+  nodeGroups,
+  nodeReference,
+  roles,
+} from "../model/cluster-record.ts";
 import { outside } from "../outside-text.ts";
 import { assertOwnFolder } from "../store/creation-folder.ts";
 
@@ -68,19 +75,19 @@ export function findNodes(cluster: ClusterRecord, selectors: readonly string[]):
   return cluster.nodes.filter((node) => found.has(node));
 }
 
-/** The groups that have nodes, and the nodes' names. */
-export function nodeNamesOf({ nodes }: ClusterRecord): readonly string[] {
-  const present = nodes.filter((node) => node.state !== "ended");
-  const groups = Object.entries(nodeGroups).filter(([, role]) =>
-    present.some((node) => node.role === (role ?? node.role)),
-  );
-  return [...groups.map(([name]) => name), ...present.map(nodeReference)];
+/** Returns the groups that have nodes, and the nodes' names. */
+export function nodeNamesOf(cluster: ClusterRecord): readonly string[] {
+  const groups = Object.entries(nodeGroups).filter(([, role]) => membersOf(cluster, role).length > 0);
+  return [...groups.map(([name]) => name), ...membersOf(cluster).map(nodeReference)];
 }
+
+/** Returns the nodes of a role, or of all roles, without nodes that have ended. */
+const membersOf = ({ nodes }: ClusterRecord, role?: Role): readonly NodeRecord[] =>
+  nodes.filter((node) => node.state !== "ended" && node.role === (role ?? node.role));
 
 function nodesNamed(cluster: ClusterRecord, selector: string): readonly NodeRecord[] {
   if (!Object.hasOwn(nodeGroups, selector)) return [existingNode(cluster, selector)];
-  const role = nodeGroups[selector];
-  const members = cluster.nodes.filter((node) => node.state !== "ended" && node.role === (role ?? node.role));
+  const members = membersOf(cluster, nodeGroups[selector]);
   if (members.length === 0) throw nodeNotFound(cluster, selector, `no node in the group "${selector}"`);
   return members;
 }
@@ -119,7 +126,7 @@ function existingNode(cluster: ClusterRecord, reference: string): NodeRecord {
 }
 
 function nodeNotFound(cluster: ClusterRecord, reference: string, lacks: string): ClusterError {
-  const existing = cluster.nodes.filter((candidate) => candidate.state !== "ended").map(nodeReference);
+  const existing = membersOf(cluster).map(nodeReference);
   return new ClusterError("node-not-found", `Cluster "${cluster.id}" has ${lacks}.`, {
     hint: existing.length === 0 ? "The cluster has no nodes." : `The cluster's nodes are ${existing.join(", ")}.`,
     facts: { cluster: cluster.id, node: reference, nodes: existing },

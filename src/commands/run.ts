@@ -1,5 +1,5 @@
 import { defineCommand } from "../cli/command.ts";
-import { flag, type Invocation, option, restArgument } from "../cli/options/option.ts";
+import { flag, type Invocation, option, wordsArgument } from "../cli/options/option.ts";
 import type { Problems } from "../cli/options/problems.ts";
 import { anyText, outputFormat, text, value, verbose } from "../cli/options/value-types.ts";
 import type { FetchRequest } from "../cluster/fetch.ts";
@@ -71,7 +71,7 @@ export const runCommand = (kind: BackendKind) =>
     summary: "Run a command on nodes",
     description:
       "Run any command as root on a node, by default on the first master that answers. The command gets the environment that a test runner needs. The terminal, stdin, signals and the exit status are passed through. With --fetch, files are copied from the node after the command, even if it failed. Put the options of this program before NODE_ARGS: everything from the first word of NODE_ARGS on belongs to the command.\n\nSeveral nodes, or a group of nodes, run the command at the same time, 64 at once, without a terminal and with an empty stdin. Each line of output begins with the name of its node, and a file that is fetched goes into a folder of that name. A node that fails doesn't stop the others. The exit status is the highest of all nodes; a node that cannot be reached counts as 255.\n\nA single word is a command line for the node's shell: to use special characters such as single quotes, wrap the whole command in double quotes. Several words are passed on unchanged.\n\nOther users of this machine can see the command line, and a crash prints it: pass secrets with --env-file FILE and --login-pw -.\n\nIf this program itself fails after it has started to connect, or because a node is stopped, it exits with 255, like ssh.",
-    positionals: { words: restArgument({ name: "NODE_ARGS", summary: "The command and its arguments" }) },
+    positionals: { words: wordsArgument("words", { name: "NODE_ARGS", summary: "The command and its arguments" }) },
     options: {
       clusterId,
       ...sessionOptions,

@@ -27,7 +27,7 @@ export const webCommand = (kind: BackendKind) =>
         return context.output.result({ text: "", data: { url: null } });
       }
       const { url, authority } = found;
-      // The package that starts the browser can't be told which environment to pass on.
+      // The package that starts the browser always passes on the environment of this process.
       context.dropVariables(isForDesktop);
       if (!(await openBrowser(url)))
         context.progress.note("No browser could be started on this machine; open the URL yourself.");

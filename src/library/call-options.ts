@@ -22,6 +22,9 @@ const cancellation: Shape<Cancellation> = { cancelSignal: optional(signal) };
 export const readCancellation = (given: Cancellation): AbortSignal =>
   readArguments(given, cancellation).cancelSignal ?? neverAborted();
 
+/** The time limit of operations without `timeoutMs`. */
+export const usualLimitMs = 60 * 60_000;
+
 export const neverAborted = (): AbortSignal => new AbortController().signal;
 
 export interface WaitOptions extends Cancellation {

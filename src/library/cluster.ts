@@ -299,7 +299,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Puts the cluster back to what it was when the snapshot was made, and resolves when all nodes accept logins. Virtual
+   * Restores the cluster to its state at the time of the snapshot, and resolves when all nodes accept logins. Virtual
    * machines then continue where they were; containers boot their services, so wait for the cluster. Nodes keep their
    * addresses, but get other ids: read `masters` and the like again. Throws `snapshot-not-found` and
    * `snapshot-unusable` before it touches anything.

@@ -31,6 +31,7 @@ import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { accepted } from "../model/checked.ts";
 import { readOwnText } from "../system/files/read-text.ts";
 import { timeLimit } from "../system/time-limit.ts";
+import { usualLimitMs } from "./call-options.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
 /** An installation on a cluster. Paths are on this machine; relative paths start at the current folder. */
@@ -85,7 +86,6 @@ export function readInstallation(given: Installation, { record, selinuxProblem }
   });
 }
 
-const usualLimitMs = 60 * 60_000;
 const failureLogsLimitMs = 20_000;
 
 /** Starts the installation on all nodes; see Cluster.installFromPath. */

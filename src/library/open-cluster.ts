@@ -43,13 +43,13 @@ import { accepted, badUsage } from "../model/checked.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { timeLimit } from "../system/time-limit.ts";
-import { neverAborted } from "./call-options.ts";
+import { neverAborted, usualLimitMs } from "./call-options.ts";
 
 /** How to create a cluster. */
 interface CreationOptions {
   /** 1 to 63 letters, digits, `_`, `.` and `-`; default: a random id, so that several clusters can exist side by side. */
   readonly clusterId?: string;
-  /** Path of your own private key that opens the nodes; default: a key is made for the cluster. */
+  /** Path of your own private key that opens the nodes; default: a new key for the cluster. */
   readonly sshKey?: string;
   /** Leaves the machines as they are if the creation fails; default: false. */
   readonly keepOnFailure?: boolean;
@@ -69,7 +69,7 @@ export interface NewClusterRequest extends CreationOptions {
   /** Must match the artifact that will be installed; leave it out if that has no variants. */
   readonly variant?: Exclude<Variant, "none">;
   /**
-   * The platform of your own that will be installed: its folder, what `pack` made of it, or `example:etcd` and the like. Then node images contain its
+   * The platform of your own that will be installed: its folder, the file that `pack` wrote, or `example:etcd` and the like. Then node images contain its
    * packages, its ports are open, and it decides the node counts that you leave out.
    */
   readonly platform?: string;
@@ -103,8 +103,6 @@ export interface OpenCluster extends Omit<BackendSettings<unknown>, "options"> {
 
 /** A fact, or why it could not be found out. The problem is thrown only for callers that need the fact. */
 type Known<Value> = { readonly value: Value } | { readonly problem: unknown };
-
-const usualLimitMs = 60 * 60_000;
 
 /** Creates the machines; see Cluster.create. */
 export async function createForLibrary<Options>(

@@ -1,12 +1,10 @@
 import { waitForCluster } from "../cluster/wait-for-cluster.ts";
 import { ClusterError } from "../errors.ts";
 import type { Variant } from "../model/cluster-record.ts";
-import { type WaitOptions, inLibraryWords, neverAborted } from "./call-options.ts";
+import { type WaitOptions, inLibraryWords, neverAborted, usualLimitMs } from "./call-options.ts";
 import { keepFailureLogs } from "./install-from-path.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 import type { SharedConnections } from "./runtime.ts";
-
-const usualWaitMs = 60 * 60_000;
 
 /** The library's method for each variant. */
 const waits = { oss: "waitForClusterOss", enterprise: "waitForClusterEnterprise", none: "waitForCluster" } as const;
@@ -25,7 +23,7 @@ interface LibraryWait extends WaitOptions {
 export async function waitForLibrary(
   open: OpenCluster,
   shared: SharedConnections,
-  { variant, login = { username: "", password: "" }, timeoutMs = usualWaitMs, ...options }: LibraryWait,
+  { variant, login = { username: "", password: "" }, timeoutMs = usualLimitMs, ...options }: LibraryWait,
 ): Promise<void> {
   const { backend, record, runtime } = open;
   if (variant !== record.variant) {

@@ -56,7 +56,7 @@ export function creationOfDirectory(directory: string): CreationName | undefined
 
 /**
  * Checks that a creation's folder, if it exists, is not a link. Throws `machine-not-set-up`
- * if a link leads elsewhere, because every change to the folder would be made there.
+ * if a link leads elsewhere, because every change would affect that folder.
  */
 export async function assertOwnFolder(directory: string): Promise<void> {
   if (await isOwnFolder(directory)) return;

@@ -124,16 +124,15 @@ export function argument<Single, const Given extends ArgumentTraits<Single>>(
   return { ...traits, type };
 }
 
-/** The last positional: one or more words, passed on unchanged, including another program's options (`NODE_ARGS...`). */
-export function restArgument(traits: Pick<ArgumentTraits<string>, "name" | "summary">): Argument<readonly string[]> {
-  return { ...traits, required: true, rest: "words", type: plainText };
-}
-
-/** Like `restArgument`, for a command that also has other arguments: takes the words after `--`. Its name in the help begins with the dashes. */
-export function argumentAfterDashes(
+/**
+ * The last positional: one or more words, passed on unchanged, including another program's options (`NODE_ARGS...`). A command that also has other arguments
+ * takes the words after `--`; then the name in the help begins with the dashes.
+ */
+export function wordsArgument(
+  rest: "words" | "after-dashes",
   traits: Pick<ArgumentTraits<string>, "name" | "summary">,
 ): Argument<readonly string[]> {
-  return { ...traits, required: true, rest: "after-dashes", type: plainText };
+  return { ...traits, required: true, rest, type: plainText };
 }
 
 /** The last positional: one or more values; any number if it is not required. */

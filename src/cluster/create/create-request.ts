@@ -18,7 +18,7 @@ export interface CreateRequest<Options> {
   readonly machines: NewMachines<Options> | SnapshotCopy;
   /** Undefined: only machines are created. Machines from a snapshot continue where they were saved. */
   readonly installation: InstallationRequest | undefined;
-  /** Path of the user's own private key; undefined: a key is made for this cluster. */
+  /** Path of the user's own private key; undefined: a new key for this cluster. */
   readonly ownKey: string | undefined;
   /** Read only after a failure. */
   readonly keepOnFailure: boolean;

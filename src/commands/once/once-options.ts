@@ -1,4 +1,4 @@
-import { type ValuesOf, argumentAfterDashes, flag, option } from "../../cli/options/option.ts";
+import { type ValuesOf, wordsArgument, flag, option } from "../../cli/options/option.ts";
 import type { Problems } from "../../cli/options/problems.ts";
 import { count, directoryPath, value } from "../../cli/options/value-types.ts";
 import type { BackendKind } from "../../backend/contract.ts";
@@ -12,7 +12,7 @@ import { checkFileOptions, fileOptions } from "../saved-machines/snapshot.ts";
 
 export const onceArguments = {
   ...createArguments,
-  words: argumentAfterDashes({ name: "-- COMMAND", summary: "The command and its arguments, as for `run`" }),
+  words: wordsArgument("after-dashes", { name: "-- COMMAND", summary: "The command and its arguments, as for `run`" }),
 };
 
 const saveOptions = {

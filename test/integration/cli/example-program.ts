@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { type Program, defineCommand } from "../../../src/cli/command.ts";
 import { completionCommand } from "../../../src/cli/completion-command.ts";
 import { runProgram } from "../../../src/cli/main.ts";
-import { argument, flag, option, restArgument } from "../../../src/cli/options/option.ts";
+import { argument, flag, option, wordsArgument } from "../../../src/cli/options/option.ts";
 import { choice, count, duration, outputFormat, path, text, verbose } from "../../../src/cli/options/value-types.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { outside } from "../../../src/outside-text.ts";
@@ -192,7 +192,7 @@ const child = defineCommand({
   name: "child",
   summary: "Runs a child",
   description: "",
-  positionals: { words: restArgument({ name: "WORDS", summary: "The child's words" }) },
+  positionals: { words: wordsArgument("words", { name: "WORDS", summary: "The child's words" }) },
   options: { file: option(path, { flag: "--file", summary: "Where the words go" }) },
   examples: [],
   run: async (input, context) => {

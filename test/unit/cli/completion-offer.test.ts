@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { defineCommand } from "../../../src/cli/command.ts";
 import { completionOffer } from "../../../src/cli/completion.ts";
-import { argument, option, restArgument } from "../../../src/cli/options/option.ts";
+import { argument, option, wordsArgument } from "../../../src/cli/options/option.ts";
 import { text, verbose } from "../../../src/cli/options/value-types.ts";
 import { example } from "../../integration/cli/example-program.ts";
 import { declared } from "./declared-program.ts";
@@ -24,7 +24,7 @@ const run = defineCommand({
   description: "",
   positionals: {
     node: argument(text, { name: "NODE", summary: "The node", completeWith: ["list"] }),
-    words: restArgument({ name: "WORDS", summary: "The command" }),
+    words: wordsArgument("words", { name: "WORDS", summary: "The command" }),
   },
   options: { region, verbose },
   examples: [],

@@ -1,6 +1,6 @@
 import { defineCommand } from "../../../src/cli/command.ts";
 import type { Program } from "../../../src/cli/command.ts";
-import { argument, flag, option, restArgument } from "../../../src/cli/options/option.ts";
+import { argument, flag, option, wordsArgument } from "../../../src/cli/options/option.ts";
 import {
   choice,
   count,
@@ -49,7 +49,7 @@ const run = defineCommand({
   name: "run",
   summary: "Runs a command: on a node",
   description: "",
-  positionals: { words: restArgument({ name: "NODE_ARGS", summary: "The command" }) },
+  positionals: { words: wordsArgument("words", { name: "NODE_ARGS", summary: "The command" }) },
   options: { id },
   examples: [],
   run: async () => {},

@@ -1,14 +1,6 @@
 import { expect, test } from "bun:test";
 import { defineCommand, type Command } from "../../../../src/cli/command.ts";
-import {
-  argument,
-  argumentAfterDashes,
-  BadValue,
-  flag,
-  option,
-  restArgument,
-  counted,
-} from "../../../../src/cli/options/option.ts";
+import { argument, BadValue, flag, option, wordsArgument, counted } from "../../../../src/cli/options/option.ts";
 import { parseCommandLine, readWords } from "../../../../src/cli/options/parse.ts";
 import { Problems } from "../../../../src/cli/options/problems.ts";
 import {
@@ -68,7 +60,7 @@ const run = defineCommand({
   name: "run",
   summary: "",
   description: "",
-  positionals: { words: restArgument({ name: "NODE_ARGS", summary: "" }) },
+  positionals: { words: wordsArgument("words", { name: "NODE_ARGS", summary: "" }) },
   options: { node: option(text, { flag: "--node", summary: "" }) },
   examples: [],
   run: async () => {},
@@ -76,7 +68,7 @@ const run = defineCommand({
 
 const once: Command = {
   ...copy,
-  positionals: { ...create.positionals, words: argumentAfterDashes({ name: "-- COMMAND", summary: "" }) },
+  positionals: { ...create.positionals, words: wordsArgument("after-dashes", { name: "-- COMMAND", summary: "" }) },
 };
 
 test.each([
