@@ -47,33 +47,16 @@ export async function changePower(
     return cluster;
   }
   const power = powerOf(backend);
-  const act = async (title: string, states: readonly NodeState[], work: Power["start"]): Promise<void> => {
-    const before = await findCluster(backend, clusterId, signal);
-    const ids = new Set(chosen.map(({ id }) => id));
-    const nodes = before.nodes.filter(({ id, state }) => ids.has(id) && states.includes(state));
-    if (nodes.length === 0) return;
-    using step = runtime.progress.start(title, nodes.map(nodeReference).join(", "));
-    await work(before, nodes, signal);
-    step.done();
-  };
-  // A paused system can't shut down.
-  const resume = async (): Promise<void> => act("Resume", ["paused"], power.resume);
-  const stop = async (): Promise<void> => {
-    if (isForced) return await act("Cut the power", ["running", "paused"], power.cutPower);
-    await resume();
-    await act("Shut down", ["running"], power.shutDown);
-  };
-  const start = async (): Promise<void> => act("Start", ["stopped"], power.start);
-  const steps: Readonly<Record<PowerAction, readonly (() => Promise<void>)[]>> = {
-    stop: [stop],
-    start: [start, resume],
-    restart: [stop, start],
-    pause: [async () => act("Pause", ["running"], power.pause)],
-    resume: [resume],
-  };
-  for (const step of steps[action]) await step();
-  const after = await findCluster(backend, clusterId, signal);
   const ids = new Set(chosen.map(({ id }) => id));
+  for (const { title, states, change } of changesOf(power, action, isForced)) {
+    const before = await findCluster(backend, clusterId, signal);
+    const nodes = before.nodes.filter(({ id, state }) => ids.has(id) && states.includes(state));
+    if (nodes.length === 0) continue;
+    using step = runtime.progress.start(title, nodes.map(nodeReference).join(", "));
+    await change(before, nodes, signal);
+    step.done();
+  }
+  const after = await findCluster(backend, clusterId, signal);
   const changed = after.nodes.filter(({ id }) => ids.has(id));
   // A stopped node may have no address.
   await closeLogins(cluster, [...chosen, ...changed], runtime, signal);
@@ -85,6 +68,24 @@ export async function changePower(
     await whileNodesRun({ backend, cluster: watched, runtime, unlistedMs: 0 }, logIn, signal);
   }
   return after;
+}
+
+/** A change of all nodes that are in one of these states. */
+interface PowerChange {
+  readonly title: string;
+  readonly states: readonly NodeState[];
+  readonly change: Power["start"];
+}
+
+function changesOf(power: Power, action: PowerAction, isForced: boolean): readonly PowerChange[] {
+  const start: PowerChange = { title: "Start", states: ["stopped"], change: power.start };
+  const resume: PowerChange = { title: "Resume", states: ["paused"], change: power.resume };
+  const pause: PowerChange = { title: "Pause", states: ["running"], change: power.pause };
+  const shutDown: PowerChange = { title: "Shut down", states: ["running"], change: power.shutDown };
+  const cutPower: PowerChange = { title: "Cut the power", states: ["running", "paused"], change: power.cutPower };
+  // A paused system can't shut down.
+  const stop = isForced ? [cutPower] : [resume, shutDown];
+  return { stop, start: [start, resume], restart: [...stop, start], pause: [pause], resume: [resume] }[action];
 }
 
 /** Closes idle ssh connections to these nodes, which are dead or would hang. Connections to other nodes may be in use. */
