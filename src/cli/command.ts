@@ -125,7 +125,6 @@ export interface Output {
   line(stream: "stdout" | "stderr", source: Source, line: string): void | Promise<void>;
 }
 
-/** A source of lines, such as a node. */
 export interface Source {
   readonly name: string;
   /** Chooses the colour of the name. */
@@ -141,7 +140,6 @@ export interface Result {
   readonly paint?: (line: string, colours: Colours) => string;
 }
 
-/** The user's input while a command runs. */
 export interface Answers {
   /** Asks a yes-or-no question. Anything except yes means no, as does the end of stdin. Use it only on a terminal. */
   confirm(question: string, signal: AbortSignal): Promise<boolean>;

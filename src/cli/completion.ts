@@ -7,7 +7,6 @@ import bash from "./completion.bash" with { type: "text" };
 import fish from "./completion.fish" with { type: "text" };
 import zsh from "./completion.zsh" with { type: "text" };
 
-/** The answer to a shell about the word at the cursor. */
 export interface Offer {
   /** The format is described in completion-command.ts. */
   readonly lines: readonly string[];

@@ -52,7 +52,6 @@ export function columns(
   });
 }
 
-/** Renders labels and their values in two columns. */
 export const pairs = (rows: readonly (readonly [label: string, value: string])[], width: number): string =>
   columns(rows.map(([label, value]) => [plainLine(label), plainLine(value)]), width, { margin: 0 }).join("\n"); // prettier-ignore
 

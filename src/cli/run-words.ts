@@ -11,7 +11,6 @@ interface Host {
   readonly print: (text: string) => Promise<void>;
 }
 
-/** Runs the program with these words of the command line. */
 export async function runWords(program: Program, typed: readonly string[], { host, print }: Host): Promise<void> {
   if (typed[0] === completeWord) return await answerShell(program, typed.slice(1), { host, print });
   const argv = typed.length === 0 ? ["--help"] : await withoutHabits(program, typed);

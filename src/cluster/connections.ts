@@ -178,7 +178,6 @@ export function withAdvice(error: unknown): unknown {
   });
 }
 
-/** Returns the path of the cluster's SSH key, and whether this machine has it. */
 export async function clusterKey(cluster: ClusterRecord): Promise<{ readonly path: string; readonly isHere: boolean }> {
   const path = creationFiles(cluster.directory).privateKey;
   return { path, isHere: await isAccessible(path) };

@@ -125,7 +125,6 @@ interface Start<Options> {
   readonly creation: Creation;
 }
 
-/** Launches the machines, and starts the installation if there is one. */
 async function startOn<Options>(
   machines: StartingMachines,
   { request, target: { backend, install }, connections, creation }: Start<Options>,
@@ -207,7 +206,6 @@ export async function installOn(
   }, outer);
 }
 
-/** The steps on machines on which nothing is installed. */
 async function bringUp(
   machines: Machines,
   readFacts: (signal: AbortSignal) => Promise<void>,

@@ -152,7 +152,6 @@ const binaryAge = "age-encryption.org/";
 /** The maximum size of a hand-over. A thousand nodes need a sixth of it. */
 export const mostHandOverBytes = 1024 * 1024;
 
-/** Returns the text of the file that `parseHandOver` reads. It holds the private key. */
 export function handOverText({ hostKeys, ...handOver }: HandOver): string {
   const { clusterId, creationId, region, privateKey } = handOver;
   const knownHosts = knownHostsText(hostKeys).trimEnd().split("\n");

@@ -75,7 +75,6 @@ export function findNodes(cluster: ClusterRecord, selectors: readonly string[]):
   return cluster.nodes.filter((node) => found.has(node));
 }
 
-/** Returns the groups that have nodes, and the nodes' names. */
 export function nodeNamesOf(cluster: ClusterRecord): readonly string[] {
   const groups = Object.entries(nodeGroups).filter(([, role]) => membersOf(cluster, role).length > 0);
   return [...groups.map(([name]) => name), ...membersOf(cluster).map(nodeReference)];

@@ -96,7 +96,6 @@ export function startOnNode(
   return { mayHaveBegun: () => state.mayHaveBegun(), end, [Symbol.asyncDispose]: dispose };
 }
 
-/** The progress of a run. */
 interface RunState {
   readonly resources: AsyncDisposableStack;
   isConnecting: boolean;

@@ -22,7 +22,6 @@ import { type FetchRequest, checkTarget, fetchFiles } from "./fetch.ts";
 import { type RunRequest, type RunRuntime, hideOwnValues, sessionScript, writeConfiguration } from "./run-on-node.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
-/** A node's part of a command that runs on several nodes. */
 export interface NodeOutcome {
   readonly node: NodeRecord;
   /** The command's exit status; 255 if the node can't be reached, or if a file can't be fetched from it. */

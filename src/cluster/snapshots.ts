@@ -7,7 +7,6 @@ import type { Runtime } from "../system/runtime.ts";
 import { awaitLogins } from "./power.ts";
 import { findCluster } from "./find-cluster.ts";
 
-/** Names a snapshot of a cluster. */
 export interface SnapshotName {
   readonly clusterId: string;
   readonly name: string;

@@ -30,7 +30,6 @@ export function expectedWebUrl(cluster: ClusterRecord): string | undefined {
   return master === undefined || endpoint === undefined ? undefined : urlOf(master, endpoint);
 }
 
-/** Whether the cluster's platform is known to have no web UI. */
 export const hasNoWebUi = (cluster: ClusterRecord): boolean => expectedEndpoint(cluster) === undefined;
 
 /** Returns the endpoint that was known at the creation or else the variant's default. */

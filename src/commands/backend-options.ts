@@ -3,7 +3,6 @@ import { namingFlags } from "../cli/options/problems.ts";
 import { flag, option, type Invocation, type Option, type Options } from "../cli/options/option.ts";
 import type { BackendOption } from "../model/option-schema.ts";
 
-/** The program of a backend. */
 export const programName = ({ name }: BackendKind): string => `cluster-${name}`;
 
 /** Whether clusters end by themselves, and cost money until then. Clusters of other backends exist until a command or a chosen lifetime ends them. */

@@ -43,7 +43,6 @@ interface Listing {
   readonly columns: number;
 }
 
-/** One row for each cluster. */
 export function listText(views: readonly ClusterView[], { isOfAllScopes, endsByItself, columns }: Listing): string {
   if (views.length === 0) return "";
   const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS"];

@@ -112,7 +112,6 @@ async function executeOnNodes(
 const failureLine = ({ node, status, error }: NodeOutcome): string =>
   `${nodeReference(node)}: ${error === undefined ? `exited with status ${status}` : messageOf(error)}`;
 
-/** A node in the JSON output. */
 const outcomeView = ({ node, status, stdout, stderr, error }: NodeOutcome) => ({
   reference: nodeReference(node),
   status,

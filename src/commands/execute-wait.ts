@@ -28,7 +28,6 @@ const keptAfter: ReadonlySet<ErrorId> = new Set([
   "machine-failed",
 ]);
 
-/** Waits, and prints the result. */
 export async function executeWait(kind: BackendKind, input: WaitInput, context: Context): Promise<void> {
   const report = junitReport({ file: input.junit, clusterId: input.clusterId, tests: [readinessTest] }, context);
   report.enter(readinessTest);

@@ -38,7 +38,6 @@ export const readPassword = async <Given extends string | undefined>(
   { stdin, signal }: Pick<Context, "stdin" | "signal">,
 ): Promise<Given | string> => (given === "-" ? stdin.readSecret(`${owner} password: `, signal) : given);
 
-/** Whether there is a terminal on which to ask. */
 export const canAsk = ({ isTerminal }: Pick<Context, "isTerminal">): boolean => isTerminal.stdin && isTerminal.stderr;
 
 /** `--timeout`; the command states what is limited. */

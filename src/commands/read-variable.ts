@@ -1,7 +1,6 @@
 import { messageOf } from "../errors.ts";
 import { BadValue, type Invocation, whileOptionsAreRead } from "../cli/options/option.ts";
 
-/** An environment variable named by the user. */
 export interface Variable {
   readonly name: string;
   readonly contents: string;

@@ -13,7 +13,6 @@ const variable = {
   secretsIn: (given: Variable): readonly string[] => (isSecretName(given.name) ? secretsIn([given]) : []),
 };
 
-/** The environment of a command on a node, and the files to fetch. */
 export const sessionOptions = {
   loginUname: option(text, { flag: "--login-uname", summary: "Value of CLUSTER_LOGIN_UNAME on the node" }),
   loginPw: option(anyText, {

@@ -10,7 +10,6 @@ import {
   text,
 } from "../model/read-arguments.ts";
 
-/** Options that every operation takes. */
 export interface Cancellation {
   /** When aborted, ends the work and throws the signal's reason. */
   readonly cancelSignal?: AbortSignal;

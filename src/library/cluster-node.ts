@@ -184,7 +184,6 @@ export const readClusterCommand = (given: ClusterCommand): ClusterCommand => rea
 
 const nodesAtOnce = 64;
 
-/** Runs a command on several nodes at the same time; see Cluster.run. */
 export async function runOnEach(
   nodes: readonly ClusterNode[],
   { nodes: _, ...command }: ClusterCommand,

@@ -7,7 +7,6 @@ import { readArguments, required, text as textCheck } from "../model/read-argume
 import { type SaveOptions, neverAborted } from "./call-options.ts";
 import { type ClusterBackend, type OpenCluster, assertBackend, findForLibrary } from "./open-cluster.ts";
 
-/** See Cluster.export. */
 export async function exportForLibrary(
   { backend, record, runtime }: OpenCluster,
   recipients: readonly string[],
@@ -17,7 +16,6 @@ export async function exportForLibrary(
   return recipients.length === 0 ? text : encrypt(text, recipients, runtime.environment, signal);
 }
 
-/** See Cluster.import. */
 export async function importForLibrary<Options>(
   clusters: ClusterBackend<Options>,
   text: string,
@@ -43,7 +41,6 @@ interface SaveRequest extends SaveOptions {
   readonly file: string;
 }
 
-/** See Cluster.saveSnapshot. */
 export async function saveForLibrary(
   { backend, record, runtime }: OpenCluster,
   { name, file, withoutBase = false, replace = false, recipients = [], cancelSignal = neverAborted() }: SaveRequest,

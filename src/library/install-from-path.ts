@@ -88,7 +88,6 @@ export function readInstallation(given: Installation, { record, selinuxProblem }
 
 const failureLogsLimitMs = 20_000;
 
-/** Starts the installation on all nodes; see Cluster.installFromPath. */
 export async function installFromPath(
   cluster: OpenCluster,
   given: Installation,

@@ -104,7 +104,6 @@ export interface OpenCluster extends Omit<BackendSettings<unknown>, "options"> {
 /** A fact, or why it could not be found out. The problem is thrown only for callers that need the fact. */
 type Known<Value> = { readonly value: Value } | { readonly problem: unknown };
 
-/** Creates the machines; see Cluster.create. */
 export async function createForLibrary<Options>(
   clusters: ClusterBackend<Options>,
   given: ClusterRequest,
@@ -234,7 +233,6 @@ function readCopyRequest(given: CopyClusterRequest): CopyClusterRequest {
 
 const ipDetectFile = ({ directory }: ClusterRecord): string => join(directory, "ip-detect");
 
-/** Finds an existing cluster; see Cluster.find. */
 export async function findForLibrary<Options>(
   clusters: ClusterBackend<Options>,
   clusterId: string,

@@ -19,7 +19,6 @@ export interface Check {
 
 export type CheckResult = Outcome & { readonly name: string; readonly ms: number };
 
-/** For checks that query only this machine. */
 export const localLimitMs = 5_000;
 
 export const pass = (message: string, details: readonly string[] = []): Outcome => ({

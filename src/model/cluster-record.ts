@@ -3,18 +3,15 @@
 export const roles = ["master", "agent", "public_agent"] as const;
 export type Role = (typeof roles)[number];
 
-/** The variants of the platform's releases. */
 export const variants = ["oss", "enterprise"] as const;
 /** `none`: the platform has no variants, for example because it is a folder. */
 export type Variant = (typeof variants)[number] | "none";
 
-/** The protocol of the platform's web servers. */
 export type WebScheme = "http" | "https";
 
 /** The masters' web UI in the form in which tags and labels store it. A scheme alone means its usual port and the path `/`. `none`: there is no web UI. */
 export type WebUi = WebScheme | `${WebScheme}:${number}/${string}` | "none";
 
-/** Where a web UI is, on the node itself. */
 export interface WebEndpoint {
   readonly scheme: WebScheme;
   readonly port: number;
@@ -74,7 +71,6 @@ export interface NodeRecord {
  */
 export type ClusterState = "starting" | "running" | "incomplete" | "stopped" | "ending";
 
-/** Whether the node runs and has an address at which it can be reached. */
 export const isReachable = ({ state, ssh }: NodeRecord): boolean => state === "running" && ssh.host !== "";
 
 export interface ClusterRecord {
@@ -151,7 +147,6 @@ export function localClusterState(nodes: readonly NodeRecord[], requested: Count
   return nodes.length > 0 && nodes.every((node) => node.state === "stopped") ? "stopped" : "incomplete";
 }
 
-/** The order of a record's nodes. */
 export function byRoleAndIndex(a: NodeName, b: NodeName): number {
   return roles.indexOf(a.role) - roles.indexOf(b.role) || a.index - b.index;
 }

@@ -101,7 +101,6 @@ export function oneOf<const Word extends string>(words: readonly Word[]): (text:
   };
 }
 
-/** Reads texts for which `problemOf` reports nothing. */
 export function checked(problemOf: (text: string) => string | undefined): (text: string) => string {
   return (text) => {
     const problem = problemOf(text);

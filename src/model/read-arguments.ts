@@ -112,7 +112,6 @@ export const among =
   (given) =>
     choices.includes(given) ? undefined : `${shown(given)} is not one of ${choices.join(", ")}`;
 
-/** A text for which `problemOf` reports nothing. */
 export const textThat =
   (problemOf: (given: string) => string | undefined): ArgumentCheck =>
   (given) =>
@@ -127,7 +126,6 @@ export const listOf =
     return firstProblem(Array.from(given, (value: unknown, index) => [`element ${index}`, check(value)]));
   };
 
-/** An object with any keys. */
 export const mappingOf =
   (check: ArgumentCheck, checkName: ArgumentCheck = () => undefined): ArgumentCheck =>
   (given) => {

@@ -7,7 +7,6 @@
 /** Takes anything and returns the value, or `undefined` if it has another shape. */
 export type Reader<Value> = (found: unknown) => Value | undefined;
 
-/** A field that an object may lack. */
 interface Optional<Value> {
   readonly reader: Reader<Value>;
   /** `missing`: a field of another shape makes the object unreadable. `anything`: a field of another shape counts as missing. */
@@ -93,7 +92,6 @@ export const object =
     return Object.fromEntries(values) as ReadFields<Of>;
   };
 
-/** One field of an object. */
 export const field =
   <Value>(name: string, reader: Reader<Value>): Reader<Value> =>
   (found) =>

@@ -1,4 +1,3 @@
-/** A cluster that was saved under a name. */
 export interface SnapshotRecord {
   readonly name: string;
   readonly createdAt: Date | undefined;
@@ -8,7 +7,6 @@ export interface SnapshotRecord {
   readonly isComplete: boolean;
 }
 
-/** A file to write a snapshot to. */
 export interface SnapshotFile {
   readonly path: string;
   /** Whether to replace an existing file. */

@@ -12,7 +12,6 @@ import {
   parseProcessIdentity,
 } from "../system/processes/process-identity.ts";
 
-/** The files of a creation on this machine, by absolute path. */
 export interface CreationFiles {
   readonly privateKey: string;
   readonly knownHosts: string;
@@ -33,7 +32,6 @@ export function creationFiles(directory: string): CreationFiles {
   };
 }
 
-/** Identifies one creation of a cluster. */
 interface CreationName {
   readonly clusterId: string;
   readonly creationId: string;

@@ -111,13 +111,10 @@ function escaped(text: string): string {
     .replaceAll(/^[.']/gm, String.raw`\&$&`);
 }
 
-/** Quotes one argument of a request. */
 const quoted = (text: string): string => `"${escaped(text).replaceAll('"', '""')}"`;
 
-/** Every command and the program itself have this option. */
 export const helpOption = flag({ flag: "--help", short: "-h", summary: "Show this help" });
 
-/** The program has this option in addition to `--help`. */
 export const versionOption = flag({ flag: "--version", summary: "Print the version" });
 
 export const licensesOption = flag({ flag: "--licenses", summary: "Print the licenses of all included software" });
@@ -135,7 +132,6 @@ function argumentLabels(command: Command): readonly string[] {
   });
 }
 
-/** A label and its description. */
 type Entry = [label: string, text: string];
 
 export function describeArguments(command: Command): Entry[] {

@@ -131,7 +131,6 @@ function fallback(declared: Option | Argument, label: string, reader: Reader): u
   return shapeOf(declared).isList ? [] : undefined;
 }
 
-/** Returns the value, or undefined if the text was rejected. */
 async function readText(declared: Option | Argument, source: string, text: string, reader: Reader): Promise<unknown> {
   if (declared.secret === true && text !== "-") reader.hide(text);
   try {
@@ -288,7 +287,6 @@ function decode(word: string): string {
   return word.replaceAll(/\0(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)));
 }
 
-/** Returns the option on this command line that replaces the one with this declared name. */
 export function givenReplacementOf(
   command: { readonly options: Options },
   name: string,

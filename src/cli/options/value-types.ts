@@ -1,16 +1,13 @@
 import { quoted } from "../../errors.ts";
 import { BadValue, type Invocation, type Option, type ValueType, counted, option } from "./option.ts";
 
-/** Any text except an empty one. */
 export const text: ValueType<string> = { parse: refuseEmpty };
 
-/** Any text, including an empty one. */
 export const anyText: ValueType<string> = { parse: (given) => given };
 
 /** A path, resolved against the working directory. Does not check whether anything exists there. */
 export const path: ValueType<string> = { parse: parsePath, completes: "file" };
 
-/** Like `path`, for a folder. */
 export const directoryPath: ValueType<string> = { parse: parsePath, completes: "directory" };
 
 /** `15m`, `90s`, `1h30m`: milliseconds. */

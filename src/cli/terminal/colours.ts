@@ -1,4 +1,3 @@
-/** Colours for terminals, and whether they are wanted. */
 import type { Environment } from "../../system/runtime.ts";
 
 type Paint = (text: string) => string;

@@ -1,6 +1,5 @@
 import { plainLine } from "../../system/printable.ts";
 
-/** The part of a terminal that progress needs. */
 export interface Screen {
   readonly columns: number;
   readonly rows: number;
@@ -73,7 +72,6 @@ export function fit(text: string, width: number): string {
   return `${shown.join("")}…`;
 }
 
-/** The current state of one step of work. */
 export interface StepEntry {
   readonly title: string;
   readonly subject: string | undefined;
@@ -101,7 +99,6 @@ interface TitleRecord {
   readonly active: Set<StepEntry>;
 }
 
-/** All steps, past and present, and how long they took. */
 export class StepTable {
   readonly #titles = new Map<string, TitleRecord>();
 

@@ -12,7 +12,6 @@ import { timeLimit } from "../../system/time-limit.ts";
 import { parseUrl } from "../../system/mask-url.ts";
 import type { SnapshotName } from "../snapshots.ts";
 
-/** The user's request, from the command line or the library. */
 export interface CreateRequest<Options> {
   readonly clusterId: string;
   readonly machines: NewMachines<Options> | SnapshotCopy;
@@ -51,7 +50,6 @@ export interface SnapshotCopy {
   readonly copies?: number | undefined;
 }
 
-/** An installation as the user requested it. */
 export interface InstallationRequest extends Omit<InstallPlan, "layout" | "platform" | "variant" | "configuration"> {
   /** Undefined: the artifact decides, but one that has variants requires it. */
   readonly variant: Variant | undefined;
@@ -63,7 +61,6 @@ interface ConfigurationRequest extends Omit<AddedConfiguration, "licenseKey"> {
   readonly licenseFile: string | undefined;
 }
 
-/** A cluster whose nodes accept logins. */
 interface ReachableNodes {
   readonly cluster: ClusterRecord;
   readonly connections: ConnectionPool;
@@ -88,7 +85,6 @@ export function parseSnapshotReference(
   return { problem: `"${given}" is not a cluster id and a snapshot's name, such as default:installed` };
 }
 
-/** Returns the error for a creation that exceeds its time limit. */
 export function creationTooSlow(clusterId: string): ClusterError {
   return new ClusterError("deadline-passed", `Creating cluster "${clusterId}" exceeded its time limit.`, {
     hint: "Allow more time with `timeout`, or see the log for what was slow.",

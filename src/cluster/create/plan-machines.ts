@@ -57,7 +57,6 @@ type Known = Pick<InstallPlan, "layout" | "variant" | "configuration">;
 
 const installedLater = { variant: "none", configuration: { kind: "complete", values: {} } } as const;
 
-/** Returns the installation's requirements for the machines. */
 function needsOf({ layout = layouts[0], variant, configuration }: Known): MachineNeeds {
   const securityMode = configuration.kind === "added" ? configuration.securityMode : undefined;
   return {

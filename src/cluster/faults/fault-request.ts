@@ -47,7 +47,6 @@ const within = (kind: FaultKind, [least, most]: readonly [number, number], expec
   expected,
 });
 
-/** The properties that only one kind of fault has. */
 const ownProperties = {
   between: { kind: "partition", isAllowed: () => true, expected: "" },
   and: { kind: "partition", isAllowed: () => true, expected: "" },
@@ -100,7 +99,6 @@ export function faultProblems(request: FaultRequest): readonly string[] {
   ];
 }
 
-/** A node with what it does in a fault. */
 export interface PlannedPart {
   readonly node: NodeRecord;
   readonly part: FaultPart;

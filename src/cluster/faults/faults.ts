@@ -26,7 +26,6 @@ import { findCluster, findNodes } from "../find-cluster.ts";
 import { type Observed, evidenceOf, stateOf } from "./fault-evidence.ts";
 import { type FaultRequest, type PlannedPart, planFault } from "./fault-request.ts";
 
-/** A fault that some nodes have. */
 export interface Fault {
   readonly id: string;
   readonly kind: FaultRequest["kind"];
@@ -37,7 +36,6 @@ export interface Fault {
   readonly nodes: readonly string[];
 }
 
-/** One node's part of a fault. */
 interface FaultOnNode {
   readonly node: NodeRecord;
   readonly fault: NodeFault;
@@ -247,7 +245,6 @@ async function survey(work: Work, signal: AbortSignal): Promise<readonly FaultOn
 const faultsOf = (found: readonly FaultOnNode[]): readonly Fault[] =>
   [...Map.groupBy(found, ({ fault }) => fault.id).values()].map(viewOf);
 
-/** Returns the fault to which all these parts belong. */
 function viewOf(parts: readonly FaultOnNode[]): Fault {
   const [{ fault }] = parts as readonly [FaultOnNode, ...FaultOnNode[]];
   const { id, kind, description } = fault;

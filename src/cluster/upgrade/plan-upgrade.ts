@@ -103,7 +103,6 @@ const notThisPlatform = (artifact: ArtifactLocation, reason: string): ClusterErr
     facts: { artifact: artifact.shown },
   });
 
-/** The plan of an upgrade, which keeps the configuration of the installation. */
 export const planOf = (
   { artifact, sha256, workspaceFolder }: UpgradeRequest,
   head: ArtifactHead,
@@ -121,7 +120,6 @@ export const planOf = (
   workspaceFolder,
 });
 
-/** Returns the error for an upgrade whose time is over. */
 export const upgradeTooSlow = (clusterId: string): ClusterError =>
   new ClusterError("deadline-passed", `Upgrading cluster "${clusterId}" exceeded its time limit.`, {
     hint: "Run the same command again, if need be with a larger `timeout`.",

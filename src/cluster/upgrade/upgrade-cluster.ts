@@ -283,7 +283,6 @@ const errorsWithCreateHints: ReadonlySet<ErrorId> = new Set([
   "machine-failed",
 ]);
 
-/** Reports what each node is waiting for. */
 interface Waits {
   readonly set: NodeObserver["waiting"];
   /** `agent_0: its upgrade script is running; agent_1: …` */

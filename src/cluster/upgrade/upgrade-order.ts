@@ -2,7 +2,6 @@ import { type NodeRecord, nodeReference, roles } from "../../model/cluster-recor
 import { outside } from "../../outside-text.ts";
 import type { NodeVersion } from "../../platform/upgrade/node-version.ts";
 
-/** A node before the upgrade. */
 export interface SurveyedNode {
   readonly node: NodeRecord;
   readonly found: NodeVersion;
@@ -57,7 +56,6 @@ export const roundsOf = (work: readonly NodeWork[], parallel: number): readonly 
     }))
     .filter(({ nodes }) => nodes.length > 0);
 
-/** The versions of the nodes, and the upgrades in progress. */
 export interface UpgradeLedger {
   readonly seen: (node: NodeRecord, version: string) => void;
   readonly begin: (node: NodeRecord) => void;

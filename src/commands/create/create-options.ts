@@ -138,7 +138,6 @@ const lifetimeOptions = ({ parts: { lifetimes: help } }: BackendKind) =>
     }),
   });
 
-/** Every option of `create`, including the backend's own. */
 export const createOptions = (kind: BackendKind) => ({
   variant: option(choice(variants), {
     flag: "--variant",

@@ -193,7 +193,6 @@ async function newMachines(
   };
 }
 
-/** A checksum belongs to a file. */
 const fromOf = (from: SnapshotCopy["from"], { sha256 }: CreateInput): SnapshotCopy["from"] =>
   "location" in from ? { ...from, sha256 } : from;
 

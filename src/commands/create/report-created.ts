@@ -66,7 +66,6 @@ interface Summarized {
   readonly rows?: readonly Row[];
 }
 
-/** Appends a created cluster to the summary, if one is wanted. */
 export async function summarizeCreated(
   title: string,
   { cluster, input, rows = [] }: Summarized,

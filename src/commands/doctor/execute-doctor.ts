@@ -11,7 +11,6 @@ import type { Progress, Runtime } from "../../system/runtime.ts";
 /** The limit for all checks together. The cloud's checks have shorter limits of their own, which usually apply first. */
 const allChecksMs = 40_000;
 
-/** Runs all checks, and prints the result. Resolves with the exit code. */
 export async function executeDoctor(
   kind: BackendKind,
   input: Readonly<Record<string, unknown>>,

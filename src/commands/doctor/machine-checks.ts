@@ -122,7 +122,6 @@ function runtimeVariablesCheck(inherited: readonly string[]): Check {
   return { name: "runtime", limitMs: localLimitMs, run: () => Promise.resolve(outcome) };
 }
 
-/** The facts that node:os reports about this machine. */
 export interface OperatingSystem {
   /** Like `process.platform`: `linux`, `darwin`. */
   readonly platform: string;

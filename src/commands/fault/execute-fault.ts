@@ -9,7 +9,6 @@ import type { FaultInput } from "./fault-values.ts";
 
 type Input = Readonly<Record<string, unknown>> & FaultInput & { readonly clusterId: string; readonly wait: boolean };
 
-/** Begins, lists or heals faults, and prints the result. */
 export async function executeFault(kind: BackendKind, input: Input, context: Context): Promise<void> {
   const { action, clusterId, nodes = [] } = input;
   const { output, progress, signal } = context;

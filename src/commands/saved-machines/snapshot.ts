@@ -102,7 +102,6 @@ function checkUnsaved({ file, replace, ...options }: Partial<SaveInput>, problem
   if (replace === true) problems.add(`--replace: ${only}`);
 }
 
-/** Refuses the options of a file where none is written. */
 export function checkFileOptions(
   { withoutBase, recipients }: Partial<ValuesOf<ReturnType<typeof fileOptions>>>,
   only: string,

@@ -17,7 +17,6 @@ type UpgradeInput = Readonly<Record<string, unknown>> & {
   readonly timeout: number;
 };
 
-/** Upgrades a cluster, and prints the result. */
 export async function executeUpgrade(kind: BackendKind, input: UpgradeInput, context: Context): Promise<void> {
   const startMs = context.clock.now();
   const deadlineMs = startMs + input.timeout;
