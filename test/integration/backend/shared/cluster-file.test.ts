@@ -1,6 +1,6 @@
 /** Clusters are written as files, among files of the user. */
 import { expect, test } from "bun:test";
-import { readFile, readdir, writeFile } from "node:fs/promises";
+import { readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type FileToWrite,
@@ -9,6 +9,7 @@ import {
   readParts,
   writeClusterFile,
 } from "../../../../src/backend/shared/cluster-file.ts";
+import { ClusterError } from "../../../../src/errors.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -41,6 +42,8 @@ test("only the file itself is written, whatever is beside it", async () => {
   expect(await readFile(join(scratch.path, "cluster.zst.part"), "utf8")).toBe("the user's");
   const path = join(scratch.path, "cluster.zst");
   expect(await openClusterFile({ path, shown: path }, "vm")).toMatchObject({ manifest: { parts: [{ name: "part" }] } });
+  // It holds the cluster's keys.
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
   // Other commands recognize it by this.
   const written = await readFile(path);
   expect(written.readUInt32LE()).toBe(0x18_4d_2a_5e);
@@ -64,7 +67,20 @@ test.each(["failure", "interrupt"])("nothing is left after a %s", async (end) =>
     interrupted.abort(new Error("interrupted"));
   };
   const writing = writeClusterFile({ ...fileAt(scratch.path), onProgress }, interrupted.signal);
-  expect(await failureOf(writing)).toBeInstanceOf(Error);
+  const { id, message } = await failureOf(writing);
+  expect(end === "failure" ? id : message).toBe(end === "failure" ? "bad-usage" : "interrupted");
+  expect(await readdir(scratch.path)).toEqual([]);
+});
+
+test("an encryption that does not work is found out before the snapshot is read", async () => {
+  await using scratch = await scratchFolder();
+  const seen: number[] = [];
+  const encrypt = async (): Promise<never> => {
+    throw new ClusterError("machine-not-set-up", "There is no age.");
+  };
+  const file = { ...fileAt(scratch.path), encrypt, onProgress: (bytes: number) => void seen.push(bytes) };
+  expect(await failureOf(writeClusterFile(file, neverAborted))).toMatchObject({ id: "machine-not-set-up" });
+  expect(seen).toEqual([]);
   expect(await readdir(scratch.path)).toEqual([]);
 });
 
