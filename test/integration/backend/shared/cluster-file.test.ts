@@ -78,10 +78,24 @@ test("an encryption that does not work is found out before the snapshot is read"
   const encrypt = async (): Promise<never> => {
     throw new ClusterError("machine-not-set-up", "There is no age.");
   };
-  const file = { ...fileAt(scratch.path), encrypt, onProgress: (bytes: number) => void seen.push(bytes) };
+  const file = { ...fileAt(scratch.path), encrypt, onProgress: (count: number) => void seen.push(count) };
   expect(await failureOf(writeClusterFile(file, neverAborted))).toMatchObject({ id: "machine-not-set-up" });
   expect(seen).toEqual([]);
   expect(await readdir(scratch.path)).toEqual([]);
+});
+
+test("an encrypted file holds what the file would hold without encryption", async () => {
+  await using scratch = await scratchFolder();
+  const encrypt: NonNullable<FileToWrite["encrypt"]> = async (stream, path) =>
+    writeFile(path, Buffer.concat([Buffer.from("sealed:"), ...(await Array.fromAsync(stream))]));
+  const file = { ...fileAt(scratch.path), encrypt };
+  await writeClusterFile(file, neverAborted);
+  expect(await readdir(scratch.path)).toEqual(["cluster.zst"]);
+  const [sealed, path] = [await readFile(file.path), join(scratch.path, "decrypted")];
+  expect(sealed.toString("latin1")).toStartWith("sealed:");
+  await writeFile(path, sealed.subarray("sealed:".length));
+  await writeClusterFile({ ...fileAt(scratch.path), path: join(scratch.path, "plain") }, neverAborted);
+  expect(await readFile(path)).toEqual(await readFile(join(scratch.path, "plain")));
 });
 
 test("a part of any size is read back as it was, after the manifest", async () => {
