@@ -49,7 +49,7 @@ export function byteSource(chunks: AsyncIterable<Uint8Array>): ByteSource {
     },
     endsWithin: async (limit) => {
       for (let left = limit; ;) {
-        const piece = await next(left + 1);
+        const piece = await next(Infinity);
         if (piece === undefined) return true;
         left -= piece.length;
         if (left < 0) return false;

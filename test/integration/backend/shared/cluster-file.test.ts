@@ -1,9 +1,10 @@
 /** Clusters are written as files, among files of the user. */
 import { expect, test } from "bun:test";
-import { readFile, readdir, stat, writeFile } from "node:fs/promises";
+import { readFile, readdir, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type FileToWrite,
+  assertSnapshot,
   knownParts,
   openClusterFile,
   readParts,
@@ -118,4 +119,35 @@ test("a snapshot that changed since it was made is not written", async () => {
   const failure = await failureOf(writeClusterFile({ ...fileAt(scratch.path), parts: changed }, neverAborted));
   expect(failure).toMatchObject({ id: "snapshot-unusable", message: expect.stringContaining("part has changed") });
   expect(await readdir(scratch.path)).toEqual([]);
+});
+
+test("a file that is cut off, or another one than its checksum says, is unusable", async () => {
+  await using scratch = await scratchFolder();
+  const file = fileAt(scratch.path);
+  await writeClusterFile(file, neverAborted);
+  const read = async (sha256: string | undefined) => {
+    const opened = await openClusterFile({ path: file.path, shown: "cluster.zst", sha256 }, "vm");
+    await readParts(opened, async (_, chunks) => void (await Array.fromAsync(chunks)), neverAborted);
+  };
+  const sum = new Bun.CryptoHasher("sha256").update(await readFile(file.path)).digest("hex");
+  await read(sum);
+  expect(await failureOf(read("0".repeat(64)))).toMatchObject({
+    id: "snapshot-unusable",
+    message: "cluster.zst was replaced meanwhile.",
+  });
+  await truncate(file.path, (await stat(file.path)).size - 9);
+  expect(await failureOf(read(undefined))).toMatchObject({
+    id: "snapshot-unusable",
+    message: "cluster.zst is incomplete.",
+  });
+});
+
+test("a reference may name the snapshot in the file", () => {
+  const location = { path: "/cluster.zst", shown: "cluster.zst" };
+  const id = "snapshot-unusable";
+  expect(() => assertSnapshot("cluster.zst", { location }, "installed")).not.toThrow();
+  expect(() => assertSnapshot("cluster.zst", { location, snapshot: "installed" }, "installed")).not.toThrow();
+  expect(() => assertSnapshot("cluster.zst", { location, snapshot: "other" }, "installed")).toThrow(
+    expect.objectContaining({ id }),
+  );
 });

@@ -1,8 +1,14 @@
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { awaitFirstBoot, firstBootScript, usualFirstBootLimitMs } from "../../../../src/backend/shared/first-boot.ts";
+import {
+  awaitFirstBoot,
+  deadlineFiles,
+  firstBootScript,
+  usualFirstBootLimitMs,
+} from "../../../../src/backend/shared/first-boot.ts";
 import type { Connection, RemoteCommand } from "../../../../src/ssh/connection/connection.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
@@ -23,6 +29,41 @@ test.each([usualFirstBootLimitMs, 40 * 60_000])(
     expect(asked).toMatchObject([{ sudo: true, limitMs, task: "its first boot" }]);
   },
 );
+
+const ended = (status: number, stdout: string, stderr = ""): Pick<Connection, "run"> => ({
+  run: async () => Promise.resolve({ status, stdout, stderr }),
+});
+const machine = { name: "agent_0", hasDeadline: false, limitMs: usualFirstBootLimitMs };
+
+test("a first boot that failed is an error with the last lines of what was said", async () => {
+  const lines = Array.from({ length: 50 }, (_, line) => `line ${line}`);
+  const failure = await failureOf(awaitFirstBoot(ended(1, lines.join("\n"), "noise"), machine, neverAborted));
+  expect(failure).toMatchObject({ id: "machine-failed", facts: { node: "agent_0", status: 1 } });
+  expect(failure.message.split("\n")).toEqual([
+    "agent_0: the first boot failed.",
+    ...lines.slice(-40).map((line) => `  ${line}`),
+  ]);
+  const silent = await failureOf(awaitFirstBoot(ended(1, "\n", "no cloud-init"), machine, neverAborted));
+  expect(silent.message).toBe("agent_0: the first boot failed.\n  no cloud-init");
+});
+
+test("complaints of a first boot that went well are returned", async () => {
+  expect(await awaitFirstBoot(ended(3, "no such locale\n"), machine, neverAborted)).toBe("no such locale");
+});
+
+test("a machine with a deadline gets a program that ends it then, and one without inherits none", () => {
+  const wants = "etc/systemd/system/sysinit.target.d/cluster-e2e-deadline.conf";
+  const files = deadlineFiles(new Date("2026-01-01T00:00:00.900Z"));
+  const of = (name: string) => files.find((file) => file.name === name);
+  expect(of("usr/local/sbin/cluster-e2e-deadline")).toMatchObject({ mode: 0o755, text: expect.stringMatching(/^#!/) });
+  expect(of("etc/systemd/system/cluster-e2e-deadline.service")?.text).toContain(
+    `cluster-e2e-deadline ${Date.parse("2026-01-01T00:00:00Z") / 1000}\n`,
+  );
+  expect(of(wants)?.text).toContain("Wants=cluster-e2e-deadline.service");
+  const without = deadlineFiles(undefined);
+  expect(without.map(({ name }) => name)).toEqual(["etc/systemd/system/sysinit.target.d/", wants]);
+  expect(without.map(({ text }) => text).join("")).not.toContain("Wants");
+});
 
 /** As cloud-init writes it. */
 const result = (errors: readonly string[]) => JSON.stringify({ v1: { datasource: "NoCloud", errors } }, undefined, 1);

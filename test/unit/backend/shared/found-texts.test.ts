@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type CloudPlan, newRequestedResources } from "../../../../src/backend/cloud/plan.ts";
 import { type LabelValues, labelArguments } from "../../../../src/backend/container/records/labels.ts";
-import { assertReadable } from "../../../../src/backend/shared/foreign-resource.ts";
+import { assertReadable, readTexts } from "../../../../src/backend/shared/foreign-resource.ts";
 import { type ClusterFacts, readCluster, writeClusterFacts } from "../../../../src/backend/vm/cluster-facts.ts";
 import { creationDirectory } from "../../../../src/store/creation-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -65,3 +65,14 @@ test.each([{ variant: undefined }, { counts: { master: 1 } }, { distribution: "D
     expect(await readCluster(directory)).toBeUndefined();
   },
 );
+
+test("a machine's texts are read if all are well-formed, and the faulty ones are named otherwise", () => {
+  const names = { clusterId: "e2e:id", variant: "e2e:variant", webUi: "e2e:web" };
+  const read = (texts: Readonly<Record<string, string>>) =>
+    readTexts({ kind: "tag", names, texts }, { required: ["clusterId", "variant"], optional: ["webUi"] });
+  expect(read({ clusterId: "mine", variant: "oss" })).toEqual({ clusterId: "mine", variant: "oss", webUi: undefined });
+  expect(read({ clusterId: "mine", variant: "oss", webUi: "https" })).toMatchObject({ webUi: "https" });
+  expect(read({ clusterId: "not one", webUi: "ftp" })).toBe(
+    "its tag e2e:id is malformed, its tag e2e:variant is missing, its tag e2e:web is malformed",
+  );
+});

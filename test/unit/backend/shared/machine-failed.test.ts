@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { withForeignResources } from "../../../../src/backend/shared/foreign-resource.ts";
-import { machineFailed } from "../../../../src/backend/shared/machine-errors.ts";
+import { assertCgroups1, assertIncomplete, machineFailed } from "../../../../src/backend/shared/machine-errors.ts";
 import { pass } from "../../../../src/model/check.ts";
-import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
+import type { ClusterName, NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 
 const node = { id: "c1", role: "agent", index: 0 } as unknown as NodeRecord;
@@ -32,4 +32,17 @@ test("doctor names things that only look like a cluster's, and nothing else", ()
   const text = outcomeText(withForeignResources(pass("None"), things, "Remove its tags"));
   expect(text).toContain("ignores it: instance i-1: its tag is malformed; network n-1: its label is missing.");
   expect(text).toContain("Remove its tags");
+});
+
+test("only a complete snapshot is in the way of another one with its name", () => {
+  const cluster = { id: "mine" } as ClusterName;
+  expect(() => assertIncomplete(cluster, "first", false)).not.toThrow();
+  expect(() => assertIncomplete(cluster, "first", true)).toThrow(expect.objectContaining({ id: "snapshot-exists" }));
+});
+
+test("only nodes that are known to have cgroups 2 are refused, and only for a platform that requires version 1", () => {
+  const nodes = (cgroupVersion: 1 | 2 | undefined) => ({ name: "debian-12", cgroupVersion, advice: "Choose another." });
+  for (const version of [1, undefined] as const) expect(() => assertCgroups1(true, nodes(version))).not.toThrow();
+  expect(() => assertCgroups1(false, nodes(2))).not.toThrow();
+  expect(() => assertCgroups1(true, nodes(2))).toThrow(expect.objectContaining({ id: "machine-not-set-up" }));
 });
