@@ -18,7 +18,7 @@ interface Container {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly network: string;
-  readonly address: string;
+  address: string;
   status: "created" | "running" | "exited";
   files: string;
   machine: InProcessMachine | undefined;
@@ -72,6 +72,10 @@ export type ScriptedEngineName = keyof typeof information;
 export class ScriptedEngine implements AsyncDisposable {
   /** Whether containers have been told to shut down, which takes them a moment. */
   isShuttingDown = false;
+  /** Whether a container gets another address when it starts again. */
+  movesContainers = false;
+  /** The words of each call, in order. */
+  readonly calls: (readonly string[])[] = [];
   readonly #containers = new Map<string, Container>();
   readonly #networks = new Map<string, Network>();
   /** Those of snapshots. */
@@ -131,6 +135,7 @@ export class ScriptedEngine implements AsyncDisposable {
 
   async run(words: readonly string[], stdin: Uint8Array): Promise<EngineAnswer> {
     const [command = "", ...rest] = words;
+    this.calls.push(words);
     switch (command) {
       case "version":
         return answered(JSON.stringify({ Server: { Components: [{ Name: "Engine" }] } }));
@@ -153,6 +158,9 @@ export class ScriptedEngine implements AsyncDisposable {
       case "volume":
         return this.#volume(rest);
       case "run":
+        return rest.includes("--detach")
+          ? this.#create([...rest, `--name=${randomBytes(8).toString("hex")}`])
+          : answered("");
       case "pause":
       case "unpause":
         return answered("");
@@ -281,6 +289,7 @@ export class ScriptedEngine implements AsyncDisposable {
   }
 
   async #start(container: Container): Promise<void> {
+    if (this.movesContainers && container.status === "exited") container.address = this.#block.next();
     const [hostKey = ""] =
       /-----BEGIN OPENSSH PRIVATE KEY-----.*?-----END OPENSSH PRIVATE KEY-----\n/s.exec(container.files) ?? [];
     const [publicKey = ""] = container.files.match(/ssh-ed25519 [^\n]*/g)?.slice(-1) ?? [];

@@ -1,20 +1,101 @@
-/** Nodes of a scripted engine that stop and start again. */
+/** Nodes of scripted engines that stop and start again. */
 import { expect, setDefaultTimeout } from "bun:test";
+import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-record.ts";
+import { createKnownHosts } from "../../../../src/ssh/openssh-files.ts";
+import { beginCreation, creationFiles, endCreation } from "../../../../src/store/creation-folder.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
-import { checks, launched, openMachine, statuses } from "./scripted-machine.ts";
+import { type Machine, checks, creationId, launched, openMachine, statuses } from "./scripted-machine.ts";
 
 setDefaultTimeout(60_000);
 
-checks("a node whose power was cut starts again, alone and with its address", async () => {
-  await using machine = await openMachine();
+const network = `cluster-e2e-own-${creationId}`;
+
+/** A running cluster whose host keys are pinned, as after a creation. */
+async function openRunning(engine: "docker" | "podman") {
+  const machine = await openMachine(engine);
+  const { backend, world, directory } = machine;
+  await beginCreation(directory, "own", creationId);
   await launched(machine);
-  const { backend } = machine;
-  const before = (await backend.find("own", neverAborted))!;
-  const [, agent] = before.nodes;
-  await backend.power.cutPower(before, [agent!], neverAborted);
-  expect(statuses(machine)).toEqual(["running", "exited"]);
-  const stopped = (await backend.find("own", neverAborted))!;
-  await backend.power.start(stopped, [stopped.nodes[1]!], neverAborted);
-  expect(statuses(machine)).toEqual(["running", "running"]);
-  expect((await backend.find("own", neverAborted))?.nodes).toEqual(before.nodes);
+  await endCreation(directory, "finished");
+  const find = async (): Promise<ClusterRecord> => (await backend.find("own", neverAborted))!;
+  const [master, agent] = (await find()).nodes as [NodeRecord, NodeRecord];
+  const ids = world.engine.containers.map(({ id }) => id) as [string, string];
+  const knownHosts = createKnownHosts(creationFiles(directory).knownHosts);
+  for (const [index, { ssh }] of [master, agent].entries()) {
+    const { stdout } = await world.engine.run(["cp", `${ids[index]}:key`, "-"], new Uint8Array());
+    await knownHosts.pin(ssh.host, ssh.port, Buffer.from(stdout.split(" ")[1]!, "base64"));
+  }
+  const start = async (...references: readonly ("master" | "agent")[]): Promise<void> => {
+    const cluster = await find();
+    world.engine.calls.length = 0;
+    const wanted = cluster.nodes.filter(({ role }) => references.some((each) => each === role));
+    await backend.power.start(cluster, wanted, neverAborted);
+  };
+  return { ...machine, find, start, master, agent, ids };
+}
+
+/** The calls that change something, with the options that matter. */
+const changes = ({ world }: Pick<Machine, "world">): readonly string[] =>
+  world.engine.calls
+    .filter(([word = "", next]) => ["run", "start", "rm", "kill"].includes(word) || next?.endsWith("connect") === true)
+    .map((words) => words.join(" "));
+
+checks("nodes are told to pause, continue and shut down, and have time for it", async () => {
+  await using running = await openRunning("docker");
+  const { backend, world, agent, ids } = running;
+  const cluster = await running.find();
+  world.engine.calls.length = 0;
+  await backend.power.pause(cluster, [agent], neverAborted);
+  await backend.power.resume(cluster, [agent], neverAborted);
+  await backend.power.shutDown(cluster, [agent], neverAborted);
+  expect(world.engine.calls.map((words) => words.join(" "))).toEqual([
+    `pause ${agent.id}`,
+    `unpause ${agent.id}`,
+    `stop --time=120 ${agent.id}`,
+  ]);
+  expect(ids[1]).toStartWith(agent.id);
+  expect(statuses(running)).toEqual(["running", "exited"]);
+  // Their clock is this computer's: nobody may set it.
+  expect(backend.power.stopsClocks).toBe(false);
+});
+
+checks("a node that starts alone leaves the address of one that stays stopped free", async () => {
+  await using running = await openRunning("docker");
+  const { backend, master, agent, ids } = running;
+  const before = await running.find();
+  await backend.power.cutPower(before, [master, agent], neverAborted);
+  await running.start("agent");
+  expect(statuses(running)).toEqual(["exited", "running"]);
+  expect(changes(running)).toEqual([
+    expect.stringContaining(`run --detach --rm --network=${network} --entrypoint=/bin/sleep `),
+    `start ${ids[1]}`,
+    expect.stringMatching(/^rm --force .*[0-9a-f]{64}$/),
+  ]);
+  await running.start("master");
+  expect((await running.find()).nodes).toEqual(before.nodes);
+});
+
+checks("an engine that grants addresses is asked for the former ones", async () => {
+  await using running = await openRunning("podman");
+  const { backend, master, agent, ids } = running;
+  await backend.power.cutPower(await running.find(), [master, agent], neverAborted);
+  await running.start("agent");
+  expect(changes(running)).toEqual([
+    `network disconnect ${network} ${ids[1]}`,
+    `network connect --ip=${agent.ssh.host} --alias=agent-0 ${network} ${ids[1]}`,
+    `start ${ids[1]}`,
+  ]);
+});
+
+checks("a node that gets another address is stopped again, because the others know the former one", async () => {
+  await using running = await openRunning("docker");
+  const { backend, world, agent, ids } = running;
+  await backend.power.cutPower(await running.find(), [agent], neverAborted);
+  world.engine.movesContainers = true;
+  const failure = await failureOf(running.start("agent"));
+  expect(failure).toMatchObject({ id: "engine-failed", facts: { nodes: ["agent_0"] } });
+  expect(failure.message).toContain(agent.ssh.host);
+  expect(changes(running).at(-1)).toBe(`kill ${ids[1]}`);
+  expect(statuses(running)).toEqual(["running", "exited"]);
 });

@@ -30,17 +30,17 @@ const request: CreationRequest<ContainerOptions> = {
 };
 
 /** A backend of this machine's own, and its engine. Pauses take no time. */
-export async function openMachine() {
-  const world = await ContainerWorld.open();
+export async function openMachine(engine: "docker" | "podman" = "docker") {
+  const world = await (engine === "docker" ? ContainerWorld.open() : ContainerWorld.openPodman());
   const { progress, steps, told } = recordingProgress();
   const passed = { ms: 0 };
   const clock = { now: () => Date.now() + passed.ms, sleep: async () => {} };
   const backend = await openContainerBackend(
-    { engine: "docker" },
+    { engine },
     { environment: world.environment, clock, progress },
     neverAborted,
   );
-  const root = join(world.stateFolder, "cluster-e2e", "container", "docker");
+  const root = join(world.stateFolder, "cluster-e2e", "container", engine);
   const directory = creationDirectory(root, request.clusterId, creationId);
   await mkdir(root, { recursive: true });
   return {
