@@ -58,8 +58,9 @@ export const pairs = (rows: readonly (readonly [label: string, value: string])[]
 const gap = "  ";
 
 /**
- * A table whose first row are the heads. Columns are as wide as their widest cell, with two spaces between them and no trailing spaces. A cell can't start a new line. In a table that is wider
- * than `width`, the widest cells wrap at words. If the names in the first column alone are too wide, each gets a line to itself. Cells that are marked as
+ * A table whose first row are the heads. Columns are as wide as their widest cell, with two spaces between them and no
+ * trailing spaces. A cell can't start a new line. In a table that is wider than `width`, the widest cells wrap at
+ * words. If the names in the first column alone are too wide, each gets a line to itself. Cells that are marked as
  * outside text stay so, but for those names.
  */
 export function table(cells: readonly (readonly string[])[], width: number): string {

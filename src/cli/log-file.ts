@@ -35,8 +35,8 @@ export class LogFile {
   }
 
   /**
-   * Creates the file or appends to it, starting with the lines that were written before. A full file is renamed to `….old` first, which replaces an earlier one. Throws the
-   * file system's errors.
+   * Creates the file or appends to it, starting with the lines that were written before. A full file is renamed to
+   * `….old` first, which replaces an earlier one. Throws the file system's errors.
    */
   open(path: string): void {
     if (path === this.#target.path) return;

@@ -28,11 +28,12 @@ const readLimitMs = 60_000;
 const rereadLimitMs = 5_000;
 
 /**
- * Opens connections to the nodes of a cluster that another process may have created. They deliver no text from a node before the cluster's secrets have
- * been read from the first master and hidden, so that every command masks them; commands whose output is hidden don't wait for that. If the first master
- * can't be reached, other nodes wait for it only once. The secrets are read as soon as a connection to it succeeds, and again at each use of it until its
- * installation has ended. If there are too many secrets, no text of any node is delivered, so that a flood of them can't uncover others. `pool` may contain
- * connections that the caller has opened already.
+ * Opens connections to the nodes of a cluster that another process may have created. They deliver no text from a node
+ * before the cluster's secrets have been read from the first master and hidden, so that every command masks them;
+ * commands whose output is hidden don't wait for that. If the first master can't be reached, other nodes wait for it
+ * only once. The secrets are read as soon as a connection to it succeeds, and again at each use of it until its
+ * installation has ended. If there are too many secrets, no text of any node is delivered, so that a flood of them
+ * can't uncover others. `pool` may contain connections that the caller has opened already.
  */
 export function openMaskedConnections(
   cluster: ClusterRecord,
@@ -106,7 +107,10 @@ function firstMasterOf({
   return isOff ? { id: master.id, problem: `the cluster's first master is ${master.state}` } : master;
 }
 
-/** Hides the cluster's secrets, read from the first master. Returns whether they are complete. Throws `TooManySecrets` and the errors of the connection. */
+/**
+ * Hides the cluster's secrets, read from the first master. Returns whether they are complete. Throws `TooManySecrets`
+ * and the errors of the connection.
+ */
 export async function hideSecrets(
   firstMaster: Connection,
   { progress }: Pick<Runtime, "progress">,

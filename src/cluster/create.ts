@@ -1,6 +1,7 @@
 /**
- * A creation from beginning to end: its steps, their order, and what runs concurrently. `createOpenCluster` is the list of steps, `installOn` the part that
- * runs on the machines, and `undoCreation` the roll-back after a failure, or after the use. The order is stated nowhere else.
+ * A creation from beginning to end: its steps, their order, and what runs concurrently. `createOpenCluster` is the list
+ * of steps, `installOn` the part that runs on the machines, and `undoCreation` the roll-back after a failure, or after
+ * the use. The order is stated nowhere else.
  */
 import type { Creation } from "../backend/contract.ts";
 import { rm } from "node:fs/promises";

@@ -67,8 +67,9 @@ export function nodeSelectorProblem(text: string, machineId: RegExp): string | u
 }
 
 /**
- * Finds the nodes with these names: groups (`all`, `masters`, `agents`, `public_agents`) or what `findNode` accepts. Each node occurs once, in the
- * record's order. Nodes that do not run, and have no address, are among them; those that have ended are not. Throws `node-not-found`, also for an empty group.
+ * Finds the nodes with these names: groups (`all`, `masters`, `agents`, `public_agents`) or what `findNode` accepts.
+ * Each node occurs once, in the record's order. Nodes that do not run, and have no address, are among them; those that
+ * have ended are not. Throws `node-not-found`, also for an empty group.
  */
 export function findNodes(cluster: ClusterRecord, selectors: readonly string[]): readonly NodeRecord[] {
   const found = new Set(selectors.flatMap((selector) => nodesNamed(cluster, selector)));

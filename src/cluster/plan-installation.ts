@@ -39,7 +39,10 @@ export async function planInstallation(
   return { ...request, variant, configuration, layout: head.layout, platform: head.platform };
 }
 
-/** Hides the secrets of the artifact's URL, reads the artifact's first kilobytes, and checks a local file's sum. The sums of others are checked where they are downloaded. */
+/**
+ * Hides the secrets of the artifact's URL, reads the artifact's first kilobytes, and checks a local file's sum.
+ * Other artifacts are checked where they are downloaded.
+ */
 export async function readCheckedHead(
   { artifact, sha256 }: Pick<InstallationRequest, "artifact" | "sha256">,
   { clock, progress }: Pick<Runtime, "clock" | "progress">,

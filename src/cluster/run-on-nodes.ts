@@ -57,8 +57,9 @@ const leastKept = 4 * 1024;
 const keptCharactersOf = (nodes: number): number => Math.min(mostKept, Math.floor(mostKeptOfAll / (2 * nodes)));
 
 /**
- * Runs a command as root on several nodes concurrently, with an empty stdin. A node that fails doesn't stop the
- * others. An abort ends the command on all nodes. Before anything runs, rejects if a file can't be written to its local path, or if the checkout can't be synced.
+ * Runs a command as root on several nodes concurrently, with an empty stdin. A node that fails doesn't stop the others.
+ * An abort ends the command on all nodes. Before anything runs, rejects if a file can't be written to its local path,
+ * or if the checkout can't be synced.
  */
 export async function runOnNodes(
   cluster: ClusterRecord,

@@ -39,9 +39,10 @@ function expectedEndpoint({ webUi, variant }: ClusterRecord): WebEndpoint | unde
 }
 
 /**
- * Finds the web UI, and asks the first master whether TLS is on, if the platform is running there. Anyone in a cloud account can make a machine look like the
- * cluster's master, so the address must be one for which this machine has pinned a host key. Undefined if the platform has no web UI. Throws
- * `key-missing`, and `host-key-changed` if another machine answers there.
+ * Finds the web UI, and asks the first master whether TLS is on, if the platform is running there. Anyone in a cloud
+ * account can make a machine look like the cluster's master, so the address must be one for which this machine has
+ * pinned a host key. Undefined if the platform has no web UI. Throws `key-missing`, and `host-key-changed` if another
+ * machine answers there.
  */
 export async function findWebUi(
   cluster: ClusterRecord,

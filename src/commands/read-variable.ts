@@ -47,7 +47,10 @@ function readFileLine(line: string): Variable {
   return variable;
 }
 
-/** Whether a variable's name looks like that of a secret. Most variables on the command line are settings, because other users of the machine can see them. */
+/**
+ * Whether a variable's name looks like that of a secret. Most variables on the command line are settings, because other
+ * users of the machine can see them.
+ */
 export const isSecretName = (name: string): boolean =>
   /password|passwd|passphrase|secret|token|key|credential/i.test(name);
 

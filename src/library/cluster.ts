@@ -315,9 +315,10 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Writes a snapshot of virtual machines or containers to a file, from which `Cluster.create` makes clusters on other computers, with `from`. The file contains the
-   * secrets of the nodes and the keys that open them; only this user can read it. Throws `snapshot-not-found`, `snapshot-unusable`,
-   * `capacity-lacking`, and `bad-usage` if the file can't be written; then there is no file.
+   * Writes a snapshot of virtual machines or containers to a file, from which `Cluster.create` makes clusters on other
+   * computers, with `from`. The file contains the secrets of the nodes and the keys that open them; only this user can
+   * read it. Throws `snapshot-not-found`, `snapshot-unusable`, `capacity-lacking`, and `bad-usage` if the file can't be
+   * written; then there is no file.
    */
   async saveSnapshot(name: string, file: string, options: SaveOptions = {}): Promise<void> {
     const request = { name: checkedName(name), file, ...readArguments(options, saveShape) };

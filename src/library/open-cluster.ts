@@ -83,8 +83,8 @@ export interface NewClusterRequest extends CreationOptions {
 /** The cluster to create from a snapshot. Its nodes, their sizes and the platform on them are those of the snapshot. */
 export interface CopyClusterRequest extends CreationOptions {
   /**
-   * The id of the cluster that has the snapshot, and the snapshot's name: `default:installed`. Or a file that `Cluster.saveSnapshot` wrote: a URL, or a path,
-   * which has a `/` or no colon.
+   * The id of the cluster that has the snapshot, and the snapshot's name: `default:installed`. Or a file that
+   * `Cluster.saveSnapshot` wrote: a URL, or a path, which has a `/` or no colon.
    */
   readonly from: string;
   /** The expected SHA-256 checksum of the file, in hexadecimal; required if `from` is a URL. */

@@ -66,8 +66,9 @@ export interface NodeRecord {
 }
 
 /**
- * `starting`: some machines are not up yet. `running`: all requested machines are up. `incomplete`: some are missing, stopped or paused. `stopped`: all are
- * stopped. `ending`: all are shutting down. These states don't describe the platform on the machines; `wait` finds out whether it is ready.
+ * `starting`: some machines are not up yet. `running`: all requested machines are up. `incomplete`: some are missing,
+ * stopped or paused. `stopped`: all are stopped. `ending`: all are shutting down. These states don't describe the
+ * platform on the machines; `wait` finds out whether it is ready.
  */
 export type ClusterState = "starting" | "running" | "incomplete" | "stopped" | "ending";
 

@@ -1,7 +1,8 @@
 /**
- * Readers of values from outside: JSON of our own files, of engines and of platforms, and the texts of tags and labels. They compose, and the type of the
- * value follows from them. Each reads only an object's own properties, takes time in proportion to the value, and stops at the first element of a list that
- * has another shape. Depth is limited where JSON is parsed (`system/files/read-text.ts`).
+ * Readers of values from outside: JSON of our own files, of engines and of platforms, and the texts of tags and labels.
+ * They compose, and the type of the value follows from them. Each reads only an object's own properties, takes time in
+ * proportion to the value, and stops at the first element of a list that has another shape. Depth is limited where JSON
+ * is parsed (`system/files/read-text.ts`).
  */
 
 /** Takes anything and returns the value, or `undefined` if it has another shape. */

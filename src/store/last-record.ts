@@ -29,8 +29,9 @@ export async function keepLastRecord(cluster: ClusterRecord): Promise<void> {
 }
 
 /**
- * Returns the last record of the newest cluster with this id in the folder of its backend and scope. Undefined if there is none, if the cluster's time is over, or if some
- * of its nodes were not running then: a command would find the wrong nodes in its environment.
+ * Returns the last record of the newest cluster with this id in the folder of its backend and scope. Undefined if there
+ * is none, if the cluster's time is over, or if some of its nodes were not running then: a command would find the wrong
+ * nodes in its environment.
  */
 export async function findLastRecord(
   root: string,

@@ -21,7 +21,10 @@ export function homeFolder(environment: Environment): string {
   return path;
 }
 
-/** Like the XDG specification, treats an empty variable as unset. The specification ignores relative paths, but then keys would be stored elsewhere than intended. */
+/**
+ * Like the XDG specification, treats an empty variable as unset. The specification ignores relative paths, but then
+ * keys would be stored elsewhere than intended.
+ */
 function xdgFolder(environment: Environment, variable: string): string | undefined {
   const path = environment[variable];
   if (path === undefined || path === "") return undefined;

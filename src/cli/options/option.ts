@@ -125,8 +125,8 @@ export function argument<Single, const Given extends ArgumentTraits<Single>>(
 }
 
 /**
- * The last positional: one or more words, passed on unchanged, including another program's options (`NODE_ARGS...`). A command that also has other arguments
- * takes the words after `--`; then the name in the help begins with the dashes.
+ * The last positional: one or more words, passed on unchanged, including another program's options (`NODE_ARGS...`). A
+ * command that also has other arguments takes the words after `--`; then the name in the help begins with the dashes.
  */
 export function wordsArgument(
   rest: "words" | "after-dashes",

@@ -55,8 +55,9 @@ function folderRefused(directory: string, error: unknown): ClusterError {
 }
 
 /**
- * Removes the remains of earlier creations of this id on this machine, which were killed or could not be rolled back. If the id is a generated one, removes
- * the remains of all generated ids, because nobody uses one again. Warns of what it can't remove; the id may then be refused.
+ * Removes the remains of earlier creations of this id on this machine, which were killed or could not be rolled back.
+ * If the id is a generated one, removes the remains of all generated ids, because nobody uses one again. Warns of what
+ * it can't remove; the id may then be refused.
  */
 export async function removeLeftovers(
   backend: Pick<Backend<never>, "remove">,

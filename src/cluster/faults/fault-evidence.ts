@@ -12,7 +12,10 @@ const clockSlackMs = 5_000;
 /** ext4 reserves 16 MiB that no program can write. */
 const diskSlackBytes = 32 * 2 ** 20;
 
-/** Compares observations from before and after the beginning of a fault, and describes the difference. Throws `remote-command-failed` if the fault doesn't show. */
+/**
+ * Compares observations from before and after the beginning of a fault, and describes the difference. Throws
+ * `remote-command-failed` if the fault doesn't show.
+ */
 export function evidenceOf(request: FaultRequest, before: readonly Observed[], after: readonly Observed[]): string {
   const refuse = (found: string): ClusterError =>
     new ClusterError("remote-command-failed", `The fault was begun, but does not show: ${found}.`, {

@@ -105,7 +105,10 @@ export interface PlannedPart {
   readonly record: FaultRecord;
 }
 
-/** Returns what each node does in this fault. Throws `bad-usage`, `node-not-found`, `node-stopped`, and `machine-failed` for a node that does not run yet. */
+/**
+ * Returns what each node does in this fault. Throws `bad-usage`, `node-not-found`, `node-stopped`, and `machine-failed`
+ * for a node that does not run yet.
+ */
 export function planFault(cluster: ClusterRecord, request: FaultRequest): readonly PlannedPart[] {
   const { kind, nodes = [], delayMs, lossPercent, rateKbits, offsetMs = 0, folder = "", leaveBytes = 0 } = request;
   if (kind === "partition") return planPartition(cluster, request);

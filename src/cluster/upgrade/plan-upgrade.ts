@@ -51,8 +51,8 @@ export async function checkedHead(
 export type UpgradableLayout = Layout & { readonly upgrade: LayoutUpgrade };
 
 /**
- * Compares an artifact with what is installed, before anything is changed. Returns the layout of the new version. Throws `not-installed`, `machine-failed`,
- * `variant-mismatch`, and `artifact-invalid` if it is another platform.
+ * Compares an artifact with what is installed, before anything is changed. Returns the layout of the new version.
+ * Throws `not-installed`, `machine-failed`, `variant-mismatch`, and `artifact-invalid` if it is another platform.
  */
 export function assertFits(
   head: ArtifactHead,

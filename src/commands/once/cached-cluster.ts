@@ -21,7 +21,10 @@ export interface CachedCluster {
   readonly exists: boolean;
 }
 
-/** Returns undefined if the user wants no cache. Throws `bad-usage` if the file can't be used, and the system's error if a file on the command line can't be read. */
+/**
+ * Returns undefined if the user wants no cache. Throws `bad-usage` if the file can't be used, and the system's error if
+ * a file on the command line can't be read.
+ */
 export async function findCached(
   kind: BackendKind,
   input: OnceInput,

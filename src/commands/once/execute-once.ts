@@ -68,7 +68,10 @@ interface Use extends OneUse {
 
 const cachedLimitMs = 10 * 60_000;
 
-/** Runs the command on a cluster from the cache. Resolves with false if that cluster did not become ready, for whatever reason; then nothing of it is left. */
+/**
+ * Runs the command on a cluster from the cache. Resolves with false if that cluster did not become ready, for whatever
+ * reason; then nothing of it is left.
+ */
 async function useCached(
   kind: BackendKind,
   use: Use & { readonly cached: CachedCluster },
