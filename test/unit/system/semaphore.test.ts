@@ -51,3 +51,19 @@ test("after an abort, a task doesn't start even if it is its turn", async () => 
   expect((await failureOf(running)).message).toBe("given up");
   expect(begun).toEqual([]);
 });
+
+test("an abort of a task that has begun leaves those that wait in the queue", async () => {
+  const semaphore = createSemaphore(1);
+  const [first, second] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
+  const begun = new AbortController();
+  const running = [
+    semaphore.run(() => first.promise, signal),
+    semaphore.run(() => second.promise, begun.signal),
+    semaphore.run(async () => "last", signal),
+  ];
+  first.resolve("first");
+  await running[0];
+  begun.abort(new Error("interrupted"));
+  second.resolve("second");
+  expect(await Promise.all(running)).toEqual(["first", "second", "last"]);
+}, 5_000);
