@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { runProgram } from "../../../../src/system/processes/run-program.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -67,6 +68,20 @@ test("a program gets its input, and need not read it", async () => {
     stderr: "why\n",
   });
   expect(await runProgram({ argv: ["cat"], environment }, signal)).toMatchObject({ status: 0, stdout: "" });
+});
+
+test("an input that cannot be read is an error, and one that is not wanted is none", async () => {
+  const broken = async function* (): AsyncGenerator<string> {
+    yield "a beginning";
+    throw new Error("the disk is broken");
+  };
+  const run = { argv: ["cat"] as const, environment, stdin: Readable.from(broken()) };
+  expect((await failureOf(runProgram(run, signal))).message).toBe("the disk is broken");
+  const endless = function* (): Generator<string> {
+    for (;;) yield "x".repeat(100_000);
+  };
+  const unread = { argv: ["sh", "-c", "exit 3"] as const, environment, stdin: Readable.from(endless()) };
+  expect((await runProgram(unread, signal)).status).toBe(3);
 });
 
 test("of a long output, the end is kept", async () => {

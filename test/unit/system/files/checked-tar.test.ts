@@ -3,7 +3,9 @@ import { Readable } from "node:stream";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkedTar } from "../../../../src/system/files/checked-tar.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { type RawEntry, rawArchive } from "../../../support/tar-blocks.ts";
 
 async function pass(bytes: Buffer, chunkBytes: number): Promise<Buffer> {
   const chunks = function* (): Generator<Buffer> {
@@ -31,3 +33,19 @@ test.each(["ustar", "gnu", "posix"])(
     for (const chunkBytes of [7, 512, 65_536]) expect((await pass(bytes, chunkBytes)).equals(bytes)).toBe(true);
   },
 );
+
+test.each<[string, readonly RawEntry[]]>([
+  ["leads out of the archive", [{ name: "usr/../../x" }]],
+  ["leads out of the archive", [{ name: ".." }]],
+  // An engine would take these for the removal of a folder of its own.
+  ["leads out of the archive", [{ name: "usr/.wh.." }]],
+  ["leads out of the archive", [{ name: "usr/.wh..." }]],
+  ["leads out of the archive", [{ name: "link", type: "1", linkTarget: "../x" }]],
+  ["is not a name within the archive", [{ name: "/etc/passwd" }]],
+  ["is not a name within the archive", [{ name: "link", type: "1", linkTarget: "/etc/passwd" }]],
+  ["leads through a symbolic link", [{ name: "a/up", type: "2", linkTarget: "/" }, { name: "a/up/etc/x" }]],
+  ["is of an unknown type", [{ name: "x", type: "Z" }]],
+])("an entry that %s is refused: %j", async (problem, entries) => {
+  const { message } = await failureOf(pass(rawArchive(...entries), 512));
+  expect(message).toContain(problem);
+});
