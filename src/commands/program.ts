@@ -58,7 +58,7 @@ export function programFor(kind: BackendKind): Program {
 function missingCommands(kind: BackendKind): ReadonlyMap<string, string> {
   const { parts } = kind;
   const handOver = "clusters on this computer cannot be used from another";
-  const noPower = "instances that shut down terminate; to restart nodes, use `node restart`";
+  const noPower = 'instances that shut down terminate; to restart nodes, use the command "node restart NODE"';
   const rows: readonly (readonly [names: readonly string[], isMissing: boolean, reason: string])[] = [
     [["destroy"], endsByItself(kind), "cloud clusters terminate automatically two hours after their creation"],
     [["snapshot"], parts.snapshots === undefined, "snapshots would stay in your account after the cluster's end"],

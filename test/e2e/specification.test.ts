@@ -34,6 +34,8 @@ test("there is no command that destroys a cluster", async () => {
   const ran = await run("cluster-cloud", ["destroy"], { environment: {} });
   expect(ran).toMatchObject({ status: 2, stdout: "" });
   expect(ran.stderr).toContain('"destroy": no such command; cloud clusters terminate automatically two hours after');
+  const stop = await run("cluster-cloud", ["stop"], { environment: {} });
+  expect(stop.stderr.replaceAll(/\s+/g, " ")).toContain("to restart nodes, use cluster-cloud node restart NODE ");
 });
 
 const place = { "--cloud-region <cloud_region>": "us-west-2" };
