@@ -70,7 +70,11 @@ function exitStatus(link: Link, channel: CommandChannel, end: AbortSignal): Prom
       else resolve(seen.status);
     };
     // ssh2 waits until stdout has been read, but not for stderr.
-    channel.on("close", () => void (channel.stderr.readableEnded ? onEnd() : channel.stderr.once("end", onEnd)));
+    channel.on("close", () => {
+      const { stderr } = channel;
+      if (stderr.readableEnded || stderr.destroyed) onEnd();
+      else stderr.once("end", onEnd);
+    });
     // Happens if the other side closes the channel while a write is on its way. The close event covers it.
     channel.on("error", () => {});
     if (end.aborted) onAbort();
