@@ -47,9 +47,14 @@ async function follow(start: string, range: Readonly<Record<string, string>>, si
     const login = url.origin === first.origin ? authorization(first) : {};
     // A compressed answer has another length than the file, and could not be resumed.
     const all = { ...range, ...login, "accept-encoding": "identity" };
-    // A part that is encoded can't be decoded: Bun would reject, and the headers would be lost.
-    const decompress = !("range" in range);
-    const response = await fetch(bare.href, { headers: all, redirect: "manual", decompress, signal });
+    // A part that is encoded can't be decoded: Bun would reject, and the headers would be lost. Node has no such option, and needs none.
+    const options: RequestInit & { readonly decompress: boolean } = {
+      headers: all,
+      redirect: "manual",
+      decompress: !("range" in range),
+      signal,
+    };
+    const response = await fetch(bare.href, options);
     const target = response.headers.get("location");
     if (!redirectStatuses.has(response.status) || target === null) return response;
     await response.body?.cancel();
