@@ -282,7 +282,9 @@ test("the program refuses a terminal, a folder, a file that is no export, and a 
   const elsewhere = { ...fixture.runtime, environment: { ...fixture.runtime.environment, PATH: "/nowhere" } };
   for (const { words, says, status } of refusals) {
     const ran = await run(elsewhere, words);
-    expect(ran).toMatchObject({ status, stdout: "", stderr: expect.stringContaining(says) });
+    expect(ran).toMatchObject({ status, stdout: "" });
+    // Where the text is wrapped depends on the length of the temporary folder's name.
+    expect(ran.stderr.replaceAll(/\s+/g, " ")).toContain(says);
   }
   const shown: string[] = [];
   const child = Bun.spawn([process.execPath, program, "export", "-c", "nightly"], {

@@ -105,6 +105,11 @@ const withTop = (...entries: readonly RawEntry[]): Buffer => withLayers({ top: r
 const withFacts = (facts: Facts): Buffer => putTogether(fileWith({}, facts).manifest, good.contents.values());
 const withNode = (facts: Facts): Buffer =>
   withFacts({ nodes: [{ ...(good.manifest.facts as { readonly nodes: readonly Facts[] }).nodes[0], ...facts }] });
+const withSecondNode = (facts: Facts): Buffer => {
+  const { nodes } = good.manifest.facts as { readonly nodes: readonly Facts[] };
+  const second = { ...nodes[0], role: "agent", platformAddress: "172.18.0.3/16", ...facts };
+  return withFacts({ counts: { master: 1, agent: 1, public_agent: 0 }, nodes: [...nodes, second] });
+};
 const withFields = (fields: Partial<Manifest> & Facts): Buffer =>
   putTogether({ ...good.manifest, ...fields }, good.contents.values());
 const withLie = (place: number, lie: Facts): Buffer =>
@@ -186,6 +191,14 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer])[] = [
   ["a volume that leads up", damaged, badFacts, () => withNode({ volumes: ["/var/../etc"] })],
   ["a layer whose name is a path", damaged, badFacts, () => withNode({ layers: ["../../../etc/passwd"] })],
   ["a node without layers", damaged, badFacts, () => withNode({ layers: [] })],
+  ["a second node without layers", damaged, badFacts, () => withSecondNode({ layers: [] })],
+  ["a second node with the first one's name", damaged, badFacts, () => withSecondNode({ role: "master" })],
+  [
+    "a second node with the first one's address",
+    damaged,
+    badFacts,
+    () => withSecondNode({ platformAddress: "172.18.0.2/16" }),
+  ],
   ["a layer that no node has", damaged, badParts, () => withNode({ layers: [sha256(goodBase)] })],
   [
     "a layer that is missing above others",
