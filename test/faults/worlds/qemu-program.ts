@@ -76,7 +76,7 @@ async function serve(): Promise<void> {
   if (!machine.isCopy && !machine.isTemplate) await startSsh();
   await listenForLines(
     "identity.sock",
-    (socket) => void startSsh().then(() => socket.write("done\n")),
+    (socket, line) => void startSsh(Buffer.from(line, "base64").toString()).then(() => socket.write("done\n")),
     (socket) => machine.isTemplate && template.boots && socket.write("ready\n"),
   );
   await listenForLines(
@@ -100,7 +100,8 @@ async function serve(): Promise<void> {
 const runState = (): string | undefined =>
   existsSync(join(folder, "run-state")) ? readFileSync(join(folder, "run-state"), "utf8") : undefined;
 
-async function startSsh(): Promise<void> {
+/** With the script that makes a copy a node, which contains the host key; or with what the seed says. */
+async function startSsh(script?: string): Promise<void> {
   const port = Number(/hostfwd=tcp:127\.0\.0\.1:(\d+)-[\d.]*:22\b/.exec(words.join(" "))?.[1]);
   const seed = /"driver":"vvfat".*?"dir":"([^"]+)"/.exec(words.join(" "))?.[1] ?? "";
   const request = {
@@ -109,7 +110,7 @@ async function startSsh(): Promise<void> {
     privateAddress: "10.0.0.2",
     distribution: "debian-12",
     imageUser: "admin",
-    userData: readFileSync(join(seed, "user-data")),
+    userData: withHostKey(readFileSync(join(seed, "user-data"), "utf8"), script),
   };
   const answers = new ScriptedAnswers();
   await new InProcessMachine(request, {
@@ -124,6 +125,14 @@ async function startSsh(): Promise<void> {
     // In the machine's folder, as on its disk.
     hostKeyFile: "guest-host-key",
   }).start();
+}
+
+function withHostKey(userData: string, script: string | undefined): Buffer {
+  const key = /^HOST_KEY='([^']*)'$/m.exec(script ?? "")?.[1];
+  if (key === undefined) return Buffer.from(userData);
+  const [first, ...rest] = userData.split("\n");
+  const settings = JSON.parse(rest.join("\n")) as Readonly<Record<string, unknown>>;
+  return Buffer.from(`${first}\n${JSON.stringify({ ...settings, ssh_keys: { ed25519_private: `${key}\n` } })}`);
 }
 
 await main();
