@@ -73,7 +73,8 @@ interface Bench {
 
 async function measure({ executable, options, hasFile = false }: Bench): Promise<Restored> {
   const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-bench-"));
-  const environment = { XDG_STATE_HOME: join(folder, "state") };
+  // As on a computer that has nothing yet, like the one that gets the file: otherwise a template of an earlier run would decide.
+  const environment = { XDG_STATE_HOME: join(folder, "state"), XDG_CACHE_HOME: join(folder, "cache") };
   const run = (...words: readonly string[]) => time([executable, ...words, "-c", id], environment);
   try {
     const artifact = join(folder, "artifact.sh");

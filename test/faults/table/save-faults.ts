@@ -127,7 +127,12 @@ const cacheFaults: readonly Fault<VmWorld>[] = [
       },
       isSaved: true,
     },
-    { status: 2, id: "bad-usage", says: ["is not a cluster that was saved for later runs", "--cache"], keepsCluster: false },
+    {
+      status: 2,
+      id: "bad-usage",
+      says: ["is not a cluster that was saved for later runs", "--cache"],
+      keepsCluster: false,
+    },
   ),
   // The disks of the stand-in for QEMU are none, which unpacking them finds out.
   cached("the file of an earlier run is damaged", { prepare: writeCache, isSaved: true }, [
