@@ -12,8 +12,11 @@ import { endedBy, failed, struck } from "./cloud-injections.ts";
 
 type VmFault = Fault<VmWorld>;
 
+/** Made once: it takes this process so long that a row beside it would miss its moment. */
+const made: { memory?: Buffer; packed?: Buffer; file?: Buffer } = {};
 /** Reading and writing it takes long enough to be interrupted. */
-const makeMemory = (): Buffer => randomBytes(150_000_000);
+const memory = (): Buffer => (made.memory ??= randomBytes(150_000_000));
+const packed = (): Buffer => (made.packed ??= packMemory(memory()));
 const noState = Buffer.from("none");
 const machines = { accelerator: "tcg", isSandboxed: false, memoryMegabytes: 512, cpus: 1 };
 const createdAt = "2026-11-23T12:00:00.000Z";
@@ -33,10 +36,10 @@ const clusterFolder = async ({ stateFolder }: VmWorld): Promise<string> => {
 /** Gives the cluster a snapshot: the stand-in for QEMU saves none. */
 async function addSnapshot(world: VmWorld): Promise<Struck> {
   const folder = join(await clusterFolder(world), "snapshots", "installed");
-  const files = { "master_0/disk.qcow2": disk, "master_0/memory": makeMemory(), "master_0/state": noState };
+  const files = { "master_0/disk.qcow2": disk, "master_0/memory": memory(), "master_0/state": noState };
   for (const [name, bytes] of Object.entries(files)) await Bun.write(join(folder, name), bytes);
   const sums = Object.entries(files).map(([name, given]) => {
-    const bytes = name.endsWith("/memory") ? packMemory(given) : given;
+    const bytes = given === made.memory ? packed() : given;
     return [name, { bytes: bytes.length, sha256: sha256(bytes) }];
   });
   const facts = { schemaVersion: 1, createdAt, qemuVersion: "7.2.0", machines, files: Object.fromEntries(sums) };
@@ -105,10 +108,17 @@ const fullDisk: VmFault = {
 
 /** Writes a file with a cluster of one machine, whose keys nobody accepts. */
 async function writeFile(world: VmWorld, lostBytes: number): Promise<string> {
+  const bytes = (made.file ??= clusterFile());
+  const path = join(world.folder, "given.zst");
+  await Bun.write(path, bytes.subarray(0, bytes.length - lostBytes));
+  return path;
+}
+
+function clusterFile(): Buffer {
   const contents = new Map([
     ["keys.json", Buffer.from("{}")],
     ["master_0/disk.qcow2", disk],
-    ["master_0/memory", packMemory(makeMemory())],
+    ["master_0/memory", packed()],
     ["master_0/state", noState],
   ]);
   const facts = {
@@ -127,10 +137,7 @@ async function writeFile(world: VmWorld, lostBytes: number): Promise<string> {
     machines,
   };
   const manifest = { format: "cluster-e2e-cluster", formatVersion: 1, backend: "vm", createdBy: "1", facts, parts: [] };
-  const bytes = putTogether(manifestFor(manifest, contents), contents.values());
-  const path = join(world.folder, "given.zst");
-  await Bun.write(path, bytes.subarray(0, bytes.length - lostBytes));
-  return path;
+  return putTogether(manifestFor(manifest, contents), contents.values());
 }
 
 const createFrom = (file: string): readonly string[] => ["create", "--from", file, "-c", "faulty"];
