@@ -55,20 +55,6 @@ export async function writeAll(output: FileHandle, bytes: Uint8Array, position?:
   }
 }
 
-const noBytes = Buffer.alloc(256 * 1024);
-
-/** Writes a file that only this user can read. Chunks of zeros take no space on the disk. */
-export async function writeSparse(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
-  await using file = await open(path, "w", 0o600);
-  let offset = 0;
-  for await (const chunk of chunks) {
-    const isEmpty = chunk.length <= noBytes.length && noBytes.compare(chunk, 0, chunk.length, 0, chunk.length) === 0;
-    if (!isEmpty) await writeAll(file, chunk, offset);
-    offset += chunk.length;
-  }
-  await file.truncate(offset);
-}
-
 const plainFileName = /^[A-Za-z0-9_][\w-]*(\.[\w-]+)*$/;
 const longestName = 128;
 

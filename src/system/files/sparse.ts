@@ -1,5 +1,5 @@
-/** Packs files that are mostly empty, such as a machine's memory, because processing their zeros would take most of the time. */
-import { open } from "node:fs/promises";
+/** Files that are mostly empty, such as a machine's memory or its disk: processing their zeros would take most of the time. */
+import { type FileHandle, open } from "node:fs/promises";
 import { writeAll } from "./private-file.ts";
 
 const blockBytes = 64 * 1024;
@@ -35,15 +35,66 @@ export async function unpackBlocks(
   failure: () => Error,
 ): Promise<void> {
   await using file = await open(path, "w", 0o600);
+  await using writer = createWriter(file);
   let rest = Buffer.alloc(0);
   for await (const chunk of chunks) {
     rest = Buffer.concat([rest, chunk]);
     for (; rest.length >= frameBytes; rest = rest.subarray(frameBytes)) {
       const offset = rest.readUInt32LE() * blockBytes;
       if (offset >= bytes) throw failure();
-      await writeAll(file, rest.subarray(headBytes, frameBytes), offset);
+      await writer.write(rest.subarray(headBytes, frameBytes), offset);
     }
   }
   if (rest.length > 0) throw failure();
+  await writer.finish();
   await file.truncate(bytes);
+}
+
+const noBytes = Buffer.alloc(256 * 1024);
+
+/** Writes a file that only this user can read. Chunks of zeros take no space on the disk. */
+export async function writeSparse(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  await using file = await open(path, "w", 0o600);
+  await using writer = createWriter(file);
+  let offset = 0;
+  for await (const chunk of chunks) {
+    const isEmpty = chunk.length <= noBytes.length && noBytes.compare(chunk, 0, chunk.length, 0, chunk.length) === 0;
+    if (!isEmpty) await writer.write(chunk, offset);
+    offset += chunk.length;
+  }
+  await writer.finish();
+  await file.truncate(offset);
+}
+
+/** Writes while its caller prepares the next bytes. Disposal waits for writes that have begun, after which the file may be closed. */
+interface Writer extends AsyncDisposable {
+  /** The bytes must stay as they are. Throws if an earlier write has failed. */
+  write(bytes: Uint8Array, position: number): Promise<void>;
+  /** Throws if a write has failed. */
+  finish(): Promise<void>;
+}
+
+const mostWrites = 16;
+
+function createWriter(file: FileHandle): Writer {
+  const pending: Promise<void>[] = [];
+  const failures: unknown[] = [];
+  const finishUntil = async (left: number): Promise<void> => {
+    while (pending.length > left) await pending.shift();
+  };
+  const throwFailure = (): void => {
+    if (failures.length > 0) throw failures[0];
+  };
+  return {
+    write: async (bytes, position) => {
+      pending.push(writeAll(file, bytes, position).catch((error: unknown) => void failures.push(error)));
+      await finishUntil(mostWrites - 1);
+      throwFailure();
+    },
+    finish: async () => {
+      await finishUntil(0);
+      throwFailure();
+    },
+    [Symbol.asyncDispose]: async () => finishUntil(0),
+  };
 }

@@ -1,7 +1,7 @@
 import { readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { packBlocks, unpackBlocks } from "../../../../src/system/files/sparse.ts";
+import { packBlocks, unpackBlocks, writeSparse } from "../../../../src/system/files/sparse.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
@@ -48,4 +48,30 @@ test("a block that is not in the file, and a part of a block, are refused", asyn
   frame.writeUInt32LE(1);
   await unpack(frame);
   expect(await failureOf(unpack(frame.subarray(1)))).toMatchObject({ message: "refused" });
+});
+
+test("chunks of zeros become holes, also at the end", async () => {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "file");
+  const contents = Buffer.alloc(40 * block);
+  for (const place of [block, 20 * block, 37 * block + 5]) contents[place] = 7;
+  await writeSparse(path, inPieces(contents, block));
+  expect((await readFile(path)).equals(contents)).toBe(true);
+  const { blocks, mode } = await stat(path);
+  expect(blocks * 512).toBeLessThanOrEqual(3 * block);
+  expect(mode & 0o777).toBe(0o600);
+});
+
+test("a failed write is thrown before all chunks are read, or at their end", async () => {
+  const [many, few] = [100, 2];
+  const read = { chunks: 0 };
+  const counted = async function* (count: number): AsyncGenerator<Buffer> {
+    for (let chunk = 0; chunk < count; chunk += 1) {
+      read.chunks += 1;
+      yield Buffer.alloc(block, 1);
+    }
+  };
+  expect(await failureOf(writeSparse("/dev/full", counted(many)))).toMatchObject({ code: "ENOSPC" });
+  expect(read.chunks).toBeLessThan(many);
+  expect(await failureOf(writeSparse("/dev/full", counted(few)))).toMatchObject({ code: "ENOSPC" });
 });
