@@ -5,7 +5,7 @@
 # just continued, each takes a tenth of a second.
 # Stdin: lines with the time or "-", randomness in base64, the line of the new login key, and the public half of the new
 # host key; the lines of its private half; and "end".
-# Arguments: the folder of the host keys; a shell line that makes sshd read them again; the login user's
+# Arguments: the folder of the host keys; a script that makes sshd read them again, and ends this one; the login user's
 # authorized_keys; a pattern for those of others; the old key; a script that sets the machine's own deadline.
 
 set -e

@@ -10,6 +10,7 @@ import { retry } from "../../../system/retry.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { sshUser } from "../records.ts";
 import replaceKeysFile from "./replace-keys.sh" with { type: "text" };
+import restartSshdFile from "./restart-sshd.sh" with { type: "text" };
 import { outsideReason } from "../../../system/printable.ts";
 import { waits } from "../../../system/waits.ts";
 
@@ -21,10 +22,15 @@ export interface KeyLocation extends HostKeyLocation {
   readonly otherAuthorizedKeys: string;
 }
 
+/**
+ * A shell line that returns when sshd presents the new host key. A reload by systemd returns earlier; first contact, which comes at once, would still
+ * find the saved cluster's key. Sessions outlive it.
+ */
+export const restartSshd = (pidFile: string): string => shellText(restartSshdFile, { PID_FILE: pidFile });
+
 export const systemKeyLocation: KeyLocation = {
   ...systemHostKeyLocation,
-  // A reload returns before sshd has let go of the saved cluster's host key; first contact comes at once and would find it. Sessions outlive both.
-  reload: "systemctl restart ssh.service 2>/dev/null || systemctl restart sshd.service",
+  reload: restartSshd("/run/sshd.pid"),
   authorizedKeys: `/home/${sshUser}/.ssh/authorized_keys`,
   otherAuthorizedKeys: "/root/.ssh/authorized_keys* /home/*/.ssh/authorized_keys*",
 };

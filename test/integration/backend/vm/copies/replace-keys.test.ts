@@ -3,7 +3,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "bun:test";
-import { type KeyReplacement, replaceKeys } from "../../../../../src/backend/vm/copies/replace-keys.ts";
+import { type KeyReplacement, replaceKeys, restartSshd } from "../../../../../src/backend/vm/copies/replace-keys.ts";
 import { openConnection } from "../../../../../src/ssh/connection/open-connection.ts";
 import { makeFirstContact } from "../../../../../src/ssh/first-contact.ts";
 import { generateKeyPair } from "../../../../../src/ssh/keys.ts";
@@ -27,8 +27,9 @@ const limits = {
 checks(
   `the old keys are no longer accepted, and the host key is the new one, for good (${opensshLack ?? "here"})`,
   async () => {
-    await using server = await startOpensshServer([]);
     await using scratch = await scratchFolder();
+    const pidFile = join(scratch.path, "sshd.pid");
+    await using server = await startOpensshServer([`PidFile ${pidFile}`]);
     const folder = server.hostKeyFolder;
     const [own, colleague] = [generateKeyPair("own"), generateKeyPair("colleague")];
     // As first contact leaves it, and as a user may extend it.
@@ -52,7 +53,7 @@ checks(
       hostKey,
       location: {
         folder,
-        reload: server.reload,
+        reload: restartSshd(pidFile),
         authorizedKeys: join(dirname(folder), "authorized_keys"),
         otherAuthorizedKeys: `${scratch.path}/home/*/authorized_keys ${scratch.path}/nobody/authorized_keys`,
       },
@@ -61,7 +62,6 @@ checks(
       deadlineMs: Date.now() + 10_000,
     };
     await replaceKeys(replacement, runtime, neverAborted);
-    await server.listening();
     const logIn = async (privateKey: string, presented: string) => {
       const options = { name: "agent_0", host: "127.0.0.1", port: server.port, user: server.user, ...limits };
       const connecting = openConnection(
