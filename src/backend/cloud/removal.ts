@@ -11,6 +11,7 @@ import { watchdog } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { isFailure, wasRefused } from "./api/api-errors.ts";
 import { type CloudApi, describeGroups, describeInstances, untilVisible } from "./api/api.ts";
+import { lifetimeMs } from "./lifetime.ts";
 import { type SavedLaunch, readLaunches, readOwnLaunches } from "./launch/saved-requests.ts";
 import { type Machine, nodeState, readGroups, readMachines } from "./read-machines.ts";
 import { readTags } from "./tags.ts";
@@ -168,15 +169,23 @@ export async function removeCluster(
 ): Promise<void> {
   const { clock } = runtime;
   const launches = await savedLaunches(directory, runtime);
-  const live = launches.filter((launch) => (expiryOf(launch)?.getTime() ?? 0) > clock.now());
-  const ended = await endLaunches(api, live, clock, signal);
-  const ownIds = [...((await readOwnLaunches({ directory }))?.machineIds ?? [])];
+  const leftMs = (launch: SavedLaunch): number => (expiryOf(launch)?.getTime() ?? 0) - api.now();
+  const pending = launches.filter((launch) => leftMs(launch) > (launch.machineIds === undefined ? 0 : oldMs));
+  const ended = await endLaunches(api, pending, clock, signal);
+  const known = launches.flatMap(({ machineIds = [] }) => machineIds);
+  const ownIds = [...known, ...((await readOwnLaunches({ directory }))?.machineIds ?? [])];
   const remains = { clusterId, creationId, machineIds: ended, groupId: undefined, ownIds };
   const left = await removeCreation(api, remains, runtime, signal);
   const expiresAt = launches.map(expiryOf).find((expiry) => expiry !== undefined);
-  const text = leftoversText(left, expiresAt, clock.now());
+  const text = leftoversText(left, expiresAt, api.now());
   if (text !== undefined) throw new ClusterError("cloud-failed", text, { facts: { ...left } });
 }
+
+/**
+ * With no more time left than this, a launched machine can be described, or has ended. An hour after its end, the API has forgotten it, and refuses to
+ * terminate others together with it.
+ */
+const oldMs = 0.75 * lifetimeMs;
 
 async function savedLaunches(directory: string, { progress }: Runtime): Promise<readonly SavedLaunch[]> {
   // In a completed creation, every machine has been seen with its tag.

@@ -17,14 +17,19 @@ const id = "i-00000000000000001";
 const token = "01234567-89ab-cdef-0123-456789abcdef";
 const machine = { id, tags: { ...creation, role: "agent", variant: "oss", sshUser: "admin" } };
 
-async function openFolder(root: string, state: "finished" | "abandoned", expiresAt: string): Promise<string> {
+async function openFolder(
+  root: string,
+  state: "finished" | "abandoned",
+  expiresAt: string,
+  machineIds?: readonly string[],
+): Promise<string> {
   const directory = creationDirectory(root, creation.clusterId, creation.creationId);
   await beginCreation(directory, creation.clusterId, creation.creationId);
   await endCreation(directory, state);
   const Tags = toTags("x", { ...creation, expiresAt }, []);
   const TagSpecifications = [{ ResourceType: "instance" as const, Tags }];
   const request = { ClientToken: token, ImageId: "ami-00000001", MinCount: 1, MaxCount: 1, TagSpecifications };
-  await saveLaunch(directory, { name: "agent-0", request, machineIds: undefined });
+  await saveLaunch(directory, { name: "agent-0", request, machineIds });
   return directory;
 }
 
@@ -47,6 +52,37 @@ test.each([
   expect(cloud.machinesLeft()).toEqual(isRepeated ? [] : [id]);
   expect(cloud.changes()).toEqual(isRepeated ? ["RunInstances", "TerminateInstances"] : []);
   expect(cloud.told).toEqual([]);
+});
+
+test.each([
+  ["ahead", "2025-12-31T23:00:00Z", 3, true],
+  ["behind", "2026-01-01T01:00:00Z", -3, false],
+])("a clock that is hours %s does not decide whether it is repeated", async (_, expiresAt, hours, isRepeated) => {
+  await using folder = await scratchFolder();
+  const directory = await openFolder(folder.path, "abandoned", expiresAt);
+  const cloud = scriptedCloud([{ ...machine, tags: {}, token }], []);
+  const now = () => cloud.runtime.clock.now() - hours * 3_600_000;
+  await removeCluster({ ...cloud.api, now }, cluster(directory), cloud.runtime, neverAborted);
+  expect(cloud.machinesLeft()).toEqual(isRepeated ? [] : [id]);
+});
+
+const secondId = "i-00000000000000002";
+
+test("a machine that ended so long ago that the API has forgotten it does not keep the others alive", async () => {
+  await using folder = await scratchFolder();
+  const directory = await openFolder(folder.path, "abandoned", "2026-01-01T00:50:00Z", [secondId, id]);
+  const cloud = scriptedCloud([{ ...machine, tags: {} }], []);
+  await removeCluster(cloud.api, cluster(directory), cloud.runtime, neverAborted);
+  expect(cloud.machinesLeft()).toEqual([]);
+  expect(cloud.elapsedMs()).toBeLessThan(2000);
+});
+
+test("a machine that was launched a moment ago, and that the API does not show yet, is terminated once it does", async () => {
+  await using folder = await scratchFolder();
+  const directory = await openFolder(folder.path, "abandoned", "2026-01-01T01:59:00Z", [id]);
+  const cloud = scriptedCloud([{ ...machine, tags: {}, visibleAtMs: 90_000 }], []);
+  await removeCluster(cloud.api, cluster(directory), cloud.runtime, neverAborted);
+  expect([cloud.machinesLeft(), cloud.elapsedMs()]).toEqual([[], 90_000]);
 });
 
 test("launch records that cannot be read are named, and tags find the machines", async () => {
