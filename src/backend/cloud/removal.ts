@@ -1,6 +1,6 @@
 import { endText, numbered } from "../../system/amounts.ts";
 import type { Instance } from "@aws-sdk/client-ec2";
-import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
 import type { ClusterName } from "../../model/cluster-record.ts";
 import { parseMoment } from "../../model/parse-values.ts";
 import { isAbandonedCreation } from "../../store/creation-folder.ts";
@@ -288,7 +288,7 @@ async function launchAgain(
   } catch (error) {
     if (limit.hasExpired()) return "unanswered";
     // A refusal shows that the request never launched anything, or that its machines have ended since.
-    if (wasRefused(error) && !hasErrorId(error, "credentials-refused")) return [];
+    if (wasRefused(error)) return [];
     if (error instanceof ClusterError && error.transient) return "unanswered";
     throw error;
   }

@@ -1,4 +1,4 @@
-import { ClusterError, type ErrorId } from "../../../errors.ts";
+import { ClusterError, type ErrorId, hasErrorId } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { plainLine, withoutFullStop } from "../../../system/printable.ts";
 
@@ -214,8 +214,12 @@ export function isFailure(error: unknown, meaning: FailureMeaning): boolean {
   return meanings[meaning].some((pattern) => matches(pattern, failureCode(error) ?? ""));
 }
 
-/** Whether the API refused the request. If not, the API may have carried it out, and the answer was lost. */
+/**
+ * Whether the API refused the request. If not, the API may have carried it out, and the answer was lost. If it refused the credentials, it may have
+ * carried out an earlier attempt, before they expired.
+ */
 export function wasRefused(error: unknown): boolean {
+  if (hasErrorId(error, "credentials-refused")) return false;
   const status = error instanceof ClusterError ? statusOf(error.cause) : undefined;
   return status !== undefined && status >= 400 && status < 500;
 }

@@ -48,11 +48,15 @@ export async function openApi(region: string, runtime: Runtime, signal: AbortSig
   // The services that issue credentials answer in forms of their own.
   const innerClient = { region, requestHandler: handle(async (response) => response) };
   const source = await findCredentials(environment, innerClient, signal);
-  const provide = cachedUntilExpiry(source.provide ?? new EC2Client(innerClient).config.credentials);
+  const find = source.provide ?? new EC2Client(innerClient).config.credentials;
+  const provide = cachedUntilExpiry(async () => {
+    const found = await find();
+    progress.hide(found.secretAccessKey);
+    if (found.sessionToken !== undefined) progress.hide(found.sessionToken);
+    return found;
+  });
   const resolve = async (): Promise<Identity> => resolveCredentials(source, provide, signal);
   const identity = await whileWaitingFor(() => `credentials from ${source.name}`, resolve, signal);
-  progress.hide(identity.secretAccessKey);
-  if (identity.sessionToken !== undefined) progress.hide(identity.sessionToken);
   progress.detail(1, `Credentials from ${source.name}`);
   const configuration = { retryMode: "adaptive", maxAttempts: attempts, ...endpoint };
   const requestHandler = handle(judge);

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
-import { ClusterError, hasErrorId, messageOf } from "../../../errors.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
 import type { Role } from "../../../model/cluster-record.ts";
 import { numbered } from "../../../system/amounts.ts";
 import type { Clock } from "../../../system/runtime.ts";
@@ -84,9 +84,7 @@ async function sendRequest(
     const answer = await untilVisible(send, "group-missing", clock, signal);
     await settle((answer.Instances ?? []).map((instance) => instance.InstanceId).filter((id) => id !== undefined));
   } catch (error) {
-    // An earlier attempt of the same request, whose answer was lost, may have been accepted before the credentials
-    // expired.
-    if (wasRefused(error) && !hasErrorId(error, "credentials-refused")) await settle([]);
+    if (wasRefused(error)) await settle([]);
     throw error;
   }
 }

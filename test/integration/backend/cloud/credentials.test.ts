@@ -65,6 +65,24 @@ test("a credential_process provides credentials, and runs once", async () => {
   expect(await Bun.file(join(folder.path, "asked")).text()).toBe("asked\n");
 });
 
+test("renewed credentials are masked like the first ones", async () => {
+  await using folder = await scratchFolder();
+  const program = join(folder.path, "give-credentials");
+  const config = join(folder.path, "config");
+  const answer = { Version: 1, AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey, SessionToken: "token-$n" };
+  const expiring = JSON.stringify({ ...answer, Expiration: new Date(Date.now() + 60_000) }).replaceAll('"', '\\"');
+  const script = `#!/bin/sh\necho >>${folder.path}/asked\nn=$(wc -l <${folder.path}/asked)\necho "${expiring}"\n`;
+  await writeFile(program, script, { mode: 0o755 });
+  await writeFile(config, `[profile made]\ncredential_process = ${program}\n`);
+  await using fixture = await openFixture({ ...noneGiven, CLOUD_PROFILE: "made", AWS_CONFIG_FILE: config });
+  const hidden: string[] = [];
+  const progress = { ...fixture.runtime.progress, hide: (secret: string) => void hidden.push(secret) };
+  const open = await openApi(region, { ...fixture.runtime, progress }, neverAborted);
+  await failureOf(open(region).call("DescribeRegions", {}, neverAborted));
+  expect(hidden).toContain("token-1");
+  expect(hidden).toContain("token-2");
+});
+
 test.each([
   [
     "unknown",

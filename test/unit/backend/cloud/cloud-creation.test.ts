@@ -95,6 +95,13 @@ test("if another creation has the name meanwhile, its security group stays", asy
   expect(opened.groupsLeft()).toHaveLength(1);
 });
 
+test("credentials that have expired don't show that an earlier request for the group was refused", async () => {
+  await using opened = await openCreation();
+  opened.failures.set("CreateSecurityGroup", refusal("RequestExpired"));
+  await failureOf(opened.claim());
+  expect(opened.creation.remains()?.left).toContain("the next create there removes its security group.");
+});
+
 test("if the second request for the group fails too, the removal does", async () => {
   await using opened = await openUnanswered();
   opened.failures.set("CreateSecurityGroup", refusal("RequestExpired"));
