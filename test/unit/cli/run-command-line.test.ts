@@ -1,10 +1,12 @@
 import { EventEmitter } from "node:events";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Writable } from "node:stream";
 import { expect, test } from "bun:test";
 import { type Command, type Program, defineCommand, type ProcessLike } from "../../../src/cli/command.ts";
 import { runCommandLine } from "../../../src/cli/run-command-line.ts";
 import { ClusterError } from "../../../src/errors.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
 
 /** A program whose only command, `work`, does what the test says. */
 function programOf(parts: Partial<Pick<Command, "check" | "run">>): Program {
@@ -35,16 +37,17 @@ const slowStream = (texts: string[], failure?: Error): Writable =>
 interface Settings {
   readonly env?: Readonly<Record<string, string>>;
   readonly stdoutFailure?: Error;
+  readonly cwd?: () => string;
 }
 
 /** A process that runs a program. `printed` is stdout and stderr at the time of the call. */
-function openProcess({ env = {}, stdoutFailure }: Settings = {}) {
+function openProcess({ env = {}, stdoutFailure, cwd = tmpdir }: Settings = {}) {
   const [stdout, stderr, kills]: [string[], string[], unknown[]] = [[], [], []];
   const printed = () => ({ stdout: stdout.join(""), stderr: stderr.join("") });
   const host = Object.assign(new EventEmitter(), {
     argv: [],
     env: { CI: "true", ...env },
-    cwd: tmpdir,
+    cwd,
     pid: 4711,
     exitCode: undefined as number | undefined,
     kill: (_: number, signal: string) => kills.push({ signal, ...printed() }),
@@ -69,6 +72,17 @@ test.each([
   const { exitCode, stdout, stderr } = await openProcess().run(programOf({}), argv);
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
   expect(stderr).toBe(`Error: ${problem}\nSee example --help\n[bad-usage]\n`);
+});
+
+test("a current folder that has been removed is an error that users can act on", async () => {
+  const cwd = (): string => {
+    throw Object.assign(new Error("ENOENT: no such file or directory, uv_cwd"), { code: "ENOENT", syscall: "uv_cwd" });
+  };
+  const { exitCode, stderr } = await openProcess({ cwd }).run(programOf({}));
+  expect(exitCode).toBe(5);
+  expect(stderr).toBe(
+    "Error: The current folder has been removed, or cannot be read.\nChange to another folder, and run the command again.\n[machine-not-set-up]\n",
+  );
 });
 
 const wrongFile = new ClusterError("bad-usage", "The file is wrong", { hint: "Look at it." });
@@ -108,6 +122,25 @@ test("variables that control the runtime are named to the command, and taken fro
 test("without -v no details are printed, also if the command has no -v", async () => {
   const program = programOf({ run: async (_, { progress }) => progress.detail(1, "a detail") });
   expect(await openProcess().run(program)).toMatchObject({ exitCode: 0, stderr: "" });
+});
+
+test("the log holds the error with its stack, and secrets are masked in both", async () => {
+  await using folder = await scratchFolder();
+  const log = join(folder.path, "log");
+  const { stderr } = await openProcess().run(
+    programOf({
+      run: async (_, { progress }) => {
+        progress.hide("hunter2");
+        progress.logTo(log);
+        throw new TypeError("hunter2 is no function");
+      },
+    }),
+  );
+  const logged = await Bun.file(log).text();
+  expect(stderr).toContain(`Log: ${log}\n[bug]\n`);
+  expect(logged).toMatch(/ Error: Internal error in example: TypeError: \*+ is no function\n/);
+  expect(logged).toContain("run-command-line.test.ts:");
+  expect(stderr + logged).not.toContain("hunter2");
 });
 
 test.each([
