@@ -91,11 +91,9 @@ function fittingWidths(rows: readonly (readonly string[])[], width: number): rea
   // A longer word, such as a path, sticks out.
   const longestWord = (cell: string): number =>
     Math.min(Math.floor(width / 2), Math.max(...cell.split(" ").map((word) => Bun.stringWidth(word))));
-  const [head = [], ...body] = rows;
+  const [head = []] = rows;
   // The heads wrap first, so that each row keeps to one line if it can.
-  const headsOnly = widest((cell) =>
-    body.length > 0 && head.includes(cell) ? longestWord(cell) : Bun.stringWidth(cell),
-  );
+  const headsOnly = widest((cell) => (head.includes(cell) ? longestWord(cell) : Bun.stringWidth(cell)));
   for (const least of [headsOnly, widest(longestWord)]) {
     while (totalOf(widths) > width) {
       const spare = widths.map((each, at) => (each > (least[at] ?? 0) ? each : 0));
@@ -118,7 +116,7 @@ function rowLines(
     wrapped
       .map((lines, at) => {
         const text = lines[line] ?? "";
-        const padding = "".padEnd((widths[at] ?? 0) - text.length);
+        const padding = "".padEnd((widths[at] ?? 0) - Bun.stringWidth(text));
         return `${marks[at] === true ? outside(text) : text}${padding}`;
       })
       .join(gap)

@@ -32,6 +32,11 @@ test("columns are as wide as their widest cell, and no cell begins a new line", 
   expect(table(cells, 80)).toBe("ID       STATE\nnightly  run ning  x");
 });
 
+test("cells of wide characters move no column", () => {
+  const cells = [["WHAT", "WHY"], ["日本日", "x"]]; // prettier-ignore
+  expect(table(cells, 80)).toBe("WHAT    WHY\n日本日  x");
+});
+
 test("cells that quote others stay marked on each line, which changes no width", () => {
   const cells = [["WHO", "WHAT", "WHY"], ["me", outside("one two"), "x"]]; // prettier-ignore
   expect(table(cells, 80)).toBe(`WHO  WHAT     WHY\nme   ${outside("one two")}  x`);
