@@ -30,8 +30,9 @@ async function openNode() {
     state: "running",
     ssh: { host: "127.0.0.1", port: server.port, user: "root" },
   };
+  const stopped = { ...master, id: "two", role: "agent", state: "stopped" };
   const cluster = {
-    ...exampleCluster([master as NodeRecord], "oss"),
+    ...exampleCluster([master, stopped] as NodeRecord[], "oss"),
     creationId,
     directory,
     backend: "container" as const,
@@ -67,6 +68,22 @@ describe.skipIf(opensshLack !== undefined)(`run (${opensshLack ?? "here"})`, () 
     expect(await readFile(shown, "utf8")).toBe("from the file, given\n");
     // Only a failure of ours ends with 255.
     expect({ status, failureExitCode }).toEqual({ status: 7, failureExitCode: undefined });
+  });
+
+  test("on several nodes notes each failure, or has them in its JSON, and ends with the highest status", async () => {
+    await using node = await openNode();
+    const { status, told } = await node.run("--no-test-env --node all false");
+    expect([status, told[0]]).toEqual([255, "master_0: exited with status 1"]);
+    expect(told[1]).toStartWith("agent_0: ");
+    expect(told[1]).not.toContain("255");
+    const json = await node.run("--no-test-env --node all --output json false");
+    expect(json).toMatchObject({
+      status: 255,
+      told: [],
+      data: { nodes: [{ status: 1 }, { error: { id: "node-stopped" } }] },
+    });
+    expect(json.data).not.toHaveProperty("nodes.0.error");
+    expect(await node.run("--no-test-env --node masters true")).toMatchObject({ status: 0, told: [] });
   });
 
   test("needs the platform for the tests' environment", async () => {

@@ -7,6 +7,7 @@ import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import { flagNames, Problems } from "../../../src/cli/options/problems.ts";
+import { completionOffer } from "../../../src/cli/completion.ts";
 import { parseCommandLine } from "../../../src/cli/options/parse.ts";
 import type { BackendKind } from "../../../src/backend/contract.ts";
 import { programName } from "../../../src/commands/backend-options.ts";
@@ -127,6 +128,21 @@ test.each([
   const words = line.split(" ").filter((word) => word !== "");
   const read = await fromCommandLine(kindOf(program), words);
   expect(read).toEqual({ problems: [], options });
+});
+
+test("a shell is offered the choices of an option, or files", () => {
+  const offered = (kind: BackendKind, ...words: readonly string[]) =>
+    completionOffer(programFor(kind), ["fish", "create", ...words]).lines.map((line) => line.split("\t")[0]);
+  expect(offered(containerKind, "--engine", "")).toEqual(["words", "docker", "podman"]);
+  expect(offered(vmKind, "--image", "")).toEqual(["files"]);
+  expect(offered(vmKind, "--disk-size", "")).toEqual(["words"]);
+});
+
+test("a hint repeats the scope, but no other option of the backend", () => {
+  const given = { region: "eu-west-1", instanceType: "c5.large", image: "ami-1" };
+  expect(flagNames(programFor(cloudKind), given)("Run the create command again.")).toBe(
+    "Run cluster-cloud create --cloud-region eu-west-1 again.",
+  );
 });
 
 test("files of this machine must be there", async () => {

@@ -42,7 +42,8 @@ const inspect = (record: ClusterRecord, words = "") =>
 const linesOf = (text: string): readonly (readonly string[])[] => text.split("\n").map((line) => line.split(/ {2,}/));
 
 test("shows time left, cost, and each node with its addresses", async () => {
-  const lines = linesOf((await inspect(cluster)).stdout);
+  const { stdout } = await inspect(cluster);
+  const lines = linesOf(stdout);
   expect(lines.slice(0, 5).map(([label]) => label)).toEqual(["Cluster", "State", "Variant", "Distribution", "Region"]);
   expect(lines.find(([label]) => label === "State")![1]).toStartWith("running (");
   expect(lines).toContainEqual(["Region", "us-west-2"]);
@@ -53,6 +54,12 @@ test("shows time left, cost, and each node with its addresses", async () => {
   expect(lines).toContainEqual(["NODE", "STATE", "PUBLIC IP", "PRIVATE IP", "SSH USER", "ID"]);
   expect(lines).toContainEqual(["master_0", "running", "192.0.2.1", "10.0.0.1", "admin", "i-0"]);
   expect(lines).toContainEqual(["agent_0", "running", "–", "–", "admin", "i-1"]);
+  expect(stdout).toEndWith("i-1");
+});
+
+test("the names that shells offer are those of groups with nodes, and of the nodes", async () => {
+  const { stdout } = await inspect(cluster, " --output names");
+  expect(stdout.split("\n")).toEqual(["all", "masters", "agents", "master_0", "agent_0"]);
 });
 
 test("a node that has stopped, and one that is gone, are named with what is known", async () => {

@@ -39,3 +39,12 @@ test.each<[string, FaultRequest, Partial<Observed>, string | undefined]>([
   if (evidence === undefined) expect(judge).toThrow(expect.objectContaining({ id: "remote-command-failed" }));
   else expect(judge()).toStartWith(evidence);
 });
+
+test.each<[FaultRequest, Partial<Observed>]>([
+  [late, { clockMs: -3_590_000 }],
+  [full, { freeBytes: 4096 }],
+])("a fault that shows on one node only is refused: %j", (request, after) => {
+  const both = [observed(), observed()];
+  expect(() => evidenceOf(request, both, [observed(after), observed()])).toThrow("does not show");
+  expect(evidenceOf(request, both, [observed(after), observed(after)])).toContain(", before: ");
+});

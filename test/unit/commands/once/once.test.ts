@@ -26,6 +26,7 @@ test.each([
   ["--cache /tmp/x --junit /tmp/x example:etcd", "--cache: another option names the same file"],
   ["--shards 2 example:etcd", "--shards: requires --from"],
   ["--from a:b --shards 0", '--shards: "0" is not a whole number from 1 to 32'],
+  ["--copy-to-master /etc/hosts:/b --copy-to-master /etc/hosts:/b example:etcd", "two of them write /b"],
   [`--from a:b --shards 9 -c ${"a".repeat(62)}`, `--shards: "${"a".repeat(62)}-9" is not a cluster id`],
 ])("%s is refused", async (words, problem) => {
   expect((await failureOf(once(words))).message).toContain(problem);
@@ -49,11 +50,11 @@ test("only backends whose clusters become files save them after a failure", asyn
   expect(failure.message).toContain("--save-on-failure");
 });
 
-test("a shard whose files could not be written is refused", async () => {
+test.each(["shard_1", "shard_2"])("a shard whose files could not be written is refused: %s", async (shard) => {
   await using folder = await scratchFolder();
-  await Bun.write(join(folder.path, "shard_2"), "");
+  await Bun.write(join(folder.path, shard), "");
   const failure = await failureOf(once(`--from a:b --shards 2 --fetch /remote:${folder.path}/local`));
-  expect(failure.message).toContain(`--fetch: ${folder.path}/shard_2 is not a folder`);
+  expect(failure.message).toContain(`--fetch: ${folder.path}/${shard} is not a folder`);
 });
 
 test("only backends whose clusters are copied have shards", async () => {

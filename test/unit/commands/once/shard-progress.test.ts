@@ -71,11 +71,12 @@ test("each shard has a log of its own, with secrets masked", async () => {
   {
     using _ = first.start("Boot", "master_0");
   }
+  for (const text of ["an answer", ""]) first.waiting(text);
   second.detail(3, "a detail");
   for (const { log } of [first, second]) log.close();
   const moment = "1970-01-01T00:00:00.000Z";
   expect(await Bun.file(one).text()).toBe(
-    ["This is the ***.", "master_0: Boot …", "master_0: Boot: failed", ""]
+    ["This is the ***.", "master_0: Boot …", "master_0: Boot: failed", "an answer", ""]
       .map((line) => line && `${moment} ${line}`)
       .join("\n"),
   );
