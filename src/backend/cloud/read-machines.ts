@@ -83,7 +83,7 @@ export function readMachines(
 function byTrust(a: Candidate, b: Candidate): number {
   const byGroup = Number(b.isInItsGroup) - Number(a.isInItsGroup);
   const ageOf = ({ instance }: Candidate): number => instance.LaunchTime?.getTime() ?? Number.MAX_SAFE_INTEGER;
-  const byId = (a.instance.InstanceId ?? "") < (b.instance.InstanceId ?? "") ? -1 : 1;
+  const byId = (a.instance.InstanceId ?? "").localeCompare(b.instance.InstanceId ?? "");
   return byGroup || ageOf(a) - ageOf(b) || byId;
 }
 

@@ -115,7 +115,7 @@ export function userData(boot: FirstBoot): string {
 
 /** The comment of a key is free text and isn't needed here. */
 export function withoutComment(publicKey: string): string {
-  return publicKey.trim().split(/\s+/).slice(0, 2).join(" ");
+  return publicKey.split(/\s+/).slice(0, 2).join(" ");
 }
 
 export function hostsSetup(hosts: NonNullable<FirstBoot["hosts"]>): string {

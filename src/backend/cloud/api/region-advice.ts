@@ -1,4 +1,4 @@
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, hasErrorId } from "../../../errors.ts";
 import { isFailure } from "./api-errors.ts";
 import { enabledRegions } from "../records.ts";
 import type { OpenRegion } from "./open-api.ts";
@@ -40,7 +40,6 @@ export async function withRegionAdvice<Result>(
 }
 
 function mayBeWrongRegion(error: unknown): boolean {
-  if (!(error instanceof ClusterError)) return false;
-  const isUnanswered = error.id === "cloud-failed" && error.transient;
-  return isUnanswered || error.id === "region-not-enabled" || isFailure(error, "region-unknown");
+  const isUnanswered = hasErrorId(error, "cloud-failed") && error.transient;
+  return isUnanswered || hasErrorId(error, "region-not-enabled") || isFailure(error, "region-unknown");
 }

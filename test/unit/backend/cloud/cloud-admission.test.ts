@@ -1,4 +1,4 @@
-import type { Instance, IpPermission, SecurityGroup } from "@aws-sdk/client-ec2";
+import type { AuthorizeSecurityGroupIngressRequest, Instance, IpPermission, SecurityGroup } from "@aws-sdk/client-ec2";
 import { expect, test } from "bun:test";
 import { cloudAdmission } from "../../../../src/backend/cloud/admission.ts";
 import type { CloudApi } from "../../../../src/backend/cloud/api/api.ts";
@@ -38,14 +38,16 @@ interface Account {
   readonly refusals?: readonly string[];
 }
 
-/** The admission of the cluster `own`, and the groups that the API was asked to change. */
+/** The admission of the cluster `own`, and the groups and rules that the API was asked to change. */
 function openAdmission({ instances = [machine], groups = [group], refusals = [] }: Account) {
   const left = [...refusals];
   const changed: (string | undefined)[] = [];
-  const call = async (action: string, input: { readonly GroupId?: string }): Promise<object> => {
+  const rules: (readonly IpPermission[])[] = [];
+  const call = async (action: string, input: AuthorizeSecurityGroupIngressRequest): Promise<object> => {
     if (action === "DescribeInstances") return Promise.resolve({ Reservations: [{ Instances: instances }] });
     if (action === "DescribeSecurityGroups") return Promise.resolve({ SecurityGroups: groups });
     changed.push(input.GroupId);
+    rules.push(input.IpPermissions ?? []);
     const code = left.shift();
     if (code !== undefined) throw new ClusterError("cloud-failed", `${action} failed.`, { facts: { code } });
     return {};
@@ -54,10 +56,41 @@ function openAdmission({ instances = [machine], groups = [group], refusals = [] 
   const cluster = { id: "own", creationId, directory: "/nowhere" };
   return {
     changed,
-    admit: async () => admission.admit(cluster, { range: "198.51.100.7", openPorts: [80] }, neverAborted),
+    rules,
+    admit: async (range = "198.51.100.7") => admission.admit(cluster, { range, openPorts: [80] }, neverAborted),
     remove: async (range: string) => admission.remove(cluster, range, neverAborted),
   };
 }
+
+const [self, office] = group.IpPermissions!;
+const port80 = { ...office!, FromPort: 80, ToPort: 80 };
+test.each([
+  ["no range is admitted", [self!], [22, 80]],
+  ["other ranges reach one port", [self!, office!], [22]],
+  ["other ranges reach two ports", [self!, office!, port80], [22, 80]],
+  ["it reaches one of two ports", [self!, office!, port80, ssh("198.51.100.7/32")], [80]],
+  ["it reaches all ports", [self!, office!, ssh("198.51.100.7/32")], undefined],
+])("if %s, a range is admitted to the ports that it lacks", async (_, IpPermissions, ports) => {
+  const opened = openAdmission({ groups: [{ ...group, IpPermissions }] });
+  expect(await opened.admit()).toBe("198.51.100.7/32");
+  const ruleOf = (port: number) => ({ ...ssh("198.51.100.7/32"), FromPort: port, ToPort: port });
+  expect(opened.rules).toEqual(ports === undefined ? [] : [ports.map(ruleOf)]);
+});
+
+test.each(["0.0.0.0/0", "::/0"])("%p admits everyone", async (range) => {
+  expect(await openAdmission({}).admit(range)).toBe(range);
+});
+
+test.each([
+  ["192.0.2.7/0", '"192.0.2.7/0" contains every address.'],
+  ["2001:db8::/0", '"2001:db8::/0" contains every address.'],
+  ["here", '"here" is not an address range such as 192.0.2.0/24.'],
+])("%p is refused before any request", async (range, message) => {
+  const opened = openAdmission({});
+  const failures = [await failureOf(opened.admit(range)), await failureOf(opened.remove(range))];
+  for (const failure of failures) expect(failure).toMatchObject({ id: "bad-usage", message });
+  expect(opened.changed).toEqual([]);
+});
 
 const duplicate = "InvalidPermission.Duplicate";
 const missing = "InvalidPermission.NotFound";

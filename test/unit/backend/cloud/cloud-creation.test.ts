@@ -1,13 +1,14 @@
 /** What a creation requests, and what a roll-back removes and names after each step. */
 import { unmarked } from "../../../../src/outside-text.ts";
+import type { SecurityGroup } from "@aws-sdk/client-ec2";
 import { expect, test } from "bun:test";
 import { CloudCreation } from "../../../../src/backend/cloud/cloud-creation.ts";
-import { groupName } from "../../../../src/backend/cloud/tags.ts";
+import { groupName, toTags } from "../../../../src/backend/cloud/tags.ts";
 import { nodeReference, type NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { newRequest } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
-import { outage, refusal, scriptedCloud } from "../../../support/scripted-cloud.ts";
+import { type ScriptedInstance, outage, refusal, scriptedCloud } from "../../../support/scripted-cloud.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
 const creationId = "0123456789abcdef";
@@ -27,14 +28,25 @@ const resolved = {
   cidrs: ["192.0.2.7/32"],
 };
 
+interface Account {
+  readonly instances?: readonly ScriptedInstance[];
+  readonly groups?: readonly SecurityGroup[];
+  readonly knowsMetadata2?: boolean;
+  readonly onCall?: (action: string) => void;
+}
+
 /** A creation whose calls of an action fail as long as there is a failure for it. */
-async function openCreation() {
+async function openCreation({ instances = [], groups = [], knowsMetadata2 = true, onCall }: Account = {}) {
   const folder = await scratchFolder();
   const failures = new Map<string, Error>();
-  const cloud = scriptedCloud([], [], ({ action }) => failures.get(action));
+  const cloud = scriptedCloud(instances, groups, ({ action }) => {
+    onCall?.(action);
+    return failures.get(action);
+  });
   const request = newRequest("default", { counts: { master: 1, agent: 2, public_agent: 0 } });
+  const chosen = { ...resolved, image: { ...resolved.image, knowsMetadata2 } };
   const regionFolder = { region: "us-west-2", root: folder.path };
-  const creation = new CloudCreation({ api: cloud.api, regionFolder, request, resolved }, cloud.runtime);
+  const creation = new CloudCreation({ api: cloud.api, regionFolder, request, resolved: chosen }, cloud.runtime);
   const directory = `${folder.path}/default-${creationId}`;
   const claim = async (signal = neverAborted): Promise<void> => creation.claim({ creationId, directory }, signal);
   return { ...cloud, creation, claim, failures, [Symbol.asyncDispose]: async () => folder[Symbol.asyncDispose]() };
@@ -67,6 +79,57 @@ test("after an interrupt, no security group is requested", async () => {
   const reason = new Error("interrupted");
   const error: unknown = await failureOf(opened.claim(AbortSignal.abort(reason)));
   expect([error, opened.groupsLeft()]).toEqual([reason, []]);
+});
+
+test("a group that was created during an interrupt is removed", async () => {
+  const interrupt = new AbortController();
+  await using opened = await openCreation({
+    onCall: (action) => action === "CreateSecurityGroup" && interrupt.abort(new Error("interrupted")),
+  });
+  expect((await failureOf(opened.claim(interrupt.signal))).message).toBe("interrupted");
+  expect(opened.groupsLeft()).toHaveLength(1);
+  expect([await opened.creation.remove(neverAborted), opened.groupsLeft()]).toEqual([undefined, []]);
+});
+
+const theirs = { clusterId: "default", creationId: "fedcba9876543210" };
+
+test("an id whose machines run is not claimed", async () => {
+  const tags = { ...theirs, role: "master", variant: "oss", sshUser: "me" };
+  await using opened = await openCreation({ instances: [{ id: "i-00000001", tags }] });
+  expect((await failureOf(opened.claim())).id).toBe("cluster-exists");
+  expect(opened.changes()).toEqual([]);
+});
+
+test("a group that an expired cluster has left does not keep its id", async () => {
+  const Tags = toTags("x", { ...theirs, expiresAt: "2025-12-31T23:00:00Z" }, []);
+  await using opened = await openCreation({
+    groups: [{ GroupId: "sg-0000000f", GroupName: groupName("default"), Tags }],
+  });
+  await opened.claim();
+  expect(opened.groupsLeft()).toEqual(["sg-00000001"]);
+});
+
+test.each([
+  ["UnauthorizedOperation", undefined, ["Not checked whether the region offers m5.large: "]],
+  ["InvalidParameterValue", "cloud-failed", []],
+])("if a rehearsal may not see the region's offers because of %s, it %p", async (code, id, told) => {
+  await using opened = await openCreation();
+  opened.failures.set("DescribeInstanceTypeOfferings", refusal(code));
+  const rehearsal = opened.creation.rehearse(neverAborted);
+  if (id === undefined) await rehearsal;
+  else expect(await failureOf(rehearsal)).toHaveProperty("id", id);
+  expect(opened.told).toEqual(told.map((text) => expect.stringContaining(text)));
+});
+
+test.each([
+  [true, []],
+  [false, ["ModifyInstanceMetadataOptions"]],
+])("if the image knows version 2 of the metadata: %p, the first boot ends with %p", async (knowsMetadata2, calls) => {
+  await using opened = await openCreation({ knowsMetadata2 });
+  const run = async () => Promise.resolve({ status: 0, stdout: "", stderr: "" });
+  const node = { id: "i-00000001", role: "agent", index: 0 } as unknown as NodeRecord;
+  await opened.creation.firstLogin.finishBoot(node, { run }, neverAborted);
+  expect(opened.changes()).toEqual(calls);
 });
 
 /** A creation that never got an answer to its request for a group. */

@@ -59,13 +59,17 @@ test.each([
   ["its tag cluster-e2e:ssh-user is missing", instance({}, without("sshUser"))],
   ["its number is too high for a node", instance({ indexBase: "999" }, { AmiLaunchIndex: 1 })],
   ["its addresses are malformed", instance({}, { PublicIpAddress: "192.0.2.1 -oProxyCommand=x" })],
+  ["its addresses are malformed", instance({}, { PrivateIpAddress: "172.31.0" })],
 ])("an instance is nobody's where %s", (why, one) => {
   expect(refusal(one)).toBe(`instance i-0123456789abcdef0: ${why}`);
 });
 
 test("an instance without the tags that may be missing is ours", () => {
   const optional = ["indexBase", "counts", "webUi", "distribution", "expiresAt"] as const;
-  for (const name of optional) expect(readMachines([instance({}, without(name))]).machines.length).toBe(1);
+  for (const name of optional)
+    expect(readMachines([instance({}, without(name))]).machines.map(({ index }) => index)).toEqual([0]);
+  const { AmiLaunchIndex: _, ...unnumbered } = instance();
+  expect(readMachines([unnumbered]).machines.map(({ index }) => index)).toEqual([0]);
 });
 
 test("an ended instance with broken tags is not worth a word", () => {
@@ -94,6 +98,25 @@ test.each([
   ]);
 });
 
+test("of two of the same age, the one with the smaller id is the node, in whatever order they are described", () => {
+  const alike = [instance(), instance({}, { InstanceId: "i-00000000000000bad" })];
+  for (const seen of [alike, alike.toReversed()])
+    expect(readMachines(seen).machines.map(({ id }) => id)).toEqual(["i-00000000000000bad"]);
+});
+
+const own = instance();
+test.each([
+  ["that this computer launched is a node", own.InstanceId!, "running", { nodes: [own.InstanceId], named: [] }],
+  ["that it did not launch is only named", "i-00000000000000bad", "running", { nodes: [], named: [own.InstanceId] }],
+  ["that it did not launch and that has ended is not", "i-00000000000000bad", "terminated", { nodes: [], named: [] }],
+] as const)("a machine with the tags of this computer's cluster %s", (_, launchedId, state, { nodes, named }) => {
+  const launches = new Map([[creationId, { machineIds: new Set([launchedId]), groupIds: new Set<string>() }]]);
+  const { machines, foreignResources } = readMachines([{ ...own, State: { Name: state } }], launches);
+  expect(machines.map(({ id }) => id)).toEqual(nodes.slice() as string[]);
+  const why = "its tags name a cluster of this computer, which did not launch it";
+  expect(foreignResources).toEqual(named.map((id) => ({ what: `instance ${id}`, why })));
+});
+
 test("a broken instance neither takes an id nor is ended as a leftover", () => {
   const broken = readMachines([instance({ creationId: "x" }), instance({ counts: "many" })]);
   const wanted = { clusterId: "default", region: "us-west-2", nowMs: 0, leaving: [] };
@@ -116,6 +139,9 @@ test("a security group is a cluster's by tags and name alike", () => {
   expect([foreign.groups.length, foreign.foreignResources[0]?.why]).toEqual([
     0,
     "its name is not the name of its cluster's group",
+  ]);
+  expect(readGroups([{ ...group, GroupId: "sg-1 " }]).foreignResources).toEqual([
+    { what: "security group sg-1", why: "its id is malformed" },
   ]);
   const broken = readGroups([{ ...group, Tags: toTags("x", { clusterId: "default", creationId: ".." }, []) }]);
   expect([broken.groups.length, broken.foreignResources[0]?.why]).toEqual([

@@ -68,6 +68,7 @@ test("reads a cluster back from its tags", () => {
     state: "running",
     createdAt: new Date("2026-01-01T00:00:00Z"),
     expiresAt: new Date("2026-01-01T02:00:00Z"),
+    requested: { master: 1, agent: 2, public_agent: 0 },
     maximumCost: 0.72,
     directory: "/state/cloud/us-west-2/default-00000000000000c1",
   });
@@ -108,12 +109,32 @@ test("a half-made cluster is shown as such", () => {
 
 test("keeps an ended node of a living cluster, with the cloud's reason, under its old name", () => {
   const gone = { ...instance({ role: "agent", state: "terminated" }), StateReason: { Message: "powered off" } };
-  const [cluster] = toClusters([instance({}), gone, instance({ role: "agent", launchIndex: 1 })], place);
+  const agent = instance({ role: "agent", launchIndex: 1, state: "stopping" });
+  const ending = { ...agent, StateTransitionReason: "User initiated" };
+  const master = { ...instance({}), StateTransitionReason: "User initiated" };
+  const [cluster] = toClusters([master, gone, ending], place);
   expect(cluster?.nodes.map((node) => [nodeReference(node), node.state, node.stateReason])).toEqual([
     ["master_0", "running", undefined],
     ["agent_0", "ended", "powered off"],
-    ["agent_1", "running", undefined],
+    ["agent_1", "ending", "User initiated"],
   ]);
+});
+
+test("a cluster whose tags give no deadline ends two hours after its launch", () => {
+  const one = instance({});
+  const Tags = one.Tags!.filter(({ Key }) => Key !== "cluster-e2e:expires-at");
+  expect(toClusters([{ ...one, Tags }], place)[0]?.expiresAt).toEqual(new Date("2026-01-01T02:00:00Z"));
+});
+
+test("clusters are sorted by their names, and those of one name by their age", () => {
+  const instances = [
+    instance({ creationId: "bbbbbbbbbbbbbbbb", launchTime: "2026-01-01T01:00:00Z" }),
+    instance({ creationId: "cccccccccccccccc", launchTime: "2026-01-01T00:30:00Z" }),
+    instance({ creationId: "aaaaaaaaaaaaaaaa", clusterId: "a", launchTime: "2026-01-01T01:30:00Z" }),
+  ];
+  const ids = ["aaaaaaaaaaaaaaaa", "cccccccccccccccc", "bbbbbbbbbbbbbbbb"];
+  for (const seen of [instances, instances.toReversed()])
+    expect(toClusters(seen, place).map(({ creationId }) => creationId)).toEqual(ids);
 });
 
 test("knows no cluster whose machines have all ended, nor machines with other tags than ours", () => {
@@ -127,6 +148,14 @@ test("of two clusters with one id, the one that is not on its way out is meant",
     instance({ creationId: "bbbbbbbbbbbbbbbb", launchTime: "2026-01-01T01:00:00Z" }),
   ];
   expect(pick(instances)).toBe("bbbbbbbbbbbbbbbb");
+});
+
+test("of two that are ending, the younger is meant", () => {
+  const instances = [
+    instance({ creationId: "aaaaaaaaaaaaaaaa", state: "shutting-down", launchTime: "2026-01-01T01:00:00Z" }),
+    instance({ creationId: "bbbbbbbbbbbbbbbb", state: "shutting-down", launchTime: "2026-01-01T00:00:00Z" }),
+  ];
+  expect(pick(instances)).toBe("aaaaaaaaaaaaaaaa");
 });
 
 test("of two that both live, the elder is meant: the later creation yields", () => {

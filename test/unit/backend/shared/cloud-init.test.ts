@@ -81,3 +81,18 @@ test("lets the login user's part of systemd stay where that was asked for", () =
   expect(commandsOf(true)).toEqual(["mkdir -p /var/lib/systemd/linger && : >/var/lib/systemd/linger/centos"]);
   expect(commandsOf(false)).toEqual([]);
 });
+
+test("a machine without a first host key generates one, and one whose hosts are given keeps them", () => {
+  const plain = parse(userData(boot)) as object;
+  for (const key of ["ssh_genkeytypes", "manage_etc_hosts"]) expect(plain).not.toHaveProperty(key);
+  const hosts = [{ address: "10.93.0.2", name: "master-0" }];
+  const text = userData({ ...boot, hostKey: undefined, hosts });
+  expect(parse(text)).toMatchObject({ ssh_genkeytypes: ["ed25519"], manage_etc_hosts: false });
+  expect(text).not.toContain("ssh_keys");
+});
+
+test("only a script that is given runs at each boot, and no empty list of hosts is written", () => {
+  const bare = { ...boot, deadline: undefined };
+  expect(parsed(userData({ ...bare, hosts: [] })).bootcmd).toBeUndefined();
+  expect(parsed(userData({ ...bare, script: "mount /data" })).bootcmd).toEqual([["sh", "-c", "mount /data"]]);
+});

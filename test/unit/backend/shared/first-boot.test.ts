@@ -26,6 +26,7 @@ test.each([usualFirstBootLimitMs, 40 * 60_000])(
     expect(
       await awaitFirstBoot(connection, { name: "agent_0", hasDeadline: false, limitMs }, neverAborted),
     ).toBeUndefined();
+    expect(asked[0]?.argv.slice(-2)).toEqual(["", "/run/cloud-init"]);
     expect(asked).toMatchObject([{ sudo: true, limitMs, task: "its first boot" }]);
   },
 );

@@ -1,5 +1,6 @@
 /** What is said about a region that does not exist or is not enabled. */
 
+import { once } from "node:events";
 import { expect, test } from "bun:test";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
 import { withRegionAdvice } from "../../../../../src/backend/cloud/api/region-advice.ts";
@@ -17,7 +18,10 @@ function openRegions(
 ) {
   const asked: string[] = [];
   const open = (region: string): CloudApi => {
-    const call = async (action: string): Promise<unknown> => {
+    const call = async (action: string, _: unknown, signal: AbortSignal): Promise<unknown> => {
+      // Later than any signal that is aborted at once.
+      await Bun.sleep(5);
+      signal.throwIfAborted();
       asked.push(`${action} in ${region}`);
       if (action === "DescribeRegions") {
         if (names instanceof Error) throw names;
@@ -38,7 +42,7 @@ function openRegions(
   return { open, asked };
 }
 
-const enabled = ["us-west-2", "eu-west-1", "us-east-1"];
+const enabled = ["us-west-2", "us-east-1", "eu-west-1"];
 
 test.each([
   ["refused", () => refusal("AuthFailure")],
@@ -122,10 +126,37 @@ test("an interrupt is not taken for regions without the cluster, or that do not 
   expect([found, listed]).toEqual([interruption, interruption]);
 });
 
+test("an interrupt ends the requests to all regions", async () => {
+  const interruption = new Error("interrupted");
+  const silent = (controller: AbortController) => (region: string) => {
+    const call = async (_action: string, _input: unknown, signal: AbortSignal): Promise<never> => {
+      controller.abort(interruption);
+      if (!signal.aborted) await once(signal, "abort");
+      throw signal.reason;
+    };
+    return { region, call } as unknown as CloudApi;
+  };
+  const failure = outage();
+  const ask = async (task: (open: (region: string) => CloudApi, signal: AbortSignal) => Promise<unknown>) => {
+    const controller = new AbortController();
+    return task(silent(controller), controller.signal).catch((error: unknown) => error);
+  };
+  const asked = [
+    ask(async (open, signal) => findInOtherRegions(open, "us-west-2", "a", signal)),
+    ask(async (open, signal) => listAllRegions(open, "us-west-2", async () => [], signal)),
+    ask(async (open, signal) => withRegionAdvice(open, "us-west-2", async () => Promise.reject(failure), signal)),
+  ];
+  expect<unknown[]>(await Promise.all(asked)).toEqual([interruption, interruption, failure]);
+});
+
 test("a list of everything names each region that does not answer, with the reason", async () => {
-  const { open } = openRegions(enabled, { "us-east-1": refusal("UnauthorizedOperation"), "us-west-2": "running" });
+  const { open } = openRegions(enabled, {
+    "us-east-1": refusal("UnauthorizedOperation"),
+    "us-west-2": "running",
+    "eu-west-1": "running",
+  });
   const read = async (region: string, instances: readonly unknown[]) => instances.map(() => region as never);
   const { clusters, unreachable } = await listAllRegions(open, "us-west-2", read, neverAborted);
-  expect<readonly unknown[]>(clusters).toEqual(["us-west-2"]);
+  expect<readonly unknown[]>(clusters).toEqual(["eu-west-1", "us-west-2"]);
   expect(unreachable).toEqual([{ scope: "us-east-1", reason: expect.stringContaining("may not call") }]);
 });

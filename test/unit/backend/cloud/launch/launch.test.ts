@@ -169,3 +169,12 @@ test("an image with a large volume, or one that needs version 1 of the metadata,
   expect(request.BlockDeviceMappings?.[0]?.Ebs?.VolumeSize).toBe(100);
   expect(request.MetadataOptions?.HttpTokens).toBe("optional");
 });
+
+test.each([
+  ["its cluster and role", [], "default agent"],
+  ["the user's tag for that, and no other", [{ key: "Name", value: "mine" }], "mine"],
+])("a machine's name in the console is %s", (_, customTags, name) => {
+  const part = { role: "agent", count: 1, subnet: subnets[0]! } as const;
+  const [specification] = launchRequest({ ...planIn("/"), customTags }, part).TagSpecifications ?? [];
+  expect(specification?.Tags?.filter(({ Key }) => Key === "Name").map(({ Value }) => Value)).toEqual([name]);
+});
