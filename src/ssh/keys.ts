@@ -6,7 +6,7 @@ import { readOwnText, unreadableReason } from "../system/files/read-text.ts";
 export interface KeyPair {
   /** In a format that OpenSSH reads, with a newline at the end. */
   readonly privateKey: string;
-  /** `<type> <base64> <comment>`, without a newline. */
+  /** `<type> <base64> <comment>`, without a newline; the comment may be missing. */
   readonly publicKey: string;
 }
 
@@ -23,7 +23,7 @@ export function generateKeyPair(comment: string): KeyPair {
   const publicKey = Buffer.concat([wireString(keyType), wireString(point)]);
   return {
     privateKey: pem(privateKeyFile(publicKey, privateSection(seed, point, comment))),
-    publicKey: `${keyType} ${publicKey.toString("base64")} ${comment}`,
+    publicKey: `${keyType} ${publicKey.toString("base64")} ${comment}`.trimEnd(),
   };
 }
 

@@ -93,7 +93,7 @@ export function userData(boot: FirstBoot): string {
       : {
           ssh_keys: {
             ed25519_private: boot.hostKey.privateKey,
-            ed25519_public: withoutComment(boot.hostKey.publicKey),
+            ed25519_public: boot.hostKey.publicKey,
           },
         }),
     users: [
@@ -142,7 +142,7 @@ function keysByName(nameOf: (node: NodeName) => string): FirstHostKeys {
   return {
     of: (node) => {
       const name = nameOf(node);
-      const pair = pairs.get(name) ?? generateKeyPair("first-contact");
+      const pair = pairs.get(name) ?? generateKeyPair("");
       pairs.set(name, pair);
       return pair;
     },
