@@ -64,8 +64,6 @@ export const templateFiles = (folder: string) => ({
   users: join(folder, "users"),
 });
 
-const requiredNames = ["memory", "state", "disk.qcow2", "console.txt"] as const;
-
 /** The template of this name. */
 export const templateNamed = (environment: Environment, name: string): Template => ({
   name,
@@ -98,9 +96,10 @@ const lockPath = (folder: string, name: string): string => join(folder, `${name}
 export async function readTemplate({ folder }: Pick<Template, "folder">): Promise<TemplateFacts | undefined> {
   const facts = await readOwnJson(templateFiles(folder).facts, parseFacts);
   if (facts === undefined || facts.problem !== undefined) return facts;
-  const names = [...new Set([...Object.keys(facts.files), ...requiredNames])];
   const areSame = await Promise.all(
-    names.map(async (name) => facts.files[name] === (await identityOf(join(folder, name)).catch(() => undefined))),
+    Object.entries(facts.files).map(
+      async ([name, identity]) => identity === (await identityOf(join(folder, name)).catch(() => undefined)),
+    ),
   );
   return areSame.every(Boolean) ? facts : undefined;
 }

@@ -1,7 +1,6 @@
 import { basename } from "node:path";
 import { ClusterError, quoted } from "../../../errors.ts";
 import { creationOfDirectory } from "../../../store/creation-folder.ts";
-import { isAccessible } from "../../../system/files/private-file.ts";
 import type { Clock, Environment } from "../../../system/runtime.ts";
 import type { TemplateRecord } from "../../../model/snapshot.ts";
 import type { Templates } from "../../contract.ts";
@@ -39,7 +38,7 @@ export class VmTemplates implements Templates {
         hint: "Destroy the clusters that use it (see cluster-vm templates list), or wait until create has made it.",
       });
     // What is left of interrupted programs goes too.
-    if (await isAccessible(this.#store.folder)) await limitTemplates(this.#store, Infinity, signal);
+    await limitTemplates(this.#store, Infinity, signal);
     return removed;
   }
 }
