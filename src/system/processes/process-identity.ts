@@ -121,7 +121,7 @@ interface Waiting {
 
 /**
  * Holds the file at `path`, whose folder exists, as a lock until the result is disposed of. Waits while another living process holds it. A killed
- * process loses its locks.
+ * process loses its locks. Throws the system's error if the lock can't be created or read.
  */
 export async function acquireProcessLock(
   path: string,
@@ -150,7 +150,11 @@ export async function acquireProcessLock(
 async function takeFreed(path: string, text: string, signal: AbortSignal): Promise<boolean> {
   while (!(await take(path, text))) {
     signal.throwIfAborted();
-    const holder = await readOwnText(path).catch(() => undefined);
+    const holder = await readOwnText(path).catch((error: unknown) => {
+      // Another user's lock, such as root's, can't be read.
+      if (errorCode(error) !== "ENOENT") throw error;
+      return undefined;
+    });
     if (holder === undefined) continue;
     if (await isHeld(holder)) return false;
     await breakLock(path, holder);

@@ -53,3 +53,12 @@ test.each([
   expect(lock).toBeDefined();
   expect(await readdir(folder.path)).toEqual(["lock"]);
 });
+
+test("where something unreadable is in the lock's place, the system's error says so, instead of an endless wait", async () => {
+  await using folder = await scratchFolder();
+  const waiting = { clock: systemClock, onWait: () => {} };
+  // An attempt that never ends would otherwise keep the test going.
+  expect(await failureOf(acquireProcessLock(folder.path, waiting, AbortSignal.timeout(5_000)))).toMatchObject({
+    code: "EISDIR",
+  });
+});
