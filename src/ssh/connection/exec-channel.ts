@@ -16,6 +16,7 @@ export function openChannel<Result>(
   signal: AbortSignal,
 ): Promise<Result> {
   return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
     const onAbort = (): void => reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
     const onAnswer = (error: Error | undefined, channel: CommandChannel | undefined): void => {

@@ -13,7 +13,8 @@ const longestWord = 200;
 
 /**
  * Explains a command whose channel ended, with whatever status, without proof that the command had begun: the login
- * shell isn't a POSIX shell, its start-up files end it, or sshd runs something else instead.
+ * shell isn't a POSIX shell, its start-up files end it, or sshd runs something else instead. Throws the signal's reason,
+ * such as a lost connection.
  */
 export async function commandNotBegun(
   link: Link,
@@ -21,6 +22,7 @@ export async function commandNotBegun(
   signal: AbortSignal,
 ): Promise<ClusterError> {
   const shell = await loginShell(link, signal);
+  signal.throwIfAborted();
   const { name, user } = link.target;
   const line = plainLines(output, 1, longestWord)[0] ?? "";
   const words = line === "" ? "printed nothing" : `printed ${outside(JSON.stringify(line))}`;

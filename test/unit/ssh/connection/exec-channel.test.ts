@@ -65,3 +65,11 @@ test("an abort ends the wait for a node that reads no more", async () => {
   expect(await feeding).toBe(outside("enough"));
   expect(channel.eventNames()).toEqual([]);
 });
+
+test("nothing is started once the signal is aborted", async () => {
+  const started: string[] = [];
+  const link = { exec: (line: string) => started.push(line), target } as unknown as Link;
+  const failure = await failureOf(openChannel(link, "true", () => "begun", AbortSignal.abort(new Error("enough"))));
+  expect(failure.message).toBe("enough");
+  expect(started).toEqual([]);
+});
