@@ -128,8 +128,8 @@ class TarCheck {
     if (!withContents.has(type) && !withoutContents.has(type))
       throw new ArchiveProblem(`${quoted(name)} is of an unknown type`);
     const path = this.#pathOf(name);
-    if (type === "1") this.#pathOf(linkTarget);
-    if (type !== "2") return;
+    // A hard link to a symbolic link is the same symbolic link.
+    if (type === "1" ? !this.#links.has(this.#pathOf(linkTarget)) : type !== "2") return;
     this.#links.add(path);
     this.#linkCharacters += path.length;
     if (this.#linkCharacters > mostLinkCharacters) throw new ArchiveProblem("it has too many symbolic links");

@@ -44,6 +44,14 @@ test.each<[string, readonly RawEntry[]]>([
   ["is not a name within the archive", [{ name: "/etc/passwd" }]],
   ["is not a name within the archive", [{ name: "link", type: "1", linkTarget: "/etc/passwd" }]],
   ["leads through a symbolic link", [{ name: "a/up", type: "2", linkTarget: "/" }, { name: "a/up/etc/x" }]],
+  [
+    "leads through a symbolic link",
+    [
+      { name: "up", type: "2", linkTarget: "/" },
+      { name: "same", type: "1", linkTarget: "./up" },
+      { name: "same/etc/x" },
+    ],
+  ],
   ["is of an unknown type", [{ name: "x", type: "Z" }]],
 ])("an entry that %s is refused: %j", async (problem, entries) => {
   const { message } = await failureOf(pass(rawArchive(...entries), 512));
