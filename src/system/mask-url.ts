@@ -43,7 +43,8 @@ function maskByLook(text: string): string {
   return query < 0 ? withoutUser : `${withoutUser.slice(0, query)}?***`;
 }
 
-function decoded(text: string): string {
+/** Decodes a part of a URL. Returns it unchanged if a `%` in it encodes nothing. */
+export function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

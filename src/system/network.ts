@@ -2,7 +2,7 @@ import { open, rm } from "node:fs/promises";
 import { ClusterError, type ErrorId, OwnError, messageOf } from "../errors.ts";
 import { outside } from "../outside-text.ts";
 import { errorCode } from "./files/private-file.ts";
-import { maskUrl, parseUrl } from "./mask-url.ts";
+import { decoded, maskUrl, parseUrl } from "./mask-url.ts";
 import { outsideLine } from "./printable.ts";
 import { retry } from "./retry.ts";
 import type { Clock } from "./runtime.ts";
@@ -89,7 +89,7 @@ function redirected(from: URL, target: string): URL {
 
 function authorization(url: URL): Record<string, string> {
   if (url.username === "" && url.password === "") return {};
-  const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+  const user = `${decoded(url.username)}:${decoded(url.password)}`;
   return { authorization: `Basic ${Buffer.from(user).toString("base64")}` };
 }
 

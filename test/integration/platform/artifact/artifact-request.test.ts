@@ -12,6 +12,7 @@ test.each([
   ["me@", `Basic ${btoa("me:")}`],
   [":secret@", `Basic ${btoa(":secret")}`],
   ["a%40b:c%3Ad@", `Basic ${btoa("a@b:c:d")}`],
+  ["a:100%@", `Basic ${btoa("a:100%")}`],
 ])("the user part %j of a URL is sent as %j", async (user, authorization) => {
   await using server = webServer((request) => rangeAnswer(request, artifactBytes(5000), {}));
   const location = parseArtifactLocation(server.origin.replace("//", `//${user}`), "/").value!;
