@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import type { Writable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { errorCode } from "../files/private-file.ts";
 import type { Environment } from "../runtime.ts";
@@ -37,10 +37,8 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
     stdio: ["pipe", "pipe", "pipe"],
     ...(run.cwd !== undefined && { cwd: run.cwd }),
   });
-  const ended = Promise.withResolvers<number | null>();
-  child.once("error", ended.reject).once("close", ended.resolve);
-  // A program that can't be started because too many files are open has no streams.
-  if ((child.stdout as typeof child.stdout | undefined) === undefined) await ended.promise;
+  const ended = endOf(child);
+  if (!hasStreams(child)) await ended;
   const timers: ReturnType<typeof setTimeout>[] = [];
   const onAbort = (): void => {
     child.kill("SIGTERM");
@@ -57,7 +55,7 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
   const fed = feed(child.stdin, run.stdin ?? "");
   fed.catch(() => {});
   try {
-    const status = await ended.promise;
+    const status = await ended;
     signal.throwIfAborted();
     await fed;
     return { status: status ?? undefined, ...written };
@@ -77,19 +75,15 @@ export async function* readProgram(
 ): AsyncGenerator<Uint8Array, ProgramEnd, undefined> {
   signal.throwIfAborted();
   const child = spawn(program, words, { env: { ...environment }, detached: true, stdio: ["ignore", "pipe", "pipe"] });
-  const ended = Promise.withResolvers<number | null>();
-  child.once("error", ended.reject).once("close", ended.resolve);
-  ended.promise.catch(() => {});
-  const written = { stderr: "" };
-  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
-    written.stderr = withEnd(written.stderr, chunk, mostErrorCharacters);
-  });
+  const ended = endOf(child);
+  if (!hasStreams(child)) await ended;
+  const stderr = collected(child.stderr);
   const onAbort = (): void => killAtOnce(child);
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     for await (const chunk of child.stdout as AsyncIterable<Uint8Array>) yield chunk;
-    const status = await ended.promise;
-    return { status: status ?? undefined, stdout: "", ...written };
+    const status = await ended;
+    return { status: status ?? undefined, stdout: "", stderr: stderr() };
   } finally {
     signal.removeEventListener("abort", onAbort);
     killAtOnce(child);
@@ -97,7 +91,27 @@ export async function* readProgram(
   }
 }
 
+/** Rejects if the program can't be started. */
+function endOf(child: ChildProcess): Promise<number | null> {
+  const ended = Promise.withResolvers<number | null>();
+  child.once("error", ended.reject).once("close", ended.resolve);
+  ended.promise.catch(() => {});
+  return ended.promise;
+}
+
+/** A program that can't be started because too many files are open has none. */
+const hasStreams = ({ stderr }: ChildProcess): boolean => (stderr ?? undefined) !== undefined;
+
 const mostErrorCharacters = 1024 * 1024;
+
+/** Reads a program's stderr. Returns a function that returns the end of what it has read. */
+function collected(stream: Readable): () => string {
+  const written = { text: "" };
+  stream.setEncoding("utf8").on("data", (chunk: string) => {
+    written.text = withEnd(written.text, chunk, mostErrorCharacters);
+  });
+  return () => written.text;
+}
 
 /** If a program ends without reading its input, its status decides. */
 async function feed(stdin: Writable, input: NonNullable<ProgramRun["stdin"]>): Promise<void> {
@@ -179,31 +193,28 @@ export interface DeferredCommand {
 
 /**
  * Prepares a command that undoes something. It runs on request, or when this process dies before that, even by SIGKILL: the command's process waits for
- * the end of a pipe that only this process can write to.
+ * the end of a pipe that only this process can write to. Rejects with the system's error if that process can't be started.
  */
-export function deferCommand(
+export async function deferCommand(
   argv: readonly [string, ...string[]],
   environment: Environment,
   limitMs: number,
-): DeferredCommand {
+): Promise<DeferredCommand> {
   const child = spawn("/bin/sh", ["-c", 'read -r _ || :; exec "$@"', "sh", ...argv], {
     env: { ...environment },
     detached: true,
     stdio: ["pipe", "ignore", "pipe"],
   });
-  const ended = Promise.withResolvers<number | null>();
-  child.once("error", ended.reject).once("close", ended.resolve);
-  const written = { stderr: "" };
-  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
-    written.stderr = withEnd(written.stderr, chunk, mostErrorCharacters);
-  });
+  const ended = endOf(child);
+  if (!hasStreams(child)) await ended;
+  const stderr = collected(child.stderr);
   child.stdin.on("error", () => {});
   return {
     run: async () => {
       child.stdin.end();
       const timer = setTimeout(() => killAtOnce(child), limitMs);
-      const status = await ended.promise.finally(() => clearTimeout(timer));
-      return { status: status ?? undefined, stdout: "", stderr: written.stderr };
+      const status = await ended.finally(() => clearTimeout(timer));
+      return { status: status ?? undefined, stdout: "", stderr: stderr() };
     },
   };
 }

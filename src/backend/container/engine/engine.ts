@@ -48,7 +48,7 @@ export interface Engine {
   /** Yields what a command prints, which may be gigabytes. It ends when nobody reads on. */
   read(words: readonly string[], signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined>;
   /** Prepares a command that undoes something. It runs on request, or when this process dies before that. */
-  defer(words: readonly string[]): DeferredCommand;
+  defer(words: readonly string[]): Promise<DeferredCommand>;
 }
 
 /** Like `ask`, for JSON. Throws `machine-not-set-up` for any other answer, such as a wrapper's greeting. */

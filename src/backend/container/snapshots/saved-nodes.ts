@@ -76,7 +76,7 @@ export interface SavePlan {
 /** The containers continue when the result is disposed of, or when this process dies. */
 async function pause(engine: Engine, containers: readonly NodeContainer[]): Promise<AsyncDisposable> {
   const ids = containers.map(({ id }) => id);
-  const unpausing = engine.defer(["unpause", ...ids]);
+  const unpausing = await engine.defer(["unpause", ...ids]);
   try {
     await engine.change({ words: ["pause", ...ids] });
   } catch (error) {

@@ -2,6 +2,6 @@
 import { deferCommand } from "../../../../src/system/processes/run-program.ts";
 
 const [file = ""] = process.argv.slice(2);
-deferCommand(["/bin/sh", "-c", 'echo done >"$0"', file], {}, 60_000);
+await deferCommand(["/bin/sh", "-c", 'echo done >"$0"', file], {}, 60_000);
 console.log("deferred");
 await Bun.sleep(600_000);

@@ -26,13 +26,19 @@ test("an aborted program is killed if it doesn't end", async () => {
   expect(await Promise.all(aborted)).toEqual(Object.keys(scripts));
 }, 120_000);
 
-test("where no more files may be opened, the system's error says so", async () => {
+test.each([
+  ["runProgram", 'runProgram({ argv: ["true"], environment: {} }, signal)'],
+  ["readProgram", 'readProgram({ argv: ["true"], environment: {} }, signal).next()'],
+  ["deferCommand", 'deferCommand(["true"], {}, 60_000)'],
+])("where no more files may be opened, the system's error of %s says so", async (name, call) => {
   const module = join(import.meta.dir, "..", "..", "..", "..", "src", "system", "processes", "run-program.ts");
   const code = `
-    const { runProgram } = await import(${JSON.stringify(module)});
-    const run = runProgram({ argv: ["true"], environment: {} }, new AbortController().signal);
-    console.log(await run.catch((error) => error.code));`;
-  const limited = Bun.spawn(["sh", "-c", 'ulimit -n 10; exec "$@"', "sh", process.execPath, "-e", code]);
+    const { ${name} } = await import(${JSON.stringify(module)});
+    const { openSync } = await import("node:fs");
+    const { signal } = new AbortController();
+    try { for (;;) openSync("/dev/null"); } catch {}
+    console.log(await ${call}.catch((error) => error.code));`;
+  const limited = Bun.spawn(["sh", "-c", 'ulimit -n 50; exec "$@"', "sh", process.execPath, "-e", code]);
   expect(await new Response(limited.stdout).text()).toBe("EMFILE\n");
 });
 

@@ -153,7 +153,7 @@ test.each([
     read: () => {
       throw new Error("nothing is read");
     },
-    defer: () => ({ run: async () => Promise.reject(new Error("nothing is deferred")) }),
+    defer: async () => ({ run: async () => Promise.reject(new Error("nothing is deferred")) }),
     change: async ({ words }) => {
       if (isGiven(words.join(" "))) return Promise.resolve("");
       throw new ClusterError("engine-failed", "refused");

@@ -16,7 +16,7 @@ const engine = (cgroupVersion: "1" | "2"): Engine => ({
   read: () => {
     throw new Error("nothing is read");
   },
-  defer: () => ({ run: async () => Promise.reject(new Error("Nothing may be changed")) }),
+  defer: async () => ({ run: async () => Promise.reject(new Error("Nothing may be changed")) }),
 });
 
 const resolve = async (cgroupVersion: "1" | "2", needsCgroups1: boolean, image: { readonly nodeImage?: string } = {}) =>

@@ -117,7 +117,7 @@ const engine = (kind: Engine["kind"]): Engine => ({
   read: () => {
     throw new Error("nothing is read");
   },
-  defer: () => ({ run: unasked }),
+  defer: async () => ({ run: unasked }),
 });
 
 test.each([

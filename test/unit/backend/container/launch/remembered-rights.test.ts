@@ -30,7 +30,7 @@ function engineOf({ bridge, allows, failure = "engine-failed" }: ScriptedEngine,
     read: () => {
       throw new Error("nothing is read");
     },
-    defer: () => ({ run: async () => Promise.reject(new Error("nothing is deferred")) }),
+    defer: async () => ({ run: async () => Promise.reject(new Error("nothing is deferred")) }),
     change: async ({ words }) => {
       tried.push(words.join(" "));
       return allows ? Promise.resolve("") : Promise.reject(new ClusterError(failure, "operation not permitted"));

@@ -31,7 +31,7 @@ async function save(failing: string, error = new ClusterError("engine-failed", "
       if (words[0] === failing) throw error;
       return "";
     },
-    defer: (words: readonly string[]) => ({
+    defer: async (words: readonly string[]) => ({
       run: async () => {
         commands.push(words[0] ?? "");
         return { status: failing === "unpause" ? 1 : 0, stderr: "no such container\n" };

@@ -45,7 +45,7 @@ export class SnapshotEngine {
     option: "",
     ask: async ({ words }: { readonly words: readonly string[] }) => this.#ask(words),
     change: async ({ words }: { readonly words: readonly string[] }) => this.#change(words),
-    defer: (words: readonly string[]) => ({
+    defer: async (words: readonly string[]) => ({
       run: async () => ({ status: await this.#change(words).then(() => 0), stderr: "" }),
     }),
   } as unknown as Engine;
