@@ -17,9 +17,11 @@ export const endAfter = (lifetimeMs: number | undefined, clock: Clock): Date | u
 
 /** For the description of a plan. */
 export const endLine = (lifetimeMs: number | undefined, clock: Clock): readonly [label: string, value: string] => {
-  const end = endAfter(lifetimeMs, clock);
   const destroyed = "when you run the destroy command";
-  return ["Ends", end === undefined ? destroyed : `${endText(end, clock.now())}, or ${destroyed}`];
+  if (lifetimeMs === undefined) return ["Ends", destroyed];
+  const nowMs = clock.now();
+  // Not in whole seconds, so that a lifetime of 4 h ends in 4 h, not in 3 h 59 min.
+  return ["Ends", `${endText(new Date(nowMs + lifetimeMs), nowMs)}, or ${destroyed}`];
 };
 
 /** Like `endLine`, as data. */

@@ -19,7 +19,11 @@ const creationId = "0123456789abcdef";
 const nowMs = Date.parse("2026-01-01T00:00:00Z");
 
 /** Clusters that end this long after now. Those that are removed are in `removed`. */
-async function openClusters(endsMs: Readonly<Record<string, number>>, failures: Readonly<Record<string, Error>> = {}) {
+async function openClusters(
+  endsMs: Readonly<Record<string, number>>,
+  failures: Readonly<Record<string, Error>> = {},
+  onRemoval = (): void => {},
+) {
   const folder = await scratchFolder();
   const clusters = Object.entries(endsMs).map(([id, ms]): ClusterRecord => ({
     ...exampleCluster([], "oss"),
@@ -30,6 +34,7 @@ async function openClusters(endsMs: Readonly<Record<string, number>>, failures: 
   const { progress, told } = recordingProgress();
   const removed: string[] = [];
   const remove = async ({ id }: { readonly id: string }): Promise<void> => {
+    onRemoval();
     if (failures[id] !== undefined) throw failures[id];
     removed.push(id);
   };
@@ -82,5 +87,14 @@ test("a bug is not taken for a cluster that can't be removed", async () => {
   const bug = new TypeError("x");
   await using opened = await openClusters({ over: 0 }, { over: bug });
   expect((await failureOf(opened.run())) as Error).toBe(bug);
+  expect(opened.told).toEqual([]);
+});
+
+test("an interrupt is not taken for one either", async () => {
+  const interrupt = new AbortController();
+  const reason = new Error("interrupted");
+  const failures = { over: new ClusterError("engine-failed", "It was cut off.") };
+  await using opened = await openClusters({ over: 0 }, failures, () => interrupt.abort(reason));
+  expect((await failureOf(opened.run(interrupt.signal))) as Error).toBe(reason);
   expect(opened.told).toEqual([]);
 });

@@ -50,7 +50,7 @@ test("a plan without options is described with the engine's defaults", () => {
 
 test("a plan with a lifetime says when the cluster ends, in whole seconds", () => {
   const { lines, facts } = planned({ volumes: [] }, {}, 5_400_000);
-  expect(lines["Ends"]).toBe("13:30 UTC (in 1 h 29 min), or when you run the destroy command");
+  expect(lines["Ends"]).toBe("13:30 UTC (in 1 h 30 min), or when you run the destroy command");
   expect(facts).toMatchObject({ expiresAt: "2026-01-01T13:30:00.000Z" });
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { withForeignResources } from "../../../../src/backend/shared/foreign-resource.ts";
+import { withFinding, withForeignResources } from "../../../../src/backend/shared/foreign-resource.ts";
 import { assertCgroups1, assertIncomplete, machineFailed } from "../../../../src/backend/shared/machine-errors.ts";
-import { pass } from "../../../../src/model/check.ts";
+import { pass, warn } from "../../../../src/model/check.ts";
 import type { ClusterName, NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 
@@ -32,6 +32,11 @@ test("doctor names things that only look like a cluster's, and nothing else", ()
   const text = outcomeText(withForeignResources(pass("None"), things, "Remove its tags"));
   expect(text).toContain("ignores it: instance i-1: its tag is malformed; network n-1: its label is missing.");
   expect(text).toContain("Remove its tags");
+});
+
+test("a second problem is added to the first, and to nothing else", () => {
+  expect(outcomeText(withFinding(pass("None"), "Two.", "do 2"))).toBe("warn: Two. → do 2");
+  expect(outcomeText(withFinding(warn("One.", "Do 1"), "Two.", "do 2"))).toBe("warn: One. Two. → Do 1; do 2");
 });
 
 test("only a complete snapshot is in the way of another one with its name", () => {
