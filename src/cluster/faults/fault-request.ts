@@ -122,7 +122,7 @@ export function planFault(cluster: ClusterRecord, request: FaultRequest): readon
         kind,
         description: `${effect} on ${listed(chosen)}`,
         links: kind === "network" ? linksFrom(node, cluster.nodes.filter(isReachable)) : [],
-        folder: kind === "disk" ? folder : "",
+        folder,
       },
     }));
   switch (kind) {

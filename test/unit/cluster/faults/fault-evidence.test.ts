@@ -18,24 +18,55 @@ const slow: FaultRequest = { kind: "network", nodes: ["all"], delayMs: 200, dura
 const late: FaultRequest = { kind: "clock", nodes: ["all"], offsetMs: -3600_000, durationMs };
 const full: FaultRequest = { kind: "disk", nodes: ["all"], folder: "/", durationMs };
 
-test.each<[string, FaultRequest, Partial<Observed>, string | undefined]>([
-  ["a cut network", cut, links(undefined), "0 of 1 ping answered, before: 1 of 1 ping answered"],
-  ["a whole network", cut, {}, undefined],
-  ["a slow network", slow, links(201), "a round trip takes 201 ms, before: a round trip takes 1 ms"],
-  ["a lossy network", slow, links(undefined), "no ping is answered, before: a round trip takes 1 ms"],
-  ["no other node", slow, { linksMs: new Map() }, "no other node to ping, before: a round trip takes 1 ms"],
-  ["a fast network", slow, links(150), undefined],
+/** What the nodes observe: one node unless there are several. Without `before`, nothing was wrong before. */
+interface Observations {
+  readonly before?: readonly Partial<Observed>[];
+  readonly after: readonly Partial<Observed>[];
+}
+
+const noLinks: Partial<Observed> = { linksMs: new Map() };
+const clock = (aheadMs: number): Partial<Observed> => ({ clockMs: 11_000 + aheadMs, hereMs: 11_000 });
+const shaped: FaultRequest = { ...slow, delayMs: undefined, rateKbits: 64 };
+const early: FaultRequest = { ...late, offsetMs: 3600_000 };
+
+test.each<[string, FaultRequest, Observations, string | undefined]>([
+  ["a cut network", cut, { after: [links(undefined)] }, "0 of 1 ping answered, before: 1 of 1 ping answered"],
+  ["a whole network", cut, { after: [{}] }, undefined],
+  ["a network that one node still has", cut, { after: [links(undefined), {}] }, undefined],
   [
-    "a late clock",
-    late,
-    { clockMs: -3_590_000, hereMs: 11_000 },
-    "the clock is 3601.0 s behind this computer's, before: the clock is 0.0 s ahead of",
+    "a slow network",
+    slow,
+    { after: [links(300), links(180)] },
+    "a round trip takes 180 ms, before: a round trip takes",
   ],
-  ["a right clock", late, { clockMs: 11_000, hereMs: 11_000 }, undefined],
-  ["a full disk", full, { freeBytes: 4096 }, "0.0 MB are free, before: 5000.0 MB are free"],
-  ["an empty disk", full, {}, undefined],
-])("%s: %j", (_, request, after, evidence) => {
-  const judge = () => evidenceOf(request, [observed()], [observed(after)]);
+  ["a lossy network", slow, { after: [links(undefined)] }, "no ping is answered, before: a round trip takes 1 ms"],
+  ["a narrow network", shaped, { after: [links(0.5)] }, "a round trip takes 0.5 ms, before: a round trip takes 1 ms"],
+  ["no other node", slow, { after: [noLinks] }, "no other node to ping, before: a round trip takes 1 ms"],
+  ["a fast network", slow, { after: [noLinks, links(150)] }, undefined],
+  [
+    "late clocks",
+    late,
+    { before: [clock(5000), clock(-1000)], after: [clock(-3_600_000), clock(-3_601_000)] },
+    "the clock is 3600.0 to 3601.0 s behind this computer's, before: the clock is -1.0 to 5.0 s ahead of",
+  ],
+  [
+    "an early clock",
+    early,
+    { before: [clock(-60_000)], after: [clock(3_545_000)] },
+    "the clock is 3545.0 s ahead of this computer's, before: the clock is 60.0 s behind",
+  ],
+  ["a clock of which nothing is known", late, { after: [{ clockMs: undefined }] }, undefined],
+  ["a clock that was wrong already", early, { before: [clock(3_600_000)], after: [clock(3_600_000)] }, undefined],
+  ["a right clock on one node", late, { after: [clock(-3_600_000), clock(0)] }, undefined],
+  [
+    "full disks",
+    full,
+    { after: [{ freeBytes: 4096 }, { freeBytes: 32 * 2 ** 20 }] },
+    "0.0 to 33.6 MB are free, before: 5000.0 MB are free",
+  ],
+  ["an empty disk", full, { after: [{ freeBytes: 4096 }, {}] }, undefined],
+])("%s: %j", (_, request, { after, before = after.map(() => ({})) }, evidence) => {
+  const judge = () => evidenceOf(request, before.map(observed), after.map(observed));
   if (evidence === undefined) expect(judge).toThrow(expect.objectContaining({ id: "remote-command-failed" }));
   else expect(judge()).toStartWith(evidence);
 });

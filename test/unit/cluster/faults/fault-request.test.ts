@@ -11,6 +11,11 @@ test.each<[FaultRequest, number]>([
   [{ kind: "network", nodes: ["all"], delayMs: 1, lossPercent: 100, rateKbits: 1, durationMs }, 0],
   [{ kind: "clock", nodes: ["all"], offsetMs: -1000, durationMs }, 0],
   [{ kind: "disk", nodes: ["all"], folder: "/", leaveBytes: 0, durationMs: 1000 }, 0],
+  [{ kind: "network", nodes: ["all"], lossPercent: 0.01, oneWay: false, and: [], durationMs: 24 * 3600_000 }, 0],
+  [{ kind: "clock", nodes: ["all"], offsetMs: 20 * 24 * 3600_000, durationMs }, 0],
+  [{ kind: "disk", nodes: ["all"], folder: "/", leaveBytes: 2 ** 50, durationMs }, 0],
+  [{ kind: "disk", nodes: ["all"], folder: "/", leaveBytes: 2 ** 50 + 1, oneWay: true, durationMs }, 2],
+  [{ kind: "clock", nodes: ["all"], offsetMs: 20 * 24 * 3600_000 + 1, durationMs }, 1],
   [{ kind: "partition", durationMs }, 1],
   [{ kind: "partition", between: [], nodes: ["agents"], durationMs }, 2],
   [{ kind: "network", nodes: ["all"], durationMs }, 1],
@@ -70,10 +75,42 @@ describe("what each node does", () => {
     expect(ids({ between: ["agent_0"] }, stopped)).toBe("machine-failed");
     expect(ids({ between: ["master_0"] }, stopped)).toBe("bad-usage");
     expect(ids({ between: ["agent_7"] })).toBe("node-not-found");
+    const paused = { ...record, nodes: [node("master", 0), node("agent", 0, { state: "paused" })] };
+    expect(ids({ between: ["agent_0"] }, paused)).toBe("node-stopped");
+    const unknown = { ...record, nodes: [node("master", 0), node("agent", 0, { privateAddress: undefined })] };
+    expect(ids({ between: ["agent_0"] }, unknown)).toBe("machine-failed");
     expect(ids({ kind: "clock", nodes: ["all"], offsetMs: 5000 }, { ...record, backend: "container" })).toBe(
       "bad-usage",
     );
     expect(ids({ kind: "clock", nodes: ["masters"], offsetMs: 5000 })).toEqual({ master0: "clock", master1: "clock" });
+  });
+
+  test.each<[Partial<FaultRequest>, string]>([
+    [{ between: ["agent_0"], and: ["masters"] }, "partition between agent_0 and master_0, master_1"],
+    [{ between: ["agent_0"], oneWay: true }, "nothing from agent_0 arrives at master_0, master_1"],
+    [{ kind: "network", nodes: ["masters"], lossPercent: 5 }, "loss 5% on master_0, master_1"],
+    [{ kind: "clock", nodes: ["agent_0"], offsetMs: 5400 }, "clock +5 s on agent_0"],
+    [{ kind: "clock", nodes: ["agent_0"], offsetMs: -5400 }, "clock -5 s on agent_0"],
+    [{ kind: "disk", nodes: ["agent_0"], folder: "/var" }, "/var filled, 0 bytes left, on agent_0"],
+  ])("it is described: %j", (request, description) => {
+    const planned = planFault(record, { kind: "partition", durationMs, ...request });
+    expect(new Set(planned.map((each) => each.record.description))).toEqual(new Set([description]));
+  });
+
+  test.each([
+    [5, "agent_0, agent_1, agent_2, agent_3, agent_4"],
+    [7, "agent_0, agent_1, agent_2, agent_3, agent_4 and 2 more"],
+  ])("of %d nodes, it names a few", (count, names) => {
+    const many = { ...record, nodes: Array.from({ length: count }, (_, index) => node("agent", index)) };
+    const [planned] = planFault(many, { kind: "clock", nodes: ["all"], offsetMs: 1000, durationMs });
+    expect(planned?.record.description).toBe(`clock +1 s on ${names}`);
+  });
+
+  test.each(["vm", "container"] as const)("a full disk is shared on containers only: %s", (backend) => {
+    const request = { kind: "disk", nodes: ["masters"], folder: "/var", leaveBytes: 7, durationMs } as const;
+    const part = { kind: "disk", folder: "/var", leaveBytes: 7, sharers: backend === "container" ? 2 : 0 };
+    for (const planned of planFault({ ...record, backend }, request))
+      expect(planned).toMatchObject({ part, record: { links: [], folder: "/var" } });
   });
 
   test("a slow network has everything that was asked for", () => {
@@ -90,6 +127,12 @@ describe("what each node does", () => {
     const many = { ...record, nodes: Array.from({ length: 12 }, (_, index) => node("agent", index)) };
     const planned = planFault(many, { kind: "network", nodes: ["all"], delayMs: 5, durationMs });
     expect(new Set(planned.flatMap(({ record: { links } }) => links)).size).toBe(12);
+    const few = planFault(record, { kind: "network", nodes: ["all"], delayMs: 5, durationMs });
+    expect(few.map(({ record: { links, folder } }) => [...links, folder])).toEqual([
+      ["10.0.6.1", "10.0.5.0", ""],
+      ["10.0.5.0", "10.0.6.0", ""],
+      ["10.0.6.0", "10.0.6.1", ""],
+    ]);
     for (const {
       node: own,
       record: { links },
