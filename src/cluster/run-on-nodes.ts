@@ -1,7 +1,7 @@
 import { basename, dirname, join } from "node:path";
 import { ClusterError } from "../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
-import { lineSplitter } from "../ssh/connection/command-output.ts";
+import { createOutputTail, lineSplitter } from "../ssh/connection/command-output.ts";
 import type { Connection, RemoteCommand, RemoteResult } from "../ssh/connection/connection.ts";
 import { runOverMaster } from "../ssh/connection/run-over-master.ts";
 import { sessionCommand } from "../ssh/session/session-line.ts";
@@ -112,22 +112,34 @@ async function runOnOneNode(
 ): Promise<NodeOutcome> {
   const { onLine } = request;
   const script = sessionScript(cluster, node, request);
-  const lines = onLine === undefined ? undefined : linesOf(node, onLine);
-  const command = {
+  const lines = onLine && linesOf(node, onLine);
+  // What a node has printed stays, even if its connection is lost.
+  const limit = onLine === undefined ? keptCharactersOf(request.nodes.length) : leastKept;
+  const kept = { stdout: createOutputTail(limit), stderr: createOutputTail(limit) };
+  const texts = () => ({ stdout: kept.stdout.text(), stderr: kept.stderr.text() });
+  const command: RemoteCommand = {
     ...sessionCommand(script),
     isOutputHidden: true,
-    keptCharacters: lines === undefined ? keptCharactersOf(request.nodes.length) : leastKept,
-    ...(lines !== undefined && { onOutput: lines.onOutput }),
+    keptCharacters: leastKept,
+    onOutput: (stream, chunk) => {
+      kept[stream].add(chunk);
+      return lines?.onOutput(stream, chunk);
+    },
   };
-  const result = await logins.run(node, command, signal);
-  const { status, stdout, stderr } = result ?? (await (await connect(node)).run(command, signal));
-  lines?.end();
+  const execute = async (): Promise<RemoteResult> => {
+    try {
+      return (await logins.run(node, command, signal)) ?? (await (await connect(node)).run(command, signal));
+    } finally {
+      lines?.end();
+    }
+  };
   const open = async () => ({ connection: await connect(node), node: nodeReference(node), settings: script.settings });
   try {
+    const { status } = await execute();
     await fetchFiles(status, fetchesOf(node, request), { open, progress: runtime.progress }, signal);
-    return { node, status, stdout, stderr, error: undefined };
+    return { node, status, ...texts(), error: undefined };
   } catch (error) {
-    return { ...failed(node, error, signal), stdout, stderr };
+    return { ...failed(node, error, signal), ...texts() };
   }
 }
 

@@ -129,6 +129,32 @@ describe.skipIf(machinesLack !== undefined)(`a command on many nodes (${machines
     await Promise.all(begun.map(async (file) => rm(file)));
   });
 
+  test("what a node printed before its connection was lost is shown, even half a line", async () => {
+    await using nodes = await openNodes();
+    const lines: string[] = [];
+    const onLine: NodesRun["onLine"] = (_node, _stream, line) => void lines.push(line);
+    const running = nodes.run(["printf 'collected 3\\n..F'; sleep 300"], { onLine });
+    await until("each node has printed a line", () => lines.length === 3);
+    for (const machine of nodes.machines) machine.cutConnections();
+    const { statuses, outcomes } = await running;
+    expect(statuses).toEqual([255, 255, 255]);
+    expect(lines.slice(3)).toEqual(["..F", "..F", "..F"]);
+    expect(outcomes.map(({ stdout }) => stdout)).toEqual(Array(3).fill("collected 3\n..F"));
+  });
+
+  test.each([
+    [1, 700_000, 4],
+    [16, 400_000, 2],
+  ])("of long output on %d nodes, the end is kept, so that all fit into the memory", async (count, last, megabytes) => {
+    await using nodes = await openNodes();
+    const [node] = nodes.cluster.nodes;
+    const many = { nodes: Array(count).fill(node!), onLine: undefined, keepsLogins: false };
+    for (const { stdout } of (await nodes.run([`seq 1 ${last}`], many)).outcomes) {
+      expect(stdout.length).toBe(megabytes * 1024 * 1024);
+      expect(stdout).toEndWith(`\n${last}\n`);
+    }
+  });
+
   test("a node that cannot be reached doesn't stop the others", async () => {
     await using nodes = await openNodes();
     await nodes.machines[1]!.close();
