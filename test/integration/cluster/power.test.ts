@@ -23,25 +23,29 @@ const systemctl =
   '#!/bin/sh\n[ "$2" = reboot ] && (sleep 0.5; sed -i "s/ 7 / 8 /" "$MACHINE/proc/1/stat") >/dev/null 2>&1 &\n';
 const idle = "#!/bin/sh\n";
 
-async function openCluster(programs: Readonly<Record<string, string>> = { systemctl }) {
+async function openCluster(programs: Readonly<Record<string, string>> = { systemctl }, stopsClocks = false) {
   const stack = new AsyncDisposableStack();
   const scratch = stack.use(await scratchFolder());
-  const machines = stack.use(await startMachines({ roles: ["master", "agent"], programs: { ...programs, sudo } }));
+  const machines = stack.use(
+    await startMachines({ roles: ["master", "agent", "agent"], programs: { ...programs, sudo } }),
+  );
   const directory = join(scratch.path, "cluster");
   await machines.openTo(directory);
   const cluster = { ...exampleCluster(machines.nodes, "oss"), directory };
   const calls: string[] = [];
-  const call = (name: string) => async (_cluster: unknown, nodes: readonly NodeRecord[]) =>
-    void calls.push(`${name} ${nodes.map(nodeReference).join(",")}`);
-  const power: Power = {
-    shutDown: call("shut down"),
-    cutPower: call("cut"),
-    start: call("start"),
-    pause: call("pause"),
-    resume: call("resume"),
-    stopsClocks: false,
-  };
   const states = new Map<string, NodeState>();
+  const call = (name: string, state: NodeState) => async (_cluster: unknown, nodes: readonly NodeRecord[]) => {
+    calls.push(`${name} ${nodes.map(nodeReference).join(",")}`);
+    for (const node of nodes) states.set(nodeReference(node), state);
+  };
+  const power: Power = {
+    shutDown: call("shut down", "stopped"),
+    cutPower: call("cut", "stopped"),
+    start: call("start", "running"),
+    pause: call("pause", "paused"),
+    resume: call("resume", "running"),
+    stopsClocks,
+  };
   const backendFails = { now: false };
   const nodesNow = () =>
     cluster.nodes.map((node) => ({ ...node, state: states.get(nodeReference(node)) ?? node.state }));
@@ -93,9 +97,43 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
     );
     await change("stop", ["agent_0"], true);
     expect(calls).toEqual(["cut agent_0"]);
-    expect(await Promise.all(kept.map(async (each) => each.isAlive()))).toEqual([true, false]);
+    expect(await Promise.all(kept.map(async (each) => each.isAlive()))).toEqual([true, false, true]);
     await change("pause", ["all"]);
-    expect(kept.map((each) => each.hasSocket())).toEqual([false, false]);
+    expect(kept.map((each) => each.hasSocket())).toEqual([false, false, false]);
+  });
+
+  test.each<[PowerAction, boolean, readonly string[]]>([
+    ["stop", false, ["resume agent_1", "shut down master_0,agent_1"]],
+    ["stop", true, ["cut master_0,agent_1"]],
+    ["start", false, ["start agent_0", "resume agent_1"]],
+    ["restart", false, ["resume agent_1", "shut down master_0,agent_1", "start master_0,agent_0,agent_1"]],
+    ["restart", true, ["cut master_0,agent_1", "start master_0,agent_0,agent_1"]],
+    ["pause", false, ["pause master_0"]],
+    ["resume", false, ["resume agent_1"]],
+  ])("%s, by force: %p, changes only nodes that are not in that state", async (action, isForced, expected) => {
+    const { cluster, calls, change, states, stack } = await openCluster();
+    await using _ = stack;
+    states.set("agent_0", "stopped").set("agent_1", "paused");
+    expect((await change(action, ["all"], isForced)).id).toBe(cluster.id);
+    expect(calls).toEqual([...expected]);
+    await change(action, ["agent_0"], isForced);
+    expect(calls.slice(expected.length).filter((each) => !each.endsWith(" agent_0"))).toEqual([]);
+  });
+
+  test("clocks that stood still are set, and one that can't be is an error", async () => {
+    const date =
+      '#!/bin/sh\n[ ! -e "$MACHINE/stuck" ] || { echo "not permitted" >&2; exit 1; }\necho "$@" >"$MACHINE/date"\n';
+    const { machines, change, states, stack } = await openCluster({ date }, true);
+    await using _ = stack;
+    states.set("agent_0", "paused");
+    await change("resume", ["agent_0"]);
+    const [, set] = /^--set=@([0-9.]+)\n$/.exec(await machines[1]!.read("date")) ?? [];
+    expect(Number(set) * 1000).toBeWithin(Date.now() - 60_000, Date.now() + 1);
+    await machines[1]!.write("stuck", "");
+    states.set("agent_0", "paused");
+    const failure = await failureOf(change("resume", ["agent_0"]));
+    expect(failure).toMatchObject({ id: "remote-command-failed" });
+    expect(failure.message).toBe("The clock of agent_0 cannot be set: not permitted.");
   });
 
   test("nodes without power restart by themselves", async () => {
@@ -104,7 +142,7 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
     await rebooting(["agent_0"]);
     expect(await machines[1]!.read("proc/1/stat")).toContain(" 8 ");
     expect(await machines[0]!.read("proc/1/stat")).toContain(" 7 ");
-    expect(cluster.nodes).toHaveLength(2);
+    expect(cluster.nodes).toHaveLength(3);
   });
 
   test("a node that does not restart is an error that says so, in the end", async () => {
