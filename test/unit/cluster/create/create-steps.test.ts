@@ -1,0 +1,219 @@
+/** The steps of a creation from beginning to end, of a cluster without nodes. */
+import type { Backend, Creation } from "../../../../src/backend/contract.ts";
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { readFile, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { createCluster } from "../../../../src/cluster/create.ts";
+import type { CreateRequest } from "../../../../src/cluster/create/create-request.ts";
+import { ClusterError } from "../../../../src/errors.ts";
+import { creationFiles } from "../../../../src/store/creation-folder.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { exampleCluster } from "../../../support/install-example.ts";
+import { recordingProgress } from "../../../support/recording-progress.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const cluster = exampleCluster([], "none");
+const broken = new ClusterError("cloud-failed", "No machine can be launched.");
+const lost = new ClusterError("connection-failed", "The connection is lost.");
+const ended = new ClusterError("machine-failed", "A machine has ended.");
+
+interface Given {
+  readonly request?: Partial<CreateRequest<unknown>>;
+  readonly creation?: Partial<Creation>;
+}
+
+/** A creation below this folder, and what was called. `directory` is known once the id is claimed. */
+function creating(root: string, { request, creation: own }: Given) {
+  const calls: string[] = [];
+  const call = (name: string) => async () => void calls.push(name);
+  const claimed = { directory: "" };
+  const usual: Partial<Creation> = {
+    lookEveryMs: 60_000,
+    claim: async ({ directory }) => {
+      claimed.directory = directory;
+      calls.push("claim");
+    },
+    launch: async (publicKey) => void calls.push(`launch ${publicKey.split(" ")[0]}`),
+    look: async () => cluster,
+    describe: async () => cluster,
+    stop: call("stop"),
+    remove: async () => {
+      calls.push("remove");
+      return undefined;
+    },
+    remains: () => ({ kept: "no machines.", left: "Nothing is left." }),
+  };
+  const creation = { summary: { nodeCount: 0, lines: [], facts: {} }, ...usual, ...own } as Creation;
+  const backend = {
+    name: "container",
+    plan: async () => creation,
+    removeExpired: call("remove expired"),
+    consoleOutput: async () => {
+      calls.push("logs");
+      return [{ name: "master_0.console.txt", text: "it booted\n" }];
+    },
+  } as unknown as Backend<unknown>;
+  const described: string[] = [];
+  const onAbandon: CreateRequest<unknown>["onAbandon"] = (describe) => {
+    described.push(describe());
+    return { [Symbol.dispose]: () => void described.push(describe()) };
+  };
+  const stop = new AbortController();
+  const { progress, steps, told } = recordingProgress();
+  const runtime = { environment: { XDG_STATE_HOME: root }, clock: systemClock, progress };
+  const whole: CreateRequest<unknown> = {
+    clusterId: "demo",
+    machines: {
+      variant: "none",
+      distribution: "debian-12",
+      counts: { master: 0, agent: 0, public_agent: 0 },
+      options: {},
+    },
+    installation: undefined,
+    ownKey: undefined,
+    keepOnFailure: false,
+    deadlineMs: systemClock.now() + 60_000,
+    onAbandon,
+    ...request,
+  };
+  const created = createCluster(whole, { backend, install: undefined }, runtime, stop.signal);
+  const state = async (): Promise<string> =>
+    JSON.parse(await readFile(creationFiles(claimed.directory).creation, "utf8")).state;
+  return { created, calls, described, stop, steps, told, claimed, state };
+}
+
+const begin = ["remove expired", "claim", "launch ssh-ed25519"];
+
+test("a cluster is created step by step, and stays", async () => {
+  await using scratch = await scratchFolder();
+  const { created, calls, described, state } = creating(scratch.path, {
+    request: {
+      readFacts: async (nodes) => {
+        expect(nodes.cluster).toBe(cluster);
+      },
+    },
+  });
+  expect(await created).toBe(cluster);
+  expect(calls).toEqual(begin);
+  expect(described).toEqual(["Nothing has been created.", "Nothing is left."]);
+  expect(await state()).toBe("finished");
+});
+
+test("a cluster for a use is removed after it, without logs", async () => {
+  await using scratch = await scratchFolder();
+  const states: string[] = [];
+  const { created, calls, claimed, state } = creating(scratch.path, {
+    request: {
+      use: async (used) => {
+        expect(used).toBe(cluster);
+        states.push(await state());
+      },
+    },
+  });
+  expect(await created).toBe(cluster);
+  expect([states, calls]).toEqual([["in-use"], [...begin, "stop", "remove"]]);
+  expect(existsSync(claimed.directory)).toBe(false);
+});
+
+test("if the use fails, the logs are saved where the caller wants them", async () => {
+  await using scratch = await scratchFolder();
+  const logs = scratch.path;
+  const { created, calls, told } = creating(join(scratch.path, "state"), {
+    request: { use: async () => Promise.reject(lost), logsFolder: logs },
+  });
+  expect((await failureOf(created)) as Error).toBe(lost);
+  expect(calls).toEqual([...begin, "logs", "stop", "remove"]);
+  expect(told).toContain(`The nodes' logs are in ${logs}`);
+  expect(await readdir(logs)).toContain("master_0.console.txt");
+});
+
+test("an interrupted use ends before the creation does, but the machines end first", async () => {
+  await using scratch = await scratchFolder();
+  const removed = Promise.withResolvers<void>();
+  const using = Promise.withResolvers<void>();
+  const { created, calls, stop } = creating(scratch.path, {
+    request: {
+      use: async () => {
+        using.resolve();
+        await removed.promise;
+        // Longer than a creation takes that doesn't wait for this.
+        await Bun.sleep(50);
+        calls.push("used");
+      },
+    },
+    creation: {
+      remove: async () => {
+        removed.resolve();
+        return undefined;
+      },
+    },
+  });
+  await using.promise;
+  stop.abort(new Error("interrupted"));
+  expect((await failureOf(created)).message).toBe("interrupted");
+  expect(calls).toEqual([...begin, "stop", "logs", "used"]);
+});
+
+test.each([
+  ["machines that can be launched in another way are", true, undefined],
+  ["machines that can't be launched in another way are not", false, broken],
+])("%s", async (_, canRecover, failure) => {
+  await using scratch = await scratchFolder();
+  const { created, calls } = creating(scratch.path, {
+    creation: {
+      launch: async () => {
+        calls.push("launch");
+        if (calls.filter((each) => each === "launch").length === 1) throw broken;
+      },
+      recover: async (error) => {
+        expect(error).toBe(broken);
+        return canRecover;
+      },
+    },
+  });
+  const outcome: unknown = await created.catch((error: unknown) => error);
+  expect(outcome).toBe(failure ?? cluster);
+  const all = canRecover ? ["launch", "launch"] : ["launch", "logs", "stop", "remove"];
+  expect(calls.slice(2)).toEqual(all);
+});
+
+test("after an interruption, no other way is tried", async () => {
+  await using scratch = await scratchFolder();
+  const { created, calls, stop } = creating(scratch.path, {
+    creation: {
+      launch: async () => {
+        stop.abort(new Error("interrupted"));
+        throw broken;
+      },
+      recover: async () => {
+        calls.push("recover");
+        return true;
+      },
+    },
+  });
+  expect((await failureOf(created)).message).toBe("interrupted");
+  expect(calls.slice(2)).toEqual(["stop", "logs", "remove"]);
+});
+
+test.each([
+  [async () => Promise.reject(ended), ended],
+  [async () => Promise.reject(broken), lost],
+  [async () => cluster, lost],
+])("a lost connection to a machine that has ended is explained by that: %#", async (look, failure) => {
+  await using scratch = await scratchFolder();
+  const isLost = { now: false };
+  const { created, told } = creating(scratch.path, {
+    request: {
+      keepOnFailure: true,
+      readFacts: async () => {
+        isLost.now = true;
+        throw lost;
+      },
+    },
+    creation: { look: async () => (isLost.now ? look() : cluster) },
+  });
+  expect((await failureOf(created)) as Error).toBe(failure);
+  expect(told.at(-1)).toBe("Kept as requested: no machines.");
+});

@@ -1,0 +1,123 @@
+import { expect, test } from "bun:test";
+import { StartingMachines } from "../../../../src/cluster/create/starting-machines.ts";
+import { ClusterError } from "../../../../src/errors.ts";
+import type { ClusterRecord, NodeRecord, NodeState } from "../../../../src/model/cluster-record.ts";
+import { silentProgress } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { exampleCluster } from "../../../support/install-example.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
+import { scriptedClock } from "../../../support/scripted-clock.ts";
+
+const agent = (index: number, host: string, state: NodeState = "running"): NodeRecord => ({
+  id: `a${index}`,
+  role: "agent",
+  index,
+  state,
+  publicAddress: undefined,
+  privateAddress: undefined,
+  ssh: { host, port: 22, user: "root" },
+  web: { host, httpPort: 80, httpsPort: 443 },
+});
+const agents = (count: number, host: string): readonly NodeRecord[] =>
+  Array.from({ length: count }, (_, index) => agent(index, host));
+
+interface Given {
+  readonly nodeCount: number;
+  /** What each look finds; after the last one, that. */
+  readonly looks: readonly (readonly NodeRecord[] | ClusterError)[];
+  /** Called before each look, with the number of looks before. */
+  readonly onLook?: (machines: StartingMachines, looks: number) => Promise<void>;
+}
+
+/** Machines that are found as the test says, and what the user sees of the wait for them. */
+function starting({ nodeCount, looks, onLook }: Given) {
+  const clock = scriptedClock();
+  const waits: string[] = [];
+  const seen = { looks: 0 };
+  const look = async (): Promise<ClusterRecord> => {
+    await onLook?.(machines, seen.looks);
+    const found = looks[Math.min(seen.looks, looks.length - 1)]!;
+    seen.looks += 1;
+    if (found instanceof ClusterError) throw found;
+    return exampleCluster(found, "oss");
+  };
+  const creation = { launch: async () => {}, look, lookEveryMs: 1000, summary: { nodeCount } };
+  const progress = { ...silentProgress, waiting: (text: string) => void waits.push(text) };
+  const machines = new StartingMachines(
+    { creation: creation as never, publicKey: "", logIn: async () => {} },
+    { clock, progress },
+  );
+  return { machines, clock, waits, seen };
+}
+
+const over = new ClusterError("machine-failed", "A machine has ended.");
+
+test("the user sees which machines are missing, which lack an address, and which accept no login yet", async () => {
+  const mixed = [agent(0, "10.0.0.1"), agent(1, "10.0.0.2"), agent(2, ""), agent(3, "", "starting")];
+  const { machines, waits } = starting({
+    nodeCount: 8,
+    looks: [[], [], agents(5, ""), agents(4, "10.0.0.1"), agents(3, "10.0.0.1"), mixed, mixed, over],
+    onLook: async (all, looks) => {
+      if (looks === 1) await all.launch(neverAborted);
+      if (looks === 6) await all.logIn(mixed[0]!, neverAborted);
+    },
+  });
+  expect((await failureOf(machines.watch(neverAborted))) as Error).toBe(over);
+  expect(waits.filter((text) => text !== "")).toEqual([
+    "waiting for 8 of 8 machines to start",
+    "waiting for 3 of 8 machines to start, agent_0, agent_1, agent_2 and 2 more to get a public address",
+    "waiting for 4 of 8 machines to start, agent_0, agent_1, agent_2 and 1 more to accept SSH logins",
+    "waiting for 5 of 8 machines to start, agent_0, agent_1, agent_2 to accept SSH logins",
+    "waiting for 5 of 8 machines to start, agent_2 to get a public address, agent_0, agent_1 to accept SSH logins",
+    "waiting for 5 of 8 machines to start, agent_2 to get a public address, agent_1 to accept SSH logins",
+  ]);
+});
+
+test("it looks often at first, again after the launch, and rarely once all have their addresses", async () => {
+  const here = agents(2, "10.0.0.1");
+  const { machines, clock } = starting({
+    nodeCount: 2,
+    looks: [...Array.from({ length: 12 }, () => []), here, here, over],
+    onLook: async (all, looks) => {
+      if (looks === 9) await all.launch(neverAborted);
+    },
+  });
+  await failureOf(machines.watch(neverAborted));
+  const slower = [200, 250, 312.5, 390.625, 488.28125, 610.3515625, 762.939453125, 953.67431640625, 1000];
+  expect(clock.pauses).toEqual([...slower, 200, 250, 1000, 1000]);
+});
+
+test("each node arrives once, as soon as it runs and has an address, until all are there", async () => {
+  const { machines } = starting({
+    nodeCount: 3,
+    looks: [
+      [agent(0, "10.0.0.1", "starting"), agent(1, "")],
+      [agent(0, "10.0.0.1"), agent(1, "")],
+      [agent(0, "10.0.0.1"), agent(1, "10.0.0.2"), agent(2, "10.0.0.3")],
+      over,
+    ],
+  });
+  const watching = failureOf(machines.watch(neverAborted));
+  const arrived: string[] = [];
+  for await (const { id } of machines.arrivals(neverAborted)) arrived.push(id);
+  expect(arrived).toEqual(["a0", "a1", "a2"]);
+  await watching;
+});
+
+test("after the last login, only the end of a machine is a failure", async () => {
+  const here = agents(1, "10.0.0.1");
+  const silent = new ClusterError("cloud-failed", "The cloud does not answer.");
+  const { machines, clock, seen } = starting({
+    nodeCount: 1,
+    looks: [here, silent, over],
+    onLook: async (all, looks) => {
+      if (looks > 0) return;
+      await all.launch(neverAborted);
+      await all.logIn(here[0]!, neverAborted);
+    },
+  });
+  const watching = failureOf(machines.watch(neverAborted));
+  expect((await machines.untilComplete(neverAborted)).nodes).toEqual([...here]);
+  expect((await watching) as Error).toBe(over);
+  expect([seen.looks, clock.pauses]).toEqual([3, [1000, 1000]]);
+});
