@@ -2,10 +2,10 @@ import { symlink } from "node:fs/promises";
 import { type Socket, connect } from "node:net";
 import { basename, join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
-import { outside } from "../../../outside-text.ts";
 import * as read from "../../../model/reader.ts";
 import { errorCode, systemTemporaryFolder } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
+import { outsideLine, withoutFullStop } from "../../../system/printable.ts";
 import { poll } from "../../../system/retry.ts";
 import { systemClock } from "../../../system/runtime.ts";
 import { waits } from "../../../system/waits.ts";
@@ -40,7 +40,7 @@ export async function queryRunState(folder: string): Promise<string | undefined>
 }
 
 /** The state in the answers to `query-status` and `query-migrate`. */
-export const statusOf = read.field("status", read.string);
+export const statusOf = read.field("status", read.matching(/^[a-z-]{1,32}$/));
 
 /** Returns the version of the QEMU that runs the machine in this folder, such as `7.2.22`. */
 export async function queryVersion(folder: string, signal: AbortSignal): Promise<string> {
@@ -129,7 +129,7 @@ async function readAnswers(socket: Socket, commands: readonly MonitorCommand[]):
     if (!read.isMapping(answer) || answer["id"] !== results.length) continue;
     const { error } = answer;
     const command = commands[results.length]?.execute ?? "";
-    if (read.isMapping(error)) throw monitorFailure("QEMU", command, outside(String(error["desc"])));
+    if (read.isMapping(error)) throw monitorFailure("QEMU", command, withoutFullStop(outsideLine(error["desc"])));
     results.push(answer["return"]);
     if (results.length === commands.length) return results;
   }

@@ -5,7 +5,15 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { machineFiles, machineLife } from "../../../../../src/backend/vm/machines/machine-process.ts";
-import { monitorName, monitorOptions, queryRunState } from "../../../../../src/backend/vm/qemu/monitor.ts";
+import {
+  monitorName,
+  monitorOptions,
+  queryRunState,
+  runOnMonitor,
+} from "../../../../../src/backend/vm/qemu/monitor.ts";
+import { unmarked } from "../../../../../src/outside-text.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const qemu = "qemu-system-x86_64";
@@ -32,6 +40,45 @@ test.skipIf(lack !== undefined).each([
   30_000,
 );
 
+/** Listens where QEMU's monitor would, and answers every command but the first with this. */
+async function answering(folder: string, answer: () => object): Promise<Disposable> {
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.write('{"QMP": {}}\r\n{"event": "RESUME"}\r\n{"return": {}, "id": 0}\r\n');
+    socket.write(`${JSON.stringify({ ...answer(), id: 1 })}\r\n`);
+  });
+  const listening = Promise.withResolvers<void>();
+  server.listen(join(folder, monitorName), () => listening.resolve());
+  await listening.promise;
+  return { [Symbol.dispose]: () => void server.close() };
+}
+
+test.each([
+  ["a sentence", "Device 'x' has no medium.", "Device 'x' has no medium"],
+  ["no text", 7, ""],
+  [
+    "a long text",
+    `a\nb \x1b[31m::error::${" x".repeat(100_000)}`,
+    expect.stringMatching(/^a b : :error::[ x]{1,500}…$/),
+  ],
+])("what QEMU says about a command is quoted in one short line: %s", async (_, desc, quoted) => {
+  await using folder = await scratchFolder();
+  using _server = await answering(folder.path, () => ({ error: { class: "GenericError", desc } }));
+  const { id, message } = await failureOf(runOnMonitor(folder.path, [{ execute: "cont" }], neverAborted));
+  const [, said] = /^QEMU did not do "cont" for QEMU: (.*)\.$/s.exec(unmarked(message)) ?? [];
+  expect([id, said]).toEqual(["engine-failed", quoted]);
+});
+
+test("a run state that QEMU cannot have is none", async () => {
+  await using folder = await scratchFolder();
+  const answer: { status?: unknown } = {};
+  using _ = await answering(folder.path, () => ({ return: answer }));
+  for (const status of [undefined, "", "x".repeat(1000), "two\nlines", 7]) {
+    answer.status = status;
+    expect(await queryRunState(folder.path)).toBeUndefined();
+  }
+});
+
 test("a machine whose monitor reports a failure has failed, with QEMU's message", async () => {
   await using folder = await scratchFolder();
   const files = machineFiles(folder.path, { role: "agent", index: 0 });
@@ -41,20 +88,12 @@ test("a machine whose monitor reports a failure has failed, with QEMU's message"
   await writeFile(files.started, "");
   await writeFile(files.qemuLog, "KVM internal error. Suberror: 1\nEAX=0\n");
   const run = { state: "running" };
-  const server = createServer((socket) => {
-    socket.on("error", () => {});
-    socket.write('{"QMP": {}}\r\n{"event": "RESUME"}\r\n{"return": {}, "id": 0}\r\n');
-    socket.write(`${JSON.stringify({ return: { status: run.state }, id: 1 })}\r\n`);
-  });
-  const listening = Promise.withResolvers<void>();
-  server.listen(join(files.folder, monitorName), () => listening.resolve());
-  await listening.promise;
+  using _ = await answering(files.folder, () => ({ return: { status: run.state } }));
   expect(await machineLife(files)).toBe("running");
   run.state = "internal-error";
   expect(await machineLife(files)).toEqual({ failure: "internal-error", said: "KVM internal error. Suberror: 1" });
   run.state = "paused";
   expect(await machineLife(files)).toBe("paused");
-  server.close();
   process.kill("SIGKILL");
   await process.exited;
   expect(await machineLife(files)).toEqual({ failure: "crashed", said: "KVM internal error. Suberror: 1" });
