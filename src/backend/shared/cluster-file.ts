@@ -14,7 +14,7 @@ import * as read from "../../model/reader.ts";
 import { outside } from "../../outside-text.ts";
 import { byteSource, gather } from "../../system/files/byte-source.ts";
 import { cannotWrite, draftBeside } from "../../system/files/draft.ts";
-import { errorCode, isAccessible, isFileOrAbsent, writeAll } from "../../system/files/private-file.ts";
+import { errorCode, isAccessible, isDiskFull, isFileOrAbsent, writeAll } from "../../system/files/private-file.ts";
 import { unreadableReason, parseJson } from "../../system/files/read-text.ts";
 import { IncompleteArchive } from "../../system/files/tar.ts";
 import { version } from "../../version.ts";
@@ -370,8 +370,7 @@ function readFailure(error: unknown, shown: string): unknown {
 }
 
 function diskFull(error: unknown, what: string): ClusterError | undefined {
-  const code = errorCode(error);
-  return code === "ENOSPC" || code === "EDQUOT"
+  return isDiskFull(error)
     ? new ClusterError("capacity-lacking", `The disk is full: ${what} cannot be written.`, {
         hint: "Free some space.",
         cause: error,

@@ -148,6 +148,9 @@ export function errorCode(error: unknown): string | undefined {
   return undefined;
 }
 
+/** Whether a file couldn't be written because the disk is full, or because this user's quota is used up. */
+export const isDiskFull = (error: unknown): boolean => ["ENOSPC", "EDQUOT"].includes(errorCode(error) ?? "");
+
 export const isFile = (path: string): Promise<boolean> =>
   stat(path).then(
     (information) => information.isFile(),

@@ -86,7 +86,7 @@ export function qemuFailure(what: string, { status, stderr, stdout }: ProgramEnd
       facts,
     });
   }
-  if (/no space left on device/i.test(stderr)) {
+  if (/no space left on device|disk quota exceeded/i.test(stderr)) {
     return new ClusterError("capacity-lacking", `The disk is full: ${said}.`, { hint: "Free some space.", facts });
   }
   return new ClusterError("engine-failed", `${what} failed: ${said}.`, {

@@ -7,7 +7,7 @@ import { type ClusterName, type NodeRecord, nodeReference } from "../../../model
 import { parseMoment, parseSnapshotName } from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
-import { errorCode, isAccessible } from "../../../system/files/private-file.ts";
+import { isAccessible, isDiskFull } from "../../../system/files/private-file.ts";
 import { readOwnJson, parseJson } from "../../../system/files/read-text.ts";
 import { packBlocks } from "../../../system/files/sparse.ts";
 import { notWhole, snapshotNotFound } from "../../shared/machine-errors.ts";
@@ -83,7 +83,7 @@ export async function describeContents(path: string, signal: AbortSignal): Promi
 
 /** Returns the error to throw if a node's files cannot be copied: a full disk gets an error that says so. */
 export const copyFailure = (error: unknown, node: NodeFacts, aim: "saved" | "restored" | "copied"): unknown =>
-  errorCode(error) === "ENOSPC"
+  isDiskFull(error)
     ? new ClusterError("capacity-lacking", `The disk is full: ${nodeReference(node)} cannot be ${aim}.`, {
         hint: `Free some space, or delete a snapshot.${aim === "restored" ? " Nothing was stopped." : ""}`,
         cause: error,

@@ -257,6 +257,7 @@ test.each([
     "machine-not-set-up",
     "This QEMU was built without vvfat, which gives machines their keys.",
   ],
+  ["disk.qcow2: Disk quota exceeded", "capacity-lacking", "The disk is full: disk.qcow2: Disk quota exceeded."],
   ["Could not open 'disk.qcow2'", "engine-failed", /^qemu-system-x86_64 for (?:master|agent)_0 failed: Could not open/],
 ])("a QEMU that says %j is an error with the cause", async (said, id, message) => {
   const failing = `case "$*" in *'-accel '*) echo "qemu-system-x86_64: ${said}" >&2; exit 1 ;; esac\n`;

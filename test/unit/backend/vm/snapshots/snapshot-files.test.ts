@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { factsText, parseSnapshotFacts } from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
+import { copyFailure, factsText, parseSnapshotFacts } from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
+import { machineNode } from "../../../../support/machine-node.ts";
 
 const sha256 = "ab".repeat(32);
 const facts = {
@@ -31,4 +32,14 @@ test.each([
 
 test("a file that is no mapping is damaged", () => {
   for (const found of [undefined, null, [], "text", 1]) expect(parseSnapshotFacts(found)).toBeUndefined();
+});
+
+test.each(["ENOSPC", "EDQUOT"])("%s while files of a node are copied is an error that names it", (code) => {
+  const error = Object.assign(new Error(code), { code });
+  expect(copyFailure(error, machineNode({ role: "agent", index: 1 }), "restored")).toMatchObject({
+    id: "capacity-lacking",
+    message: "The disk is full: agent_1 cannot be restored.",
+    hint: "Free some space, or delete a snapshot. Nothing was stopped.",
+    cause: error,
+  });
 });
