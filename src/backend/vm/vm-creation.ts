@@ -1,7 +1,7 @@
 import { ClusterError, hasErrorId } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
-import { freeSpaceProblem, systemTemporaryFolder } from "../../system/files/private-file.ts";
+import { freeSpaceProblem } from "../../system/files/private-file.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeShell } from "../contract.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../shared/first-boot.ts";
@@ -9,7 +9,7 @@ import { lockMachines } from "../shared/lock-machines.ts";
 import { type NodeFacts, assertIdIsFree, endOf, writeClusterFacts } from "./cluster-facts.ts";
 import { type ImageFacts, assertDiskIsLargeEnough, obtainImage, readImageFacts } from "./images/image-store.ts";
 import { type LaunchPlan, hostname, launchMachines, lookAtMachines, readOwnCluster } from "./machines/launch.ts";
-import { recordSockets } from "./machines/private-network.ts";
+import { makeSocketsFolder } from "./machines/private-network.ts";
 import type { Accelerator, VmOptions } from "./options.ts";
 import { type ResolvedCreation, describePlan } from "./plan.ts";
 import { whyTranslated } from "./qemu/accelerator.ts";
@@ -104,7 +104,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     using step = this.runtime.progress.start("Start virtual machines");
     await using _ = await lockMachines(claimed.directory, this.runtime, signal);
     await readOwnCluster(claimed.directory);
-    claimed.sockets ??= await makeSocketFolder(claimed.directory);
+    claimed.sockets ??= await makeSocketsFolder(claimed.directory);
     const plan = this.#launchPlan(claimed, { sockets: claimed.sockets, publicKey });
     await writeClusterFacts(claimed.directory, plan.facts);
     const { qemu } = this.#plan;
@@ -214,20 +214,6 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const { forced } = this.#plan.resolved.choice;
     if (forced !== undefined && forced !== "tcg") await forgetBrokenAccelerator(this.runtime.environment);
   }
-}
-
-/**
- * Creates the folder of the sockets. It is removed with the creation: until then, machines may be started again.
- */
-async function makeSocketFolder(directory: string): Promise<string> {
-  const folder = await systemTemporaryFolder();
-  try {
-    await recordSockets(directory, folder.path);
-  } catch (error) {
-    await folder[Symbol.asyncDispose]();
-    throw error;
-  }
-  return folder.path;
 }
 
 async function assertSpace(folder: string, count: number): Promise<void> {

@@ -2,7 +2,6 @@ import { access, rm } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
-import { systemTemporaryFolder } from "../../system/files/private-file.ts";
 import { poll } from "../../system/retry.ts";
 import { readBootId } from "../../system/processes/process-identity.ts";
 import type { Runtime } from "../../system/runtime.ts";
@@ -12,7 +11,13 @@ import { lockMachines } from "../shared/lock-machines.ts";
 import { type ClusterFacts, type NodeFacts, writeClusterFacts } from "./cluster-facts.ts";
 import { readOwnCluster, startMachines } from "./machines/launch.ts";
 import { endMachines, isRunning, machineFiles } from "./machines/machine-process.ts";
-import { networkFiles, recordSockets, removeSockets, socketPath, socketsFolder } from "./machines/private-network.ts";
+import {
+  makeSocketsFolder,
+  networkFiles,
+  removeSockets,
+  socketPath,
+  socketsFolder,
+} from "./machines/private-network.ts";
 import { runOnMonitor } from "./qemu/monitor.ts";
 import type { Qemu } from "./qemu/qemu.ts";
 
@@ -82,7 +87,7 @@ async function startAgain(qemu: Qemu, { directory, nodes, runtime }: Start, sign
     if (!hasNetwork && lives.includes(true)) throw networkGone(facts);
     if (!hasNetwork) await removeSockets(directory);
   }
-  const folder = hasNetwork ? await connectable(directory, places, facts) : await newSockets(directory);
+  const folder = hasNetwork ? await connectable(directory, places, facts) : await makeSocketsFolder(directory);
   // What a killed QEMU left would count as the new one's.
   await Promise.all(
     places.map(async (place) => rm(machineFiles(directory, nodeAt(facts, place)).pid, { force: true })),
@@ -114,12 +119,6 @@ function restartable({ machines, clusterId, createdBy }: ClusterFacts): NonNulla
     `Cluster "${clusterId}" was created by version ${outside(createdBy)}, which did not record how to start machines again.`,
     { hint: "Create it again.", facts: { cluster: clusterId } },
   );
-}
-
-async function newSockets(directory: string): Promise<string> {
-  const { path } = await systemTemporaryFolder();
-  await recordSockets(directory, path);
-  return path;
 }
 
 /** The folder of the running network's sockets. A cleaner of temporary files may have removed them. */

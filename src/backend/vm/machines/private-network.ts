@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { poll } from "../../../system/retry.ts";
-import { isOwnTemporaryFolder } from "../../../system/files/private-file.ts";
+import { isOwnTemporaryFolder, systemTemporaryFolder } from "../../../system/files/private-file.ts";
 import { machinesFolder, processFiles, type ProcessFiles, startQemu } from "./machine-process.ts";
 import { escaped, type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { sandboxArguments } from "../qemu/accelerator.ts";
@@ -29,6 +29,18 @@ export interface NetworkSockets {
 
 /** Returns the socket of the node at this place in the launch order. */
 export const socketPath = (sockets: NetworkSockets, place: number): string => join(sockets.folder, `socket-${place}`);
+
+/** Makes the folder of a cluster's sockets, and returns its path. It stays until `removeSockets`. */
+export async function makeSocketsFolder(directory: string): Promise<string> {
+  const folder = await systemTemporaryFolder();
+  try {
+    await recordSockets(directory, folder.path);
+  } catch (error) {
+    await folder[Symbol.asyncDispose]();
+    throw error;
+  }
+  return folder.path;
+}
 
 /** Records where the sockets are, so that they can be removed if the program is killed before it removes them. */
 export async function recordSockets(directory: string, folder: string): Promise<void> {

@@ -1,13 +1,13 @@
 import { constants, copyFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { mapConcurrently } from "../../../system/concurrency.ts";
-import { errorCode, systemTemporaryFolder } from "../../../system/files/private-file.ts";
+import { errorCode } from "../../../system/files/private-file.ts";
 import { readBootId } from "../../../system/processes/process-identity.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { type NodeFacts, type StoredCluster, writeClusterFacts } from "../cluster-facts.ts";
 import { startMachines } from "../machines/launch.ts";
 import { allProcessFiles, endMachines, machineFiles } from "../machines/machine-process.ts";
-import { recordSockets, removeSockets } from "../machines/private-network.ts";
+import { makeSocketsFolder, removeSockets } from "../machines/private-network.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { loadState } from "./machine-state.ts";
 import { resumeMachines } from "./pause-machines.ts";
@@ -81,8 +81,7 @@ export interface RestorePlan extends ContinuePlan {
 export async function continueMachines(qemu: Qemu, plan: ContinuePlan, signal: AbortSignal): Promise<void> {
   const { cluster, folder, saved, clock, boots = false } = plan;
   const { directory, facts } = cluster;
-  const sockets = await systemTemporaryFolder();
-  await recordSockets(directory, sockets.path);
+  const sockets = await makeSocketsFolder(directory);
   await startMachines(
     qemu,
     {
@@ -91,7 +90,7 @@ export async function continueMachines(qemu: Qemu, plan: ContinuePlan, signal: A
       options: saved.machines,
       accelerator: saved.machines.accelerator,
       isSandboxed: saved.machines.isSandboxed,
-      sockets: { folder: sockets.path, count: facts.nodes.length },
+      sockets: { folder: sockets, count: facts.nodes.length },
       clock,
       ...(!boots && { memoryOf: (node) => join(folder, savedFiles(node).memory) }),
       isOfTemplate: saved.machines.template !== undefined,
