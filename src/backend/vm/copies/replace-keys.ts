@@ -101,7 +101,10 @@ const replaceLimitMs = 180_000;
 const entropyBytes = 64;
 
 /** Keys are secrets, so they don't appear in an argument list. */
-function stdinOf({ publicKey, hostKey, setsClock }: KeyReplacement, nowMs: number): string {
+export function stdinOf(
+  { publicKey, hostKey, setsClock }: Pick<KeyReplacement, "publicKey" | "hostKey" | "setsClock">,
+  nowMs: number,
+): string {
   const lines = [
     setsClock ? (nowMs / 1000).toFixed(3) : "-",
     randomBytes(entropyBytes).toString("base64"),
