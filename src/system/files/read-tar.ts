@@ -92,7 +92,7 @@ function entryOf(header: TarHeader, { path, linkpath, size }: PaxRecords): Omit<
     kind,
     name,
     mode: header.mode,
-    linkTarget: kind === "link" ? (linkpath ?? header.linkTarget) : "",
+    linkTarget: linkpath ?? header.linkTarget,
     sizeBytes: kind === "file" ? Number(size ?? header.sizeBytes) : 0,
   };
 }

@@ -98,7 +98,7 @@ function header({ name, type, mode, size, ms }: HeaderFields): Uint8Array {
 /** `<length> <key>=<value>\n`, where the length counts its own digits. */
 function paxRecord(key: string, value: string): Buffer {
   const rest = Buffer.from(` ${key}=${value}\n`);
-  let length = rest.length + 1;
+  let length = rest.length;
   while (String(length).length + rest.length !== length) length += 1;
   return Buffer.concat([Buffer.from(String(length)), rest]);
 }
@@ -130,7 +130,7 @@ export interface TarHeader {
   readonly sizeBytes: number;
   /** One character, as the format defines it. */
   readonly type: string;
-  /** Empty unless the entry is a link. */
+  /** Means nothing unless the entry is a link. */
   readonly linkTarget: string;
 }
 

@@ -125,7 +125,11 @@ test("what this program writes is read back", () => {
   expect(parseMoment("2026-01-01T00:00:00.123456789Z")).toEqual(new Date("2026-01-01T00:00:00.123Z"));
   expect(parseMoment("2026-01-01T01:00:00+01:00")).toEqual(new Date("2026-01-01T00:00:00Z"));
   expect(["2026-01-01", "January 1", "2026-02-31T00:00:00"].map(parseMoment)).toEqual(Array(3).fill(undefined));
-  expect(parsePort("22")).toBe(22);
+  expect(["1000", "1001"].map((count) => parseCounts(`master=0 agent=${count} public_agent=0`)?.agent)).toEqual([
+    1000,
+    undefined,
+  ]);
+  expect([0, "1", 65_535, 65_536].map(parsePort)).toEqual([undefined, 1, 65_535, undefined]);
   expect([parseIndex("0"), parseIndex(999), parseIndex(1000)]).toEqual([0, 999, undefined]);
   const regions = ["us-west-2", "ap-southeast-5", "us-gov-east-1", "us-isob-east-1", "eusc-de-east-1"];
   expect(regions.map(parseRegion)).toEqual(regions);

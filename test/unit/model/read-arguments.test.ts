@@ -1,5 +1,6 @@
 /** The checks of what programs pass to the library. */
 import { expect, test } from "bun:test";
+import { unmarked } from "../../../src/outside-text.ts";
 import * as check from "../../../src/model/read-arguments.ts";
 
 test("a time limit is any that a timer of the runtime can hold", () => {
@@ -7,4 +8,112 @@ test("a time limit is any that a timer of the runtime can hold", () => {
   for (const given of [0, -1, 2 ** 31, Number.NaN, Infinity])
     expect(check.milliseconds(given)).toContain("between 1 and");
   expect(check.milliseconds("60s")).toBe("must be a number of milliseconds, not of the type string");
+});
+
+const upToThree = check.wholeNumber({ minimum: 1, maximum: 3 });
+const texts = check.listOf(check.text);
+const some = check.listOf(check.text, { minimum: 1 });
+const named = check.mappingOf(
+  check.textOrNumber,
+  check.textThat((name) => (name === "x" ? "not x" : undefined)),
+);
+
+test.each<
+  [string, (given: unknown) => string | undefined, readonly unknown[], readonly (readonly [unknown, string])[]]
+>([
+  [
+    "text",
+    check.text,
+    ["a"],
+    [
+      ["", "empty"],
+      ["a\0", "null character"],
+      [1, "type number"],
+      [null, "null"],
+    ],
+  ],
+  ["any text", check.anyText, ["", "a\0"], [[1, "type number"]]],
+  [
+    "text or number",
+    check.textOrNumber,
+    ["", 1.5],
+    [
+      [Infinity, "a string"],
+      [Number.NaN, "a string"],
+    ],
+  ],
+  ["text or bytes", check.textOrBytes, ["", new Uint8Array()], [[[1], "an array"]]],
+  ["flag", check.flag, [true, false], [["true", "type string"]]],
+  ["callback", check.callback, [() => {}], [[{}, "type object"]]],
+  ["signal", check.signal, [new AbortController().signal], [[{ aborted: false }, "an AbortSignal"]]],
+  [
+    "whole number",
+    upToThree,
+    [1, 3],
+    [
+      [0, "0 is not"],
+      [4, "4 is not"],
+      [1.5, "1.5 is not"],
+      ["2", '"2" is not'],
+    ],
+  ],
+  [
+    "choice",
+    check.among(["a", 1]),
+    ["a", 1],
+    [
+      ["b", "one of a, 1"],
+      [undefined, "the type undefined"],
+    ],
+  ],
+  [
+    "list",
+    texts,
+    [[], ["a", "b"]],
+    [
+      ["a", "an array"],
+      [["a", ""], "element 1: "],
+      [Array(1), "element 0: "],
+    ],
+  ],
+  ["list with elements", some, [["a"]], [[[], "the array is empty"]]],
+  [
+    "mapping",
+    named,
+    [{}, { a: 1 }],
+    [
+      [[], "an array"],
+      [{ x: 1 }, '"x": not x'],
+      [{ b: null }, '"b": must be'],
+    ],
+  ],
+  ["anything", check.anything, [undefined, null], []],
+])("a %s is accepted, and nothing else is", (_, problemOf, good, bad) => {
+  for (const given of good) expect(problemOf(given)).toBeUndefined();
+  for (const [given, problem] of bad) expect(unmarked(problemOf(given) ?? "no problem")).toContain(problem);
+});
+
+const shape = { name: check.required(check.text), size: check.optional(upToThree) };
+
+test("an object is copied with the properties that are known and given", () => {
+  const given = { name: "a", size: undefined, other: undefined };
+  const read = check.readArguments<{ name: string; size?: number | undefined }>(given, shape);
+  expect(read).toStrictEqual({ name: "a" });
+  expect(check.objectWith(shape)(given)).toBeUndefined();
+});
+
+test.each<[object, readonly string[]]>([
+  [{}, ["`name`: required"]],
+  [
+    { size: 4, nmae: "a" },
+    ['"nmae" is not one of name, size', "`name`: required", "`size`: 4 is not a whole number from 1 to 3"],
+  ],
+  [["a"], ["an array is not an object with options"]],
+  [{ name: "b" }, ["b is taken"]],
+])("every problem of %j is reported at once", (given, problems) => {
+  const read = (): unknown =>
+    check.readArguments(given as { name: string; size?: number }, shape, ({ name }) =>
+      name === "b" ? ["b is taken"] : [],
+    );
+  expect(read).toThrow(expect.objectContaining({ id: "bad-usage", facts: { problems } }));
 });

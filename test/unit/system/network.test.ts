@@ -20,6 +20,23 @@ test.each([
   expect(networkFailure(error)).toEqual({ code, reason, transient, isTls });
 });
 
+test.each([
+  "EAI_AGAIN",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "Malformed_HTTP_Response",
+  "TooManyRedirects",
+])("a request that fails with %s may succeed soon", (code) => {
+  expect(networkFailure(Object.assign(new Error("x"), { code }))).toMatchObject({
+    code,
+    transient: true,
+    isTls: false,
+  });
+});
+
 test("a request that takes too long has a code, too", () => {
   const error = new DOMException("late", "TimeoutError");
   expect(networkFailure(error)).toMatchObject({ code: "ETIMEDOUT", transient: true, isTls: false });

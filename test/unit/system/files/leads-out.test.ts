@@ -4,6 +4,12 @@ import { linkThatLeadsOut } from "../../../../src/system/files/read-tar.ts";
 test.each([
   ["a", { a: "b" }, false],
   ["a", { a: "./b/../c" }, false],
+  ["a", { a: "b/c/../../d" }, false],
+  ["a", { a: "b/c/../../.." }, true],
+  ["a", { a: "./.." }, true],
+  ["a", { a: "b//../.." }, true],
+  // Nothing is known about "x", so "l" in it is no link.
+  ["a", { a: "x/l/../../..", l: "s/t/u" }, true],
   ["d/a", { "d/a": "../b" }, false],
   ["d/a", { "d/a": "../../b" }, true],
   ["a", { a: "/" }, true],
@@ -27,4 +33,12 @@ test("a chain of ten links is followed, and no longer one", () => {
     new Map(Array.from({ length: count }, (_, index) => [`l${index}`, `l${index + 1}`]));
   expect(linkThatLeadsOut(chain(10))).toBeUndefined();
   expect(linkThatLeadsOut(chain(11))).toBe("l0");
+});
+
+test.each([
+  ["l0/../l1", undefined],
+  ["l0/../l0", "twice"],
+])("ten links may be followed in all, also by a path with several: %s", (target, expected) => {
+  const chain = Array.from({ length: 5 }, (_, index) => [`l${index}`, `l${index + 1}`] as const);
+  expect(linkThatLeadsOut(new Map([...chain, ["twice", target]]))).toBe(expected);
 });

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { TarFile } from "../../../../src/system/files/tar.ts";
-import { tarStream } from "../../../../src/system/files/tar.ts";
+import { tarStream, textFile } from "../../../../src/system/files/tar.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const file = (name: string, bytes: Uint8Array, mode = 0o644, modifiedMs = 1_600_000_000_999): TarFile => ({
@@ -104,6 +104,19 @@ test("every field of a header is as POSIX has it", async () => {
   );
 });
 
+test("an extended header, and a time before 1970, have fields that every program reads", async () => {
+  const bytes = Buffer.from(await archive([file("木", new Uint8Array(), 0o600, -1_500)]));
+  const field = (block: number, start: number, end: number): string =>
+    bytes.toString("latin1", 512 * block + start, 512 * block + end);
+  expect([field(0, 156, 157), field(0, 100, 107), field(0, 136, 147)]).toEqual(["x", "0000644", "00000000000"]);
+  expect([field(2, 156, 157), field(2, 100, 107), field(2, 136, 147)]).toEqual(["0", "0000600", "00000000000"]);
+});
+
+test("the contents of a text are in the archive", async () => {
+  const text = textFile({ name: "a", mode: 0o644, modifiedMs: 0, text: "größe" });
+  expect(Buffer.from(await archive([text])).toString("utf8", 512, 512 + text.sizeBytes)).toBe("größe");
+});
+
 test.each([
   ["a plain name and a time of whole seconds", "n".repeat(100), 1_600_000_000_000, 0],
   ["a time before 1970", "a", -1_500, 0],
@@ -163,3 +176,13 @@ test.each([-1, 1])(
     });
   },
 );
+
+test("of a file that never ends, no more is sent than was announced", async () => {
+  const read = { chunks: 0 };
+  const contents = async function* (): AsyncGenerator<Uint8Array> {
+    for (; read.chunks < 100; read.chunks += 1) yield new Uint8Array(1000);
+  };
+  const stream = tarStream([{ ...file("a", new Uint8Array(3000)), contents }]);
+  expect(await Array.fromAsync(stream).catch((error: unknown) => error)).toMatchObject({ id: "transfer-failed" });
+  expect(read.chunks).toBe(3);
+});

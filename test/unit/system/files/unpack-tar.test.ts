@@ -2,8 +2,9 @@ import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { ArchiveProblem, IncompleteArchive } from "../../../../src/system/files/tar.ts";
-import { unpackTar } from "../../../../src/system/files/read-tar.ts";
+import { readTar, unpackTar } from "../../../../src/system/files/read-tar.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { endOfArchive, paxRecord, rawArchive, rawEntry, type RawEntry } from "../../../support/tar-blocks.ts";
@@ -56,6 +57,39 @@ test("what tar packs arrives: names, contents, permissions and links", async () 
   expect(await readlink(join(target, "sub/link"))).toBe(`../${long}`);
 });
 
+test("an archive at the limits is unpacked, and each entry has its own name and size", async () => {
+  await using scratch = await scratchFolder();
+  const longName = "n".repeat(255);
+  const longTarget = `${"n/".repeat(2047)}x`;
+  const levels = Array.from({ length: 200 }, (_, index) => [
+    pax(["path", `./${"a/".repeat(index + 1)}`]),
+    { name: "x", type: "5", mode: 0o755 },
+  ]).flat();
+  const bytes = rawArchive(
+    pax(["path", "./"]),
+    pax(["path", "./"], ["comment", "x".repeat(65_510)]),
+    pax(["path", "./"]),
+    // A header for the whole archive names no entry.
+    { name: "pax", type: "g", contents: paxRecord("path", "../x") },
+    folder,
+    // Only files have contents, whatever the header says.
+    { name: "./closed/", type: "5", mode: 0o500, claimedSize: 512 },
+    pax(["path", `./closed/${longName}`]),
+    { name: "x", contents: "text" },
+    { ...link("./link", "closed"), claimedSize: 512 },
+    pax(["linkpath", longTarget]),
+    link("./long", ""),
+    ...levels,
+  );
+  const target = join(scratch.path, "target");
+  const exactly = { entries: 205, totalBytes: 4 };
+  expect(await unpackTar(chunked(bytes), target, exactly, signal)).toEqual({ files: 1, bytes: 4 });
+  expect((await readdir(target)).toSorted()).toEqual(["a", "closed", "link", "long"]);
+  expect(await readFile(join(target, "closed", longName), "utf8")).toBe("text");
+  expect((await lstat(join(target, "closed"))).mode & 0o777).toBe(0o700);
+  expect(await readlink(join(target, "long"))).toBe(longTarget);
+});
+
 test("a single file arrives under the target's name, whatever the archive calls it", async () => {
   await using scratch = await scratchFolder();
   const target = join(scratch.path, "target");
@@ -75,6 +109,11 @@ test.each([
   ["a line break", [folder, { name: "./a\nb" }], "is not a plain name"],
   ["reversed text", [folder, { name: "./a\u202eb" }], "is not a plain name"],
   ["a name that is too long", [folder, pax(["path", `./${"n".repeat(256)}`]), { name: "x" }], "is not a plain name"],
+  [
+    "a long name above another",
+    [folder, pax(["path", `./${"n".repeat(256)}/a`]), { name: "x" }],
+    "is not a plain name",
+  ],
   ["the folder again", [folder, folder], "is not a plain name"],
   ["a name twice", [folder, { name: "./a" }, { name: "a" }], '"a" occurs twice'],
   ["a file in a missing folder", [folder, { name: "./a/b" }], "is in no folder"],
@@ -89,6 +128,11 @@ test.each([
   ["a link in circles", [folder, link("./a", "b"), link("./b", "a")], "leads out of the folder"],
   ["a link to nothing", [folder, link("./a", "")], "is not a plain path"],
   ["a long name in a link", [folder, pax(["linkpath", "n".repeat(256)]), link("./a", "")], "is not a plain path"],
+  [
+    "a link to a path that is too long",
+    [folder, pax(["linkpath", `${"n/".repeat(2047)}xy`]), link("./a", "")],
+    "is not a plain path",
+  ],
   ["a link to a control character", [folder, link("./a", "\u001b[2J")], "is not a plain path"],
   [
     "a hard link",
@@ -104,7 +148,7 @@ test.each([
   ["a pax claim of too many bytes", [folder, pax(["size", "999999999999999"]), { name: "a" }], "more than 10000 bytes"],
   ["a negative size", [folder, pax(["size", "-1"]), { name: "a" }], "damaged"],
   ["large metadata", [{ ...pax(["comment", "x".repeat(65_536)]) }, folder], "damaged"],
-  ["endless metadata", Array.from({ length: 9 }, () => pax(["path", "./"])), "damaged"],
+  ["much metadata", [...Array.from({ length: 5 }, () => pax(["path", "./"])), folder], "damaged"],
   ["a pax record beyond its header", [{ name: "pax", type: "x", contents: "99 path=x\n" }, folder], "damaged"],
   ["a pax record without a length", [{ name: "pax", type: "x", contents: "path=x\n" }, folder], "damaged"],
   ["a pax record of no length", [{ name: "pax", type: "x", contents: "0 path=x\n" }, folder], "damaged"],
@@ -170,6 +214,15 @@ test("an archive with too many levels of folders, or too much text in links, is 
     expect(failure).toBeInstanceOf(ArchiveProblem);
     expect(failure.message).toContain(reason);
   }
+});
+
+test("names that would fill the memory are rejected", async () => {
+  const entry = rawArchive(pax(["linkpath", "n".repeat(65_000)]), link("a", "")).subarray(0, -endOfArchive.length);
+  const endless = function* (): Generator<Uint8Array> {
+    for (let count = 0; count < 1000; count += 1) yield entry;
+  };
+  const reading = Array.fromAsync(readTar(Readable.from(endless()), { entries: 1000, totalBytes: 0 }));
+  expect((await failureOf(reading)).message).toContain("the names in it are too long");
 });
 
 test("an abort ends the unpacking between two entries, and between two links", async () => {

@@ -1,0 +1,59 @@
+import { expect, test } from "bun:test";
+import { parsed, oneOf, checked, matching, readOptions } from "../../../src/model/option-schema.ts";
+
+const number = parsed((text) => (/^\d+$/.test(text) ? Number(text) : undefined), "is not a number");
+const schema = {
+  size: { summary: "", default: 7, read: number },
+  name: { summary: "", read: matching(/^[a-z]+$/, "is not a name") },
+  kind: { summary: "", repeatable: true, read: oneOf(["x", "y"]) },
+  path: { summary: "", read: checked((text) => (text === "/" ? "it is the root" : undefined)) },
+} as const;
+const accept = (values: object) => ({ value: values });
+
+test.each<[object, object]>([
+  [{}, { size: 7, name: undefined, kind: [], path: undefined }],
+  [
+    { size: 0, name: "a", kind: "x", path: "/a" },
+    { size: 0, name: "a", kind: ["x"], path: "/a" },
+  ],
+  [
+    { size: "12", kind: ["x", "y"] },
+    { size: 12, name: undefined, kind: ["x", "y"], path: undefined },
+  ],
+])("the options %j are read as %j", (given, values) => {
+  expect(readOptions(schema, given, accept).values).toEqual(values as never);
+});
+
+test("every problem is reported at once, those of several options together as well", () => {
+  const seen: object[] = [];
+  const parse = (values: object) => {
+    seen.push(values);
+    return { problems: ["size and name go together"] };
+  };
+  const given = { size: "x", name: "A", kind: ["x", "z"], path: "/" };
+  const problems = [
+    '`size`: "x" is not a number',
+    '`name`: "A" is not a name',
+    '`kind`: "z" is not one of x, y',
+    "`path`: it is the root",
+    "size and name go together",
+  ];
+  expect(() => readOptions(schema, given, parse)).toThrow(
+    expect.objectContaining({ id: "bad-usage", facts: { problems } }),
+  );
+  // An option that is wrong by itself counts as absent, and has no default.
+  expect(seen).toEqual([{ size: undefined, name: undefined, kind: undefined, path: undefined }]);
+  expect(() => readOptions(schema, { size: "x" }, accept)).toThrow(expect.objectContaining({ id: "bad-usage" }));
+});
+
+test("a fault in a reader is no problem of the user's", () => {
+  const broken = {
+    size: {
+      summary: "",
+      read: (): number => {
+        throw new TypeError("a bug");
+      },
+    },
+  };
+  expect(() => readOptions(broken, { size: 1 }, accept)).toThrow(TypeError);
+});
