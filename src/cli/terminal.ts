@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { read } from "node:fs";
 import { isatty } from "node:tty";
-import { ClusterError } from "../errors.ts";
+import { ClusterError, messageOf } from "../errors.ts";
 import { plainLine, printable } from "../system/printable.ts";
 import { minimalEnvironment } from "../system/processes/run-program.ts";
 import type { Environment } from "../system/runtime.ts";
@@ -204,7 +204,8 @@ async function readByte(signal: AbortSignal): Promise<number | undefined> {
   signal.addEventListener("abort", onAbort, { once: true });
   read(stdin, Buffer.alloc(1), 0, 1, null, (error, count, buffer) => {
     if (error?.code === "EAGAIN") setTimeout(() => resolve(readByte(signal)), 20);
-    else if (error !== null && error !== undefined && error.code !== "EOF") reject(error);
+    else if (error !== null && error.code !== "EOF")
+      reject(new ClusterError("bad-usage", `Cannot read stdin: ${messageOf(error)}.`));
     else resolve(count === 1 ? buffer[0] : undefined);
   });
   try {

@@ -198,7 +198,9 @@ test("a secret has up to 64 KB", async () => {
 });
 
 test("stdin that can't be read is named", async () => {
-  expect((await runShell("$EXAMPLE secret </")).stderr).toContain("EISDIR");
+  const { exitCode, stderr } = await runShell("$EXAMPLE secret </");
+  expect(exitCode).toBe(2);
+  expect(stderr).toMatch(/^Error: Cannot read stdin: EISDIR.*\.\n\[bad-usage\]\n$/);
 });
 
 /** How often a process has asked the system to read something. */
