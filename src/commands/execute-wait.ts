@@ -30,7 +30,6 @@ const keptAfter: ReadonlySet<ErrorId> = new Set([
 
 export async function executeWait(kind: BackendKind, input: WaitInput, context: Context): Promise<void> {
   const report = junitReport({ file: input.junit, clusterId: input.clusterId, tests: [readinessTest] }, context);
-  report.enter(readinessTest);
   await report.during(async () => waitAndReport(kind, input, report, context));
 }
 

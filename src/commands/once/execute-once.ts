@@ -39,7 +39,6 @@ const asCreate = { wait: true, dryRun: false, output: "text" } as const;
 export async function executeOnce(kind: BackendKind, given: OneUse, context: Context): Promise<void> {
   const { clusterId, junit: file } = given;
   const report = junitReport({ file, clusterId, tests: [creationTest, readinessTest, commandTest] }, context);
-  report.enter(creationTest);
   await report.during(async () => {
     const input = { ...given, ...(await readSecrets(given, context)) };
     const cached = await findCached(kind, input, context);

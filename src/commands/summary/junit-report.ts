@@ -23,7 +23,7 @@ interface NodeState {
   readonly reason: string;
 }
 
-/** The tests that a command declares, which run one after the other, and one for each node. */
+/** The tests that a command declares, which run one after the other from the first on, and one for each node. */
 export interface JunitReport {
   /** Counts the current test as passed and begins the next one. Entering the first test again discards all results. */
   enter(name: string): void;
@@ -50,9 +50,8 @@ export function junitReport({ file, clusterId, tests }: ReportRequest, context: 
   const startMs = clock.now();
   const done: Test[] = [];
   const nodes = new Map<string, NodeState>();
-  const current = { name: "", startMs };
+  const current = { name: tests[0] ?? "", startMs };
   const end = (outcome: Test["outcome"]): void => {
-    if (current.name === "") return;
     const period = { startMs: current.startMs, endMs: clock.now() };
     done.push(...nodeTests(nodes, period), { name: current.name, seconds: secondsOf(period), outcome });
   };
@@ -138,7 +137,7 @@ function renderJunit(
     if (outcome === "passed") return `${head}/>`;
     if (outcome === "skipped") return `${head}><skipped/></testcase>`;
     const text = shown(messageBlock(outcome.text));
-    const traits = `type="${escaped(outcome.type)}" message="${escaped(plainLine(text.split("\n", 1)[0]))}"`;
+    const traits = `type="${escaped(outcome.type)}" message="${escaped(plainLine(text.split("\n")[0]))}"`;
     return `${head}>\n      <failure ${traits}>${escaped(text)}</failure>\n    </testcase>`;
   });
   return [

@@ -34,7 +34,6 @@ async function openReport(folder: string) {
   } as unknown as Context;
   const file = join(folder, "junit.xml");
   const report = junitReport({ file, clusterId: "demo", tests: ["a", "b", "c"] }, context);
-  report.enter("a");
   const pass = (ms: number): number => (clock.nowMs += ms);
   return { report, file, warnings, pass };
 }
