@@ -5,7 +5,7 @@ import type { Backend } from "../../../src/backend/contract.ts";
 import type { FaultRequest } from "../../../src/cluster/faults/fault-request.ts";
 import { beginFault, endFaults, listFaults, untilFaultEnds } from "../../../src/cluster/faults/faults.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
-import { mapOutside, mapTexts } from "../../../src/outside-text.ts";
+import { mapOutside, mapTexts, unmarked } from "../../../src/outside-text.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
@@ -90,6 +90,24 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     const masked = (text: string): string => mapOutside(text, (part) => part.replaceAll("hunter2", "***"));
     expect(masked(stdout)).toContain("a disk full of ***");
     expect(mapTexts(data, masked)).toMatchObject({ faults: [{ id: "0123abcd", description: "a disk full of ***" }] });
+  });
+
+  test("the command begins a fault, lists it and heals it, and says if there is none", async () => {
+    const { backend, stack } = await openCluster();
+    await using _ = stack;
+    const run = async (words: string) =>
+      runCommandLine(`fault ${words} -c example`, { kind: containerKind, backend, nowMs: 0, columns: 120 });
+    const { stdout: id, told, data } = await run("partition --between agent_0 --and masters --for 90s");
+    expect(data).toMatchObject({ fault: { id, kind: "partition" } });
+    expect(told.at(-1)).toBe(`The nodes heal fault ${id} by themselves after 1 min.`);
+    const rows = unmarked((await run("list")).stdout).split("\n");
+    expect(rows.map((line) => line.split(/ {2,}/))).toEqual([
+      ["FAULT", "TIME LEFT", "NODES", "WHAT"],
+      [id, "1 min", "master_0, master_1, agent_0", "partition between agent_0 and master_0, master_1"],
+    ]);
+    expect(await run("heal")).toMatchObject({ stdout: id, data: { faults: [{ id }] } });
+    expect(await run("heal")).toMatchObject({ stdout: "", told: ["There is no fault to heal."] });
+    expect(await run("list")).toMatchObject({ stdout: "", told: ["There are no faults."], data: { faults: [] } });
   });
 
   test("faults overlap, and a node's name heals only those that concern it", async () => {

@@ -8,6 +8,7 @@ import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-recor
 import { mapOutside, mapTexts, unmarked } from "../../../src/outside-text.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
+import { keepFaultNote } from "../../../src/store/fault-notes.ts";
 import { runCommandLine } from "../../support/run-command.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
@@ -114,6 +115,15 @@ test("where the key is, its path is shown, and ssh can be configured", async () 
   expect(linesOf((await inspect(own)).stdout)).toContainEqual(["SSH key", path]);
   const { stdout } = await inspect(own, " --output ssh-config");
   expect(stdout).toStartWith("Host master_0\n  HostName 192.0.2.1\n");
+});
+
+test("a fault that was begun here is shown until its end", async () => {
+  await using folder = await scratchFolder();
+  const endsAt = new Date(nowMs + 60_000);
+  await keepFaultNote(folder.path, { id: "0123abcd", description: "a slow network", endsAt });
+  const { stdout, data } = await inspect({ ...cluster, directory: folder.path });
+  expect(linesOf(stdout)).toContainEqual(["Fault", "a slow network, until 12:01 UTC"]);
+  expect(data).toMatchObject({ cluster: { faults: [{ id: "0123abcd", endsAt }] } });
 });
 
 test("programs of clusters that always end by themselves speak of the time left, the others of a lifetime that a user chose", () => {

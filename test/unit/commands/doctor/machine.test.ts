@@ -1,5 +1,9 @@
 import { expect, test } from "bun:test";
-import { operatingSystemCheck, temporarySpaceCheck } from "../../../../src/commands/doctor/machine-checks.ts";
+import {
+  machineChecks,
+  operatingSystemCheck,
+  temporarySpaceCheck,
+} from "../../../../src/commands/doctor/machine-checks.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 
@@ -46,4 +50,13 @@ test("too little room: how much there is, and three ways out", async () => {
 
 test("no folder to put temporary files in", async () => {
   expect(await spaceText("/nowhere", 1)).toStartWith("fail: The folder /nowhere does not exist.");
+});
+
+test.each([
+  [[], "pass: "],
+  [["BUN_BE_BUN"], "pass: "],
+  [["BUN_OPTIONS"], "warn: BUN_OPTIONS is set, which can make this program run other code. → "],
+])("variables of the runtime that were set, %j", async (runtimeVariables, text) => {
+  const check = machineChecks({ environment: {}, runtimeVariables }, []).find(({ name }) => name === "runtime")!;
+  expect(outcomeText(await check.run(neverAborted))).toStartWith(text);
 });

@@ -17,7 +17,9 @@ function openShards() {
     waiting: (text) => void told.push(`(${text})`),
     note: (text) => void told.push(text),
     warn: (text) => void told.push(`Warning: ${text}`),
+    hide: (secret) => void told.push(`hidden: ${secret}`),
     mask: (text) => text.replaceAll("secret", "***"),
+    timings: () => [{ title: "Boot", ms: 7 }],
   };
   const waits = new Map<string, string>();
   const clock = { now: () => 0, sleep: async () => {} };
@@ -81,4 +83,16 @@ test("each shard has a log of its own, with secrets masked", async () => {
       .join("\n"),
   );
   expect(await Bun.file(two).text()).toBe(`${moment} a detail\n`);
+});
+
+test("a log that can't be written is warned of, and secrets and timings are those of all shards", () => {
+  const { told, first } = openShards();
+  first.logTo("/dev/null/log");
+  first.hide("a password");
+  expect(told).toEqual([
+    expect.stringMatching(/^Warning: shard_1: cannot write the log: ENOTDIR/),
+    "hidden: a password",
+  ]);
+  expect(first.mask("a secret")).toBe("a ***");
+  expect(first.timings()).toEqual([{ title: "Boot", ms: 7 }]);
 });
