@@ -6,9 +6,11 @@ import { expect, test } from "bun:test";
 import { readCluster } from "../../../../../src/backend/vm/cluster-facts.ts";
 import { type CopyPlan, VmCopy } from "../../../../../src/backend/vm/copies/vm-copy.ts";
 import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
+import { recordSockets } from "../../../../../src/backend/vm/machines/private-network.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
+import { isAccessible } from "../../../../../src/system/files/private-file.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { machineNodes } from "../../../../support/machine-node.ts";
@@ -100,13 +102,34 @@ test("a machine that runs but still has its source's keys isn't up, because a lo
   expect((await opened.copy.look()).nodes.map(({ state }) => state)).toEqual(["starting", "starting"]);
 });
 
-test("machines whose memory QEMU can't load boot once, with the reason in the details", async () => {
-  await using opened = await openCopy({ bootAccelerator: () => "tcg" });
+test.each(["engine-failed", "machine-failed"] as const)(
+  "machines whose memory QEMU can't load boot once, with the reason in the details: %s",
+  async (id) => {
+    await using opened = await openCopy({ bootAccelerator: () => "tcg" });
+    const { copy, directory } = opened;
+    await opened.claim();
+    const [{ folder }, sockets] = [machineFiles(directory, nodes[0]!), join(directory, "cluster-e2e-aBcD12")];
+    for (const path of [folder, sockets]) await mkdir(path, { recursive: true, mode: 0o700 });
+    await recordSockets(directory, sockets);
+    const failure = new ClusterError(id, "QEMU says: Missing section footer.");
+    const other = new ClusterError("connection-failed", "No answer.");
+    expect(await copy.recover(other, neverAborted)).toBe(false);
+    const usualMs = copy.firstLogin.limitMs;
+    expect(await copy.recover(failure, neverAborted)).toBe(true);
+    expect(opened.details).toEqual([failure.message]);
+    for (const path of [folder, sockets]) expect(await isAccessible(path)).toBe(false);
+    // They are translated from now on.
+    expect(copy.firstLogin.limitMs).toBeGreaterThan(usualMs);
+    expect(await copy.recover(failure, neverAborted)).toBe(false);
+  },
+);
+
+test.each<[string, Partial<CopyPlan["origin"]>]>([
+  ["can only continue", {}],
+  ["boot already", { bootAccelerator: () => "tcg", whyBoot: "their memory was saved on another processor" }],
+])("machines that %s don't boot after a failure", async (_, origin) => {
+  await using opened = await openCopy(origin);
   await opened.claim();
-  const failure = new ClusterError("engine-failed", "QEMU says: Missing section footer.");
-  const other = new ClusterError("connection-failed", "No answer.");
-  expect(await opened.copy.recover(other, neverAborted)).toBe(false);
-  expect(await opened.copy.recover(failure, neverAborted)).toBe(true);
-  expect(opened.details).toEqual([failure.message]);
-  expect(await opened.copy.recover(failure, neverAborted)).toBe(false);
+  expect(await opened.copy.recover(new ClusterError("engine-failed", "QEMU ended."), neverAborted)).toBe(false);
+  expect(opened.details).toEqual([]);
 });

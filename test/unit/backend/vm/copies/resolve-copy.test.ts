@@ -1,0 +1,125 @@
+/** What a copy of a snapshot relies on between its plan and its start, with programs in place of QEMU that only answer. */
+import { expect, test } from "bun:test";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { writeClusterFacts } from "../../../../../src/backend/vm/cluster-facts.ts";
+import { resolveCopy } from "../../../../../src/backend/vm/copies/resolve-copy.ts";
+import { identityOf } from "../../../../../src/backend/vm/images/image-verification.ts";
+import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
+import {
+  factsPath,
+  factsText,
+  savedFiles,
+  snapshotFolder,
+} from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
+import type { CopyRequest } from "../../../../../src/backend/contract.ts";
+import { generateKeyPair } from "../../../../../src/ssh/keys.ts";
+import { createKnownHosts } from "../../../../../src/ssh/openssh-files.ts";
+import { creationFiles } from "../../../../../src/store/creation-folder.ts";
+import { systemClock } from "../../../../../src/system/runtime.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { machineNode } from "../../../../support/machine-node.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
+import { recordingProgress } from "../../../../support/recording-progress.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { wireKey } from "../../../../support/ssh-options.ts";
+
+const qemu = {
+  systemName: "qemu-system-x86_64",
+  system: async () => ({ status: 0, stdout: "QEMU emulator version 7.2.22", stderr: "" }),
+  image: async () => ({ status: 0, stdout: "{}", stderr: "" }),
+} as unknown as Qemu;
+const node = machineNode();
+const creationId = "0123456789abcdef";
+
+/** A cluster of one node with the snapshot `installed`. */
+async function openSource({ memoryMegabytes = 64, bytes = 1 } = {}) {
+  const root = await scratchFolder();
+  const directory = join(root.path, `source-${creationId}`);
+  const folder = snapshotFolder(directory, "installed");
+  const machines = { accelerator: "tcg", isSandboxed: true, memoryMegabytes, cpus: 1 } as const;
+  const files: Record<string, object> = {};
+  const { disk, memory, state } = savedFiles(node);
+  for (const path of [disk, memory, state]) {
+    await mkdir(join(folder, dirname(path)), { recursive: true });
+    await writeFile(join(folder, path), "x");
+    files[path] = { bytes, sha256: "", identity: await identityOf(join(folder, path)) };
+  }
+  const text = (createdAt: string) =>
+    factsText({ createdAt, qemuVersion: "7.2.22", machines, files } as Parameters<typeof factsText>[0]);
+  const save = async (createdAt = "2026-01-01T00:00:00.000Z") => writeFile(factsPath(folder), text(createdAt));
+  await save();
+  await writeClusterFacts(directory, {
+    clusterId: "source",
+    creationId,
+    variant: "oss",
+    distribution: "debian-12",
+    counts: { master: 1, agent: 0, public_agent: 0 },
+    createdAt: "2026-01-01T00:00:00.000Z",
+    createdBy: "1",
+    machines,
+    nodes: [node],
+  });
+  const [key, hostKey] = [generateKeyPair("key"), wireKey(generateKeyPair("").publicKey)];
+  await writeFile(creationFiles(directory).privateKey, key.privateKey);
+  await createKnownHosts(creationFiles(directory).knownHosts).pin("127.0.0.1", node.ports.ssh, hostKey);
+  const { progress, steps } = recordingProgress();
+  const source = {
+    id: "source",
+    creationId,
+    directory,
+    nodes: [{ state: "stopped" }],
+  } as unknown as CopyRequest["source"];
+  const request = { clusterId: "copy", source, snapshot: "installed" } as CopyRequest;
+  const runtime = { clock: systemClock, environment: {}, progress };
+  return {
+    folder,
+    key,
+    hostKey,
+    save,
+    steps,
+    resolve: async () => resolveCopy(qemu, request, { root: root.path, runtime }, neverAborted),
+    [Symbol.asyncDispose]: root[Symbol.asyncDispose],
+  };
+}
+
+test("a snapshot that is still the one of the plan is opened with the keys of its machines, and locked", async () => {
+  await using source = await openSource();
+  const origin = await source.resolve();
+  expect(source.steps).toEqual(["Check the snapshot: done"]);
+  expect(origin).toMatchObject({ whyBoot: undefined, summary: { cluster: "source", snapshot: "installed" } });
+  {
+    await using opened = await origin.open("", neverAborted);
+    expect(opened).toMatchObject({ folder: source.folder, movesDisks: false, privateKey: source.key.privateKey });
+    expect(opened.hostKeys).toEqual([source.hostKey]);
+    expect((await failureOf(origin.open("", AbortSignal.abort(new Error("waits"))))).message).toBe("waits");
+  }
+  await (await origin.open("", neverAborted))[Symbol.asyncDispose]();
+});
+
+test("a snapshot that was deleted or made again since the plan is an error, and stays unlocked", async () => {
+  await using source = await openSource();
+  const origin = await source.resolve();
+  const gone = {
+    id: "snapshot-not-found",
+    message: 'The snapshot "installed" of cluster "source" was deleted or made again meanwhile.',
+  };
+  await source.save("2026-01-02T00:00:00.000Z");
+  expect(await failureOf(origin.open("", neverAborted))).toMatchObject(gone);
+  await rm(source.folder, { recursive: true });
+  expect(await failureOf(origin.open("", neverAborted))).toMatchObject(gone);
+  await mkdir(source.folder);
+  await source.save();
+  await (await origin.open("", neverAborted))[Symbol.asyncDispose]();
+});
+
+test.each([
+  ["memory", { memoryMegabytes: 1e9 }, /^The nodes need 1000000000 MB of memory/],
+  ["space for disks", { bytes: 1e18 }, /GB are required/],
+])("a computer without enough %s is refused by the plan", async (_, given, message) => {
+  await using source = await openSource(given);
+  expect(await failureOf(source.resolve())).toMatchObject({
+    id: "capacity-lacking",
+    message: expect.stringMatching(message),
+  });
+});
