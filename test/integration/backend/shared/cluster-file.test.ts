@@ -1,10 +1,11 @@
 /** Clusters are written as files, among files of the user. */
 import { expect, test } from "bun:test";
-import { readFile, readdir, stat, truncate, writeFile } from "node:fs/promises";
+import { mkdir, open, readFile, readdir, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type FileToWrite,
   assertSnapshot,
+  assertWritable,
   knownParts,
   openClusterFile,
   readParts,
@@ -119,6 +120,118 @@ test("a snapshot that changed since it was made is not written", async () => {
   const failure = await failureOf(writeClusterFile({ ...fileAt(scratch.path), parts: changed }, neverAborted));
   expect(failure).toMatchObject({ id: "snapshot-unusable", message: expect.stringContaining("part has changed") });
   expect(await readdir(scratch.path)).toEqual([]);
+});
+
+const sumOf = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex");
+
+test("parts keep their names, and the manifest has the length and the checksum of each", async () => {
+  await using scratch = await scratchFolder();
+  const [first, second] = ["contents", "more of them"].map((text, index) => ({
+    name: `part-${index}`,
+    bytes: text.length,
+    sha256: sumOf(text),
+    contents: () => bytes(text),
+  }));
+  const read: number[] = [];
+  const file = { ...fileAt(scratch.path), mostParts: 2, onProgress: (count: number) => void read.push(count) };
+  await writeClusterFile({ ...file, parts: knownParts([first!, second!]) }, neverAborted);
+  const { manifest } = await openClusterFile({ path: file.path, shown: "cluster.zst" }, "vm");
+  expect(manifest.parts).toEqual([first!, second!].map(({ contents: _, ...part }) => part));
+  expect(read).toEqual([8, 20]);
+});
+
+test("a file is written only where none is, or over one that may be replaced", async () => {
+  await using scratch = await scratchFolder();
+  const path = join(scratch.path, "cluster.zst");
+  await assertWritable(path, false);
+  await writeFile(path, "");
+  await assertWritable(path, true);
+  const [existing, folder] = [await failureOf(assertWritable(path, false)), scratch.path];
+  expect(existing).toMatchObject({ id: "bad-usage", message: `${path} exists already.` });
+  const failure = await failureOf(assertWritable(folder, true));
+  expect([failure.id, failure.message]).toEqual(["bad-usage", expect.stringContaining("it is not a regular file")]);
+  // Its parent is no folder.
+  expect((await failureOf(assertWritable(join(path, "below"), false))).id).toBe("bad-usage");
+});
+
+const noSpace = Object.assign(new Error("write failed"), { code: "ENOSPC" });
+const noQuota = Object.assign(new Error("write failed"), { code: "EDQUOT" });
+
+test.each([
+  ["full", noSpace],
+  ["full for this user", noQuota],
+])("a disk that is %s is named", async (_, error) => {
+  await using scratch = await scratchFolder();
+  const file = fileAt(scratch.path);
+  const onProgress = (): never => {
+    throw error;
+  };
+  const writing = writeClusterFile({ ...file, onProgress }, neverAborted);
+  expect(await failureOf(writing)).toMatchObject({
+    id: "capacity-lacking",
+    message: `The disk is full: ${file.path} cannot be written.`,
+  });
+  await writeClusterFile({ ...file, parts: parts("contents") }, neverAborted);
+  const opened = await openClusterFile({ path: file.path, shown: "cluster.zst" }, "vm");
+  const reading = readParts(opened, async () => Promise.reject(error), neverAborted);
+  expect((await failureOf(reading)).message).toBe("The disk is full: the cluster's files cannot be written.");
+});
+
+/** Changes a file after it was opened, and returns what is said about it then. */
+async function readChanged(change: (path: string) => Promise<unknown>): Promise<string> {
+  await using scratch = await scratchFolder();
+  const file = fileAt(scratch.path);
+  await writeClusterFile(file, neverAborted);
+  const opened = await openClusterFile({ path: file.path, shown: "cluster.zst" }, "vm");
+  await change(file.path);
+  const take = async (_: unknown, chunks: AsyncIterable<Uint8Array>) => void (await Array.fromAsync(chunks));
+  return (await failureOf(readParts(opened, take, neverAborted))).message;
+}
+
+/** Writes a file of other contents there. */
+async function replace(path: string, text: string): Promise<void> {
+  await writeClusterFile({ ...fileAt(""), path, privateFolder: "", replaces: true, parts: parts(text) }, neverAborted);
+}
+
+/** Overwrites bytes behind the manifest. */
+async function overwriteContents(path: string): Promise<void> {
+  const contentsAt = 8 + (await readFile(path)).readUInt32LE(4);
+  await using file = await open(path, "r+");
+  await file.write(Buffer.alloc(4), 0, 4, contentsAt);
+}
+
+/** Puts the contents of another file behind the manifest. */
+async function swapContents(path: string, text: string): Promise<void> {
+  const own = await readFile(path);
+  await replace(path, text);
+  const other = await readFile(path);
+  const contentsOf = (file: Buffer) => 8 + file.readUInt32LE(4);
+  await writeFile(path, Buffer.concat([own.subarray(0, contentsOf(own)), other.subarray(contentsOf(other))]));
+}
+
+test.each<[string, (path: string) => Promise<unknown>, string]>([
+  ["replaced", async (path) => replace(path, "others"), "was replaced meanwhile"],
+  ["a folder", async (path) => rm(path).then(async () => mkdir(path)), "it is not a regular file"],
+  ["gone", async (path) => rm(path), "the file does not exist"],
+  ["overwritten", overwriteContents, "is damaged: it cannot be decompressed"],
+  ["another file's behind its manifest", async (path) => swapContents(path, "CONTENTS"), "part has another checksum"],
+  ["shorter than it says", async (path) => swapContents(path, "content"), "is incomplete"],
+  ["longer than it says", async (path) => swapContents(path, "contents."), "it is longer than its manifest says"],
+])("a file that is %s when it is read is not used", async (_, change, why) => {
+  expect(await readChanged(change)).toContain(why);
+});
+
+test("an interrupt while a file is read is no damage", async () => {
+  await using scratch = await scratchFolder();
+  const file = fileAt(scratch.path);
+  await writeClusterFile(file, neverAborted);
+  const opened = await openClusterFile({ path: file.path, shown: "cluster.zst" }, "vm");
+  const [interrupt, reason] = [new AbortController(), new Error("interrupted")];
+  const take = async (): Promise<never> => {
+    interrupt.abort(reason);
+    throw noSpace;
+  };
+  expect((await failureOf(readParts(opened, take, interrupt.signal))) as Error).toBe(reason);
 });
 
 test("a file that is cut off, or another one than its checksum says, is unusable", async () => {

@@ -2,9 +2,11 @@
 
 import { expect, test } from "bun:test";
 import type { CloudOptions } from "../../../../src/backend/cloud/options.ts";
-import { describePlan, newRequestedResources } from "../../../../src/backend/cloud/plan.ts";
+import { describePlan, newRequestedResources, resolveCreation } from "../../../../src/backend/cloud/plan.ts";
 import type { CreationRequest } from "../../../../src/backend/contract.ts";
 import { newRequest } from "../../../support/cloud-fixture.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 import { scriptedCloud } from "../../../support/scripted-cloud.ts";
 
 const resolved = {
@@ -59,10 +61,40 @@ test("it says so if there are no tags, no known price, or an image that needs ve
   expect(facts).not.toHaveProperty("maximumCostDollars");
 });
 
+const folder = { creationId: "0123456789abcdef", directory: "/default-0123456789abcdef" };
+
+test.each([
+  ["a distribution, and no web UI that is known", {}, { distribution: "debian-12", webUi: undefined }],
+  [
+    "an own image, and a web UI",
+    { webUi: "https", options: { ...options, image: { id: "ami-0123456789abcdef0", user: "me" } } },
+    { distribution: "image ami-0123456789abcdef0", webUi: "https" },
+  ],
+] as const)("the tags name %s", (_, changes, tags) => {
+  const given = { ...request, distribution: "debian-12", webUi: undefined, ...changes };
+  const plan = { api, regionFolder: { region: "us-west-2", root: "/" }, request: given, resolved };
+  const { group } = newRequestedResources(plan, { folder, vpcId: "vpc-1" });
+  const { distribution, webUi } = group.tags;
+  expect({ distribution, webUi }).toEqual(tags);
+});
+
+test.each([
+  ["a distribution with cgroups 2", "debian-12", undefined, "machine-not-set-up"],
+  ["a distribution with cgroups 1", "centos-7", undefined, undefined],
+  ["an own image", "debian-12", { id: "ami-0123456789abcdef0", user: "me" }, undefined],
+] as const)("for a platform that requires cgroups 1, %s: %p", async (_, distribution, image, id) => {
+  const answers = { Images: [{ ImageId: "ami-1" }], Subnets: [{ SubnetId: "subnet-1", State: "available" }] };
+  const quick = { ...api, call: async () => answers as never };
+  const chosen = { ...options, adminCidrs: ["192.0.2.7"], ...(image !== undefined && { image }) };
+  const needs = { distribution, needsCgroups1: true, options: chosen };
+  const resolving = resolveCreation(quick, needs, {}, neverAborted);
+  if (id === undefined) expect((await resolving).cidrs).toEqual(["192.0.2.7/32"]);
+  else expect((await failureOf(resolving)).id).toBe(id);
+});
+
 test("machines end two hours after the API's time, in whole seconds", () => {
   const late = { ...api, now: () => Date.parse("2026-01-01T00:00:00.999Z") };
   const plan = { api: late, regionFolder: { region: "us-west-2", root: "/" }, request, resolved };
-  const folder = { creationId: "0123456789abcdef", directory: "/default-0123456789abcdef" };
   const made = newRequestedResources(plan, { folder, vpcId: "vpc-1" });
   expect(made.expiresAt.toISOString()).toBe("2026-01-01T02:00:00.000Z");
   expect(made.group.tags.expiresAt).toBe("2026-01-01T02:00:00.000Z");

@@ -164,6 +164,10 @@ test("a complete answer is asked for once", async () => {
   const answer = await server.api.call("RunInstances", { MinCount: 2, MaxCount: 2 }, neverAborted);
   expect(answer.Instances?.map(({ InstanceId }) => InstanceId)).toEqual(["i-1", "i-2"]);
   expect(server.requests).toHaveLength(1);
+  // Without a number, one instance is requested.
+  using other = await openServer([success("RunInstances", instances("i-1"))]);
+  await other.api.call("RunInstances", { MinCount: undefined, MaxCount: undefined }, neverAborted);
+  expect(other.requests).toHaveLength(1);
 });
 
 test("instances are asked for page by page, a thousand at once, by the tags of our own", async () => {
