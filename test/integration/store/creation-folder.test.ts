@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import {
@@ -7,7 +7,13 @@ import {
   creationDirectory,
   creationFiles,
   endCreation,
+  endRemovedCreation,
+  isCreationHere,
+  isCreationUnderWay,
+  isEndedCreation,
   isFinishedCreation,
+  isOwnFolder,
+  presentCreations,
 } from "../../../src/store/creation-folder.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
@@ -85,4 +91,60 @@ test("folders with a missing or unreadable creation are skipped", async () => {
   await writeFile(creationFiles(directory).creation, "{");
   expect(await abandonedCreations(folder.path, "default")).toEqual([]);
   expect(await abandonedCreations(join(folder.path, "missing"), "default")).toEqual([]);
+});
+
+test("a cluster is here from its completion until its removal, which takes its key", async () => {
+  await using folder = await scratchFolder();
+  const directory = await creationOf(folder.path, (owner) => owner);
+  const { privateKey } = creationFiles(directory);
+  await writeFile(privateKey, "key");
+  const facts = async () => [
+    await isCreationUnderWay(directory),
+    await isCreationHere(directory),
+    await isEndedCreation(directory),
+    (await presentCreations(folder.path, "default")).length,
+    await Bun.file(privateKey).exists(),
+  ];
+  expect(await facts()).toEqual([true, true, false, 0, true]);
+  await endCreation(directory, "finished");
+  expect(await facts()).toEqual([false, true, false, 1, true]);
+  expect(await presentCreations(folder.path, "defaul")).toEqual([]);
+  await endCreation(directory, "abandoned");
+  expect(await facts()).toEqual([false, false, true, 0, true]);
+  await endRemovedCreation(directory);
+  expect(await facts()).toEqual([false, false, true, 0, false]);
+});
+
+test("an imported cluster, of which no creation is known, is present", async () => {
+  await using folder = await scratchFolder();
+  const directory = creationDirectory(folder.path, "default", creationId);
+  await mkdir(directory);
+  expect(await presentCreations(folder.path, "default")).toEqual([directory]);
+});
+
+test("a creation whose process is gone is not under way", async () => {
+  await using folder = await scratchFolder();
+  const directory = await creationOf(folder.path, (owner) => ({ ...owner, startedAt: "boot:1" }));
+  expect(await isCreationUnderWay(directory)).toBe(false);
+});
+
+test("a folder that is a link is not the creation's, wherever it leads", async () => {
+  await using folder = await scratchFolder();
+  const directory = await creationOf(folder.path, (owner) => owner);
+  await endCreation(directory, "finished");
+  await writeFile(creationFiles(directory).privateKey, "key");
+  expect([await isOwnFolder(directory), await isCreationHere(directory)]).toEqual([true, true]);
+  const elsewhere = join(folder.path, "elsewhere");
+  await rename(directory, elsewhere);
+  expect(await isOwnFolder(directory)).toBe(true);
+  await symlink(elsewhere, directory);
+  expect([await isOwnFolder(directory), await isCreationHere(directory)]).toEqual([false, false]);
+  expect([await isFinishedCreation(directory), await presentCreations(folder.path, "default")]).toEqual([false, []]);
+  await endRemovedCreation(directory);
+  expect(await readFile(creationFiles(elsewhere).privateKey, "utf8")).toBe("key");
+  await rename(elsewhere, `${elsewhere}-too`);
+  expect(await isOwnFolder(directory)).toBe(false);
+  // Folders above it may be links.
+  await symlink(folder.path, join(folder.path, "root"));
+  expect(await isOwnFolder(join(folder.path, "root", "elsewhere-too"))).toBe(true);
 });

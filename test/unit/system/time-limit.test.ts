@@ -1,6 +1,6 @@
 import { expect, jest, test } from "bun:test";
 import { ClusterError } from "../../../src/errors.ts";
-import { watchdog, whileWaitingFor, eitherSignal } from "../../../src/system/time-limit.ts";
+import { eitherSignal, orAborted, timeLimit, watchdog, whileWaitingFor } from "../../../src/system/time-limit.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { until } from "../../support/until.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
@@ -87,4 +87,27 @@ test("once disposed of it hears nothing more", () => {
   either[Symbol.dispose]();
   one.abort("late");
   expect(either.signal.aborted).toBe(false);
+});
+
+test("work that goes on is given up with the abort's reason, and its result counts until then", async () => {
+  const stop = new AbortController();
+  expect(await orAborted(Promise.resolve("done"), stop.signal)).toBe("done");
+  const givenUp = failureOf(orAborted(new Promise(() => {}), stop.signal));
+  stop.abort(new Error("enough"));
+  expect((await givenUp).message).toBe("enough");
+  expect((await failureOf(orAborted(Promise.resolve("late"), stop.signal))).message).toBe("enough");
+});
+
+test("a time limit aborts with its error when the time is up, unless it is disposed of", () => {
+  jest.useFakeTimers();
+  try {
+    const [limit, other, past] = [timeLimit(50, late), timeLimit(50, late), timeLimit(-1, late)];
+    other[Symbol.dispose]();
+    jest.advanceTimersByTime(40);
+    expect([limit.signal.aborted, past.signal.reason]).toEqual([false, late]);
+    jest.advanceTimersByTime(20);
+    expect([limit.signal.reason, other.signal.aborted]).toEqual([late, false]);
+  } finally {
+    jest.useRealTimers();
+  }
 });

@@ -41,6 +41,27 @@ test.each([
   expect(problems![0]).toMatch(text);
 });
 
+test("a folder whose name only begins alike is outside, and so is one behind a link that leads back", async () => {
+  await using tree = await makeTree(["b"], { link: "../root-other", back: "inner/../b" });
+  await mkdir(`${tree.root}-other`);
+  expect((await tree.list()).problems).toEqual([
+    `${join(tree.root, "link")} is a symbolic link to ${tree.root}-other, outside ${tree.root}.`,
+  ]);
+});
+
+test.each([
+  [199, undefined],
+  [200, "is too deep."],
+])("a folder with %d levels of folders: %p", async (count, problem) => {
+  await using tree = await makeTree(["b"]);
+  const deepest = join(tree.root, "d/".repeat(count));
+  await mkdir(deepest, { recursive: true });
+  await writeFile(join(deepest, "file"), "");
+  const { value, problems } = await tree.list();
+  if (problem === undefined) expect(value?.map(({ path }) => path)).toEqual(["b", `${"d/".repeat(count)}file`]);
+  else expect(problems).toEqual([expect.stringContaining(problem)]);
+});
+
 test("names with line breaks forge no lines and no commands of CI systems", async () => {
   await using tree = await makeTree(["b"], {
     "a\nError: forged": "nowhere",

@@ -1,5 +1,9 @@
 import { expect, test } from "bun:test";
-import { environmentWithoutSecrets, minimalEnvironment } from "../../../../src/system/processes/run-program.ts";
+import {
+  environmentWithoutSecrets,
+  isForDesktop,
+  minimalEnvironment,
+} from "../../../../src/system/processes/run-program.ts";
 
 const environment = {
   PATH: "/bin",
@@ -30,4 +34,10 @@ test("a container engine keeps the user's settings and registry logins, and gets
   const kept = environmentWithoutSecrets(environment);
   expect(kept).toMatchObject({ DOCKER_HOST: "unix:///socket", AWS_SECRET_ACCESS_KEY: "aws" });
   expect(Object.keys(kept).filter((name) => /^(CLOUD|BUN)_/.test(name))).toEqual([]);
+});
+
+test("a browser gets what it needs to appear, and no credentials", () => {
+  const needed = ["PATH", "DISPLAY", "XDG_RUNTIME_DIR", "https_proxy", "NO_PROXY", "WSL_DISTRO_NAME", "SSH_TTY"];
+  const others = ["AWS_PROFILE", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "MY_DISPLAY", "FTP_PROXY", "BUN_OPTIONS"];
+  expect([...needed, ...others].filter(isForDesktop)).toEqual(needed);
 });

@@ -1,6 +1,12 @@
 import { expect, test } from "bun:test";
 import { hostname } from "node:os";
-import { identifyThisProcess, isProcessAlive } from "../../../../src/system/processes/process-identity.ts";
+import {
+  commandOfProcess,
+  identifyThisProcess,
+  isProcessAlive,
+  readBootId,
+  signalProcess,
+} from "../../../../src/system/processes/process-identity.ts";
 
 /** The identity of a process of this machine, from the kernel's own file. */
 async function identityOf(pid: number) {
@@ -33,4 +39,21 @@ test("this process is alive, another with its id is not, and one of another host
   expect(await isProcessAlive(own)).toBe(true);
   expect(await isProcessAlive({ ...own, startedAt: `${own.startedAt}1` })).toBe(false);
   expect(await isProcessAlive({ ...own, startedAt: "x", host: "another" })).toBe(true);
+});
+
+test("a process has a command line until it is ended", async () => {
+  await using child = Bun.spawn(["sleep", "600"]);
+  expect(await commandOfProcess(child.pid)).toBe("sleep 600");
+  await signalProcess(child.pid, "TERM");
+  await child.exited;
+  expect(child.signalCode).toBe("SIGTERM");
+  expect(await commandOfProcess(child.pid)).toBeUndefined();
+  // Nobody is left to get it.
+  await signalProcess(child.pid, "KILL");
+});
+
+test("the id of the computer's start stays the same, and is one line", async () => {
+  const id = await readBootId();
+  expect(id).toMatch(/^[0-9A-Fa-f-]{36}$/);
+  expect(await readBootId()).toBe(id);
 });
