@@ -1,9 +1,12 @@
-/** Which image a file's lowest layer is, among those on this computer. */
+/** Which of the images on this computer are a file's layers. */
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { writeFile } from "node:fs/promises";
+import { utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findImage } from "../../../../../src/backend/vm/files/layers.ts";
+import { type LayerStore, findImage, storeLayer } from "../../../../../src/backend/vm/files/layers.ts";
+import { imageFolder } from "../../../../../src/backend/vm/images/image-store.ts";
+import { identityOf, recordVerification } from "../../../../../src/backend/vm/images/image-verification.ts";
+import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
@@ -26,6 +29,10 @@ async function find(bytes: Buffer, format: "qcow2" | "raw", files: Readonly<Reco
   for (const [name, contents] of Object.entries(files)) await writeFile(join(folder.path, name), contents);
   const found = await findImage(folder.path, { format, bytes: bytes.length, sha256: sum(bytes) }, neverAborted);
   return found?.slice(folder.path.length + 1);
+}
+
+async function* chunks(bytes: Buffer): AsyncGenerator<Uint8Array, void, undefined> {
+  yield bytes;
 }
 
 const raw = Buffer.from("an image");
@@ -51,4 +58,39 @@ test.each([
   ["isn't one", raw],
 ])("a disk that %s is no image, though its contents are the same", async (_, bytes) => {
   expect(await find(bytes, "qcow2", { "debian.img": bytes })).toBeUndefined();
+});
+
+test("an image that has been verified isn't read again until somebody touches it", async () => {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "debian.img");
+  await writeFile(path, other);
+  const layer = { format: "raw", bytes: raw.length, sha256: sum(raw) } as const;
+  await recordVerification(path, { sum: { algorithm: "sha256", hex: sum(raw) }, identity: await identityOf(path) });
+  expect(await findImage(folder.path, layer, neverAborted)).toBe(path);
+  expect(await findImage(folder.path, { ...layer, sha256: sum(other) }, neverAborted)).toBe(path);
+  await utimes(path, 1, 1);
+  expect(await findImage(folder.path, layer, neverAborted)).toBeUndefined();
+});
+
+test("the same contents above another layer are another image, which is unpacked once", async () => {
+  await using cache = await scratchFolder();
+  const environment = { XDG_CACHE_HOME: cache.path };
+  const runtime = { clock: systemClock, environment, progress: silentProgress };
+  const rebased: string[] = [];
+  const image = async (words: readonly string[]) => {
+    rebased.push(words[words.indexOf("-b") + 1]!);
+    return Promise.resolve({ status: 0, stdout: "", stderr: "" });
+  };
+  const store = { qemu: { image }, folder: imageFolder(environment), runtime, shown: "FILE" } as unknown as LayerStore;
+  const save = async (bytes: Buffer, format: "qcow2" | "raw", below?: Awaited<ReturnType<typeof storeLayer>>) => {
+    const layer = { format, bytes: bytes.length, sha256: sum(bytes), below: below === undefined ? undefined : 0 };
+    return storeLayer(store, { layer, below }, chunks(bytes), neverAborted);
+  };
+  const [one, two] = [await save(raw, "raw"), await save(other, "raw")];
+  const tops = [await save(qcow2(), "qcow2", one), await save(qcow2(), "qcow2", two), await save(qcow2(), "qcow2")];
+  expect(new Set(tops.map(({ path }) => path)).size).toBe(3);
+  expect(tops[2]!.path).toBe(join(store.folder, ownName(qcow2())));
+  expect(rebased).toEqual([one.path, two.path]);
+  expect(await save(qcow2(), "qcow2", one)).toEqual(tops[0]!);
+  expect(rebased.length).toBe(2);
 });
