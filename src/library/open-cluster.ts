@@ -261,15 +261,23 @@ async function baseIfReachable(
   signal: AbortSignal,
 ): Promise<Known<Configuration>> {
   if (!(await clusterKey(record)).isHere) return { problem: keyMissing(record) };
+  using limit = timeLimit(baseLimitMs, masterHangs(record));
   try {
     await using connections = openConnections(record.directory, runtime);
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(baseLimitMs)]);
+    const limited = AbortSignal.any([signal, limit.signal]);
     return { value: await readBase(backend, record, connections, limited) };
   } catch (problem) {
     signal.throwIfAborted();
     return { problem };
   }
 }
+
+const masterHangs = ({ id }: ClusterRecord): ClusterError =>
+  new ClusterError("connection-failed", `The first master did not answer within ${baseLimitMs / 1000} s.`, {
+    hint: "When it answers, find the cluster again.",
+    transient: true,
+    facts: { cluster: id },
+  });
 
 async function readBase(
   backend: Backend<unknown>,

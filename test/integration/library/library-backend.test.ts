@@ -172,6 +172,17 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
     expect((await finding).message).toBe("enough");
   }, 30_000);
 
+  test("is found although its first master hangs, which its base configuration then says", async () => {
+    await using fixture = await openFixture();
+    const [master] = fixture.machines.machines;
+    const { id } = await Cluster.create(fixture.backend, { variant: "oss", publicAgents: 0 });
+    await master!.write("bin/sed", "#!/bin/sh\nexec sleep 60\n");
+    await chmod(join(master!.folder, "bin/sed"), 0o755);
+    const found = await Cluster.find(fixture.backend, id);
+    const failure = await failureOf(Promise.try(() => found.baseConfig));
+    expect(failure).toMatchObject({ id: "connection-failed", facts: { cluster: id } });
+  }, 60_000);
+
   test("that is gone, or is no longer waited for, is not asked for logs", async () => {
     await using fixture = await openFixture();
     const [master] = fixture.machines.machines;
