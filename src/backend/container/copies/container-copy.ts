@@ -9,6 +9,7 @@ import { findReach, readEngineFacts } from "../engine/choose-engine.ts";
 import type { EngineFacts, Reach } from "../engine/engine-kind.ts";
 import { createNetworkApart } from "../launch/create-network.ts";
 import { beginNode, identityArchive } from "../launch/launch.ts";
+import type { CreationName } from "../records/labels.ts";
 import { assertIdCanBeClaimed } from "../records/records.ts";
 import type { SavedNode } from "../snapshots/read-snapshots.ts";
 import { deleteAllSnapshots, removeUnusedImages } from "../snapshots/remove-snapshots.ts";
@@ -61,18 +62,27 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   }
 
   async claim({ creationId }: CreationFolder, signal: AbortSignal): Promise<void> {
-    const { engine, root, request, origin, reach } = this.#plan;
+    const { request, origin } = this.#plan;
     await this.assertLeftoversAreGone(signal);
     signal.throwIfAborted();
     const name = { clusterId: request.clusterId, creationId };
     this.begin(name);
     this.#opened = await origin.open(name, signal);
-    const { nodes: saved, copiedFrom } = this.#opened;
+    try {
+      await this.#createNodes(name, this.#opened, signal);
+    } catch (error) {
+      // Nobody may call `remove`. If this fails too, the first failure says more.
+      await Promise.allSettled([this.#letGo()]);
+      throw error;
+    }
+  }
+
+  async #createNodes(name: CreationName, { nodes: saved, copiedFrom }: OpenOrigin, signal: AbortSignal): Promise<void> {
+    const { engine, root, reach } = this.#plan;
     this.#copiedFrom = copiedFrom;
     const rights = await nodeRights(engine, { image: saved[0].image, root }, signal);
     using step = this.runtime.progress.start("Copy file systems");
-    const from = copiedFrom.length === 0 ? {} : { copiedFrom: copiedFrom.join(" ") };
-    const labels = { ...this.labelsOf(name, reach), ...from };
+    const labels = { ...this.labelsOf(name, reach), copiedFrom: copiedFrom.join(" ") };
     const known = saved.map(({ platformAddress }) => platformAddress);
     signal.throwIfAborted();
     await createNetworkApart(engine, { ...name, labels }, known, signal);

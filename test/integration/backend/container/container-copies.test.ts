@@ -1,7 +1,9 @@
 /** Clusters that are made from the snapshot of another one, with a scripted engine. */
 import { expect, setDefaultTimeout } from "bun:test";
+import { labelNames } from "../../../../src/backend/container/records/labels.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
 import { creationDirectory } from "../../../../src/store/creation-folder.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { type Machine, checks, launched, openMachine, printed, publicKey, statuses } from "./scripted-machine.ts";
 
@@ -24,6 +26,7 @@ checks("a copy outlives its source, whose images it still uses", async () => {
   await backend.snapshots.create(source, "installed", neverAborted);
   const { id: image, labels } = world.engine.images[0]!;
   const copy = await copyOf(machine, source, "c1");
+  expect(world.engine.networks.at(-1)!.labels).toMatchObject({ [labelNames.copiedFrom]: source.creationId });
   expect(copy.nodes.map(({ role, index, state }) => [role, index, state])).toEqual([
     ["master", 0, "running"],
     ["agent", 0, "running"],
@@ -40,4 +43,18 @@ checks("a copy outlives its source, whose images it still uses", async () => {
   await backend.remove(source, neverAborted);
   expect((await backend.list(neverAborted)).map(({ id }) => id)).toEqual(["c1"]);
   expect(statuses(machine)).toEqual(["running", "running"]);
+});
+
+checks("a copy whose claim fails doesn't keep its source from being changed, even if its containers stay", async () => {
+  await using machine = await openMachine();
+  await launched(machine);
+  const { backend, world } = machine;
+  const source = (await backend.find("own", neverAborted))!;
+  await backend.snapshots.create(source, "installed", neverAborted);
+  {
+    await using _ = world.strike({ call: "create", when: "before", answer: "no space left on device" });
+    expect(await failureOf(copyOf(machine, source, "c1"))).toMatchObject({ id: "capacity-lacking" });
+  }
+  await backend.snapshots.delete(source, "installed", AbortSignal.timeout(10_000));
+  expect(await backend.snapshots.list(source, neverAborted)).toEqual([]);
 });
