@@ -120,12 +120,11 @@ async function readPinned(
 
 async function readContainersOf(
   engine: Engine,
-  { id: clusterId, creationId }: ClusterRecord,
+  { creationId }: ClusterRecord,
   root: string,
   signal: AbortSignal,
 ): Promise<readonly NodeContainer[]> {
-  const { containers } = await readInventory(engine, { clusterId }, root, signal);
-  return containers.filter((container) => container.creationId === creationId);
+  return (await readInventory(engine, { creationId }, root, signal)).containers;
 }
 
 /** Pins the nodes' new ports. Stops containers that got another address than the platform knows. */

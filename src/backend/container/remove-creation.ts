@@ -68,14 +68,8 @@ function leftText(
   return `Left behind: ${things.join(", ")} (${[...problems].join("; ")}).`;
 }
 
-async function findCreation(
+const findCreation = async (
   engine: Engine,
-  { clusterId, creationId }: CreationName,
+  { creationId }: CreationName,
   signal: AbortSignal,
-): Promise<Pick<ContainerReading, "containers" | "networks">> {
-  const { containers, networks } = readContainers(await describe(engine, { clusterId }, signal));
-  return {
-    containers: containers.filter((container) => container.creationId === creationId),
-    networks: networks.filter((network) => network.creationId === creationId),
-  };
-}
+): Promise<ContainerReading> => readContainers(await describe(engine, { creationId }, signal));
