@@ -32,13 +32,13 @@ export async function askNodes(
 ): Promise<readonly NodeAnswer[]> {
   const { clock, deadlineMs } = request;
   const limitMs = Math.max(1000, Math.min(askLimitMs, deadlineMs - clock.now()));
-  const answers: NodeAnswer[] = [];
+  const answers = new Map<string, NodeAnswer>();
   const failed = Promise.withResolvers<void>();
   const enough = new AbortController();
   const either = AbortSignal.any([signal, enough.signal]);
   const ask = async (node: NodeRecord): Promise<void> => {
     const answer = await askNode(node, { ...request, limitMs }, either);
-    answers.push(answer);
+    answers.set(node.id, answer);
     if (answer.verdict.kind === "failed") failed.resolve();
   };
   const all = mapConcurrently(nodes, nodesAtOnce, ask, either);
@@ -50,8 +50,7 @@ export async function askNodes(
   } finally {
     enough.abort();
   }
-  const order = new Map(nodes.map((node, index) => [node.id, index]));
-  return answers.toSorted((first, second) => (order.get(first.node.id) ?? 0) - (order.get(second.node.id) ?? 0));
+  return nodes.flatMap(({ id }) => answers.get(id) ?? []);
 }
 
 export interface NodeAnswer {
