@@ -5,10 +5,11 @@ import type { Backend } from "../../../src/backend/contract.ts";
 import type { FaultRequest } from "../../../src/cluster/faults/fault-request.ts";
 import { beginFault, endFaults, listFaults, untilFaultEnds } from "../../../src/cluster/faults/faults.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
+import { Cluster } from "../../../src/index.ts";
 import { mapOutside, mapTexts, unmarked } from "../../../src/outside-text.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
-import { exampleCluster } from "../../support/install-example.ts";
+import { exampleCluster, exampleTraits } from "../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../support/install-machine.ts";
 import { recordingProgress } from "../../support/recording-progress.ts";
 import { runCommandLine } from "../../support/run-command.ts";
@@ -79,6 +80,35 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     expect([await cuts(), await list()]).toEqual([[false, false, false], []]);
     expect(told).toContainEqual(expect.stringMatching(/^Healed .*: 4 of 4 pings answered/));
   });
+
+  test("the library begins, lists and heals them, at the latest at the end of their scope", async () => {
+    const { backend, named, runtime, cuts, stack } = await openCluster();
+    await using _ = stack;
+    const clusters = {
+      distribution: "debian-12",
+      settings: () => ({ runtime, options: undefined }),
+      open: async () => ({ ...backend, nodes: exampleTraits }) as Backend<unknown>,
+    };
+    const cluster = await Cluster.find(clusters, named.clusterId);
+    const cut = { kind: "partition", between: ["agent_0"], and: ["master_0"], durationMs: 60_000 } as const;
+    {
+      await using fault = await cluster.fault(cut);
+      expect([fault.nodes, await cuts()]).toEqual([
+        ["master_0", "agent_0"],
+        [true, false, true],
+      ]);
+      expect(fault.endsAt.getTime() - Date.now()).toBeWithin(30_000, 60_001);
+      expect((await cluster.faults()).map(({ id, description }) => [id, description])).toEqual([
+        [fault.id, fault.description],
+      ]);
+    }
+    expect([await cuts(), await cluster.faults()]).toEqual([[false, false, false], []]);
+    const { id } = await cluster.fault(cut);
+    expect((await cluster.healFaults()).map((healed) => healed.id)).toEqual([id]);
+    expect(await cuts()).toEqual([false, false, false]);
+    const wrong = failureOf(cluster.fault({ kind: "network", durationMs: 60_000, delayMs: "1" as never }));
+    expect((await wrong).id).toBe("bad-usage");
+  }, 60_000);
 
   // Shows R124.
   test("what a node says of a fault is masked where it is listed", async () => {

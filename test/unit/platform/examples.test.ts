@@ -1,9 +1,12 @@
 import { expect, test } from "bun:test";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { exampleNames } from "../../../src/platform/examples/example-names.ts";
-import { examples } from "../../../src/platform/examples/examples.ts";
-import { platformFolderOf } from "../../../src/platform/folder/read-folder.ts";
+import { examples, listExamples, writeExample } from "../../../src/platform/examples/examples.ts";
+import { platformFolderOf, readPlatformFolder } from "../../../src/platform/folder/read-folder.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const root = join(import.meta.dir, "../../../src/platform/examples");
 
@@ -48,4 +51,29 @@ test.each(exampleNames)("%s: install and check are short, and begin with who run
     expect(lines.length).toBeLessThanOrEqual(60);
     expect(lines.slice(1, 4).join(" ").replaceAll(" # ", " ")).toMatch(/root on every node/);
   }
+});
+
+test("the list has each example with the nodes that a cluster of it gets", async () => {
+  const { rows, examples: listed } = await listExamples();
+  expect(rows.slice(1).map(([name]) => name)).toEqual([...exampleNames]);
+  expect(rows).toContainEqual(["slurm", "1.0", "1", "2", "0", expect.stringContaining("workload manager")]);
+  const slurm = { name: "slurm", version: "1.0", nodes: { masters: 1, agents: 2, publicAgents: 0 } };
+  expect(listed).toContainEqual({ ...slurm, description: expect.stringContaining("workload manager") as string });
+});
+
+test("an example is written to a folder that is new or empty, as a platform that can be packed, and to no other", async () => {
+  await using scratch = await scratchFolder();
+  const [fresh, empty] = [join(scratch.path, "a", "etcd"), join(scratch.path, "empty")];
+  await mkdir(empty);
+  for (const folder of [fresh, empty]) {
+    await writeExample("etcd", folder);
+    expect((await readPlatformFolder(folder, neverAborted)).value?.facts.name).toBe("etcd");
+  }
+  expect(await failureOf(writeExample("slurm", fresh))).toMatchObject({
+    id: "bad-usage",
+    message: expect.stringContaining("it is not empty"),
+  });
+  expect((await readdir(fresh)).toSorted()).toEqual(["check", "install", "platform.yaml", "tests", "upgrade"]);
+  const inFile = failureOf(writeExample("slurm", join(fresh, "check")));
+  expect(await inFile).toMatchObject({ id: "bad-usage", facts: { folder: join(fresh, "check") } });
 });

@@ -102,6 +102,7 @@ test("if docker is another program and Podman is missing, the error says both", 
   const error = await failureOf(machine.choose());
   expect(error.id).toBe("machine-not-set-up");
   expect(error.message).toMatch(/docker .* is not Docker\. .* no .* podman/);
+  expect(error.cause).toMatchObject({ facts: { program: "docker" } });
 });
 
 // Shows R110.

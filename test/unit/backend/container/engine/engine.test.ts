@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { askJson, type Engine, openEngine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import { messageOf } from "../../../../../src/errors.ts";
-import { outside } from "../../../../../src/outside-text.ts";
+import { outside, unmarked } from "../../../../../src/outside-text.ts";
 import { silentProgress } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
@@ -43,4 +43,23 @@ test("of output that a node can make as long as it likes, only the end is kept",
   expect(logs).toEndWith("xthe end");
   expect(logs.length).toBeWithin(99, 300_000);
   expect(await engine.ask({ words: ["logs"] }, signal)).toHaveLength(1_000_007);
+});
+
+test("what a command prints is read to its end, and then its failure is thrown", async () => {
+  await using folder = await scratchFolder();
+  const program = join(folder.path, "docker");
+  await writeFile(program, "#!/bin/sh\nprintf layers\n[ $1 = save ] || { echo 'Error: disk trouble' >&2; exit 1; }\n");
+  await chmod(program, 0o755);
+  const details: string[] = [];
+  const progress = { ...silentProgress, detail: (_: number, text: string) => void details.push(text) };
+  const engine = openEngine(engineKinds.docker, "", { environment: { PATH: `${folder.path}:/bin` }, progress });
+  const read = async (word: string, inner: AbortSignal): Promise<string> => {
+    const chunks = await Array.fromAsync(engine.read([word, "a"], inner));
+    return Buffer.concat(chunks).toString();
+  };
+  expect(await read("save", signal)).toBe("layers");
+  expect(await failureOf(read("load", signal))).toMatchObject({ id: "engine-failed", facts: { status: 1 } });
+  expect(details.map(unmarked)).toEqual(["docker save a", "docker load a"]);
+  const interrupted = AbortSignal.abort(new Error("interrupted"));
+  expect((await failureOf(read("save", interrupted))).message).toBe("interrupted");
 });

@@ -10,6 +10,7 @@ const network = { ...own, labels: { ...own, counts: "master=1 agent=0 public_age
 
 /** An engine that offers its lowest free range, of these. */
 function engineWith(ranges: readonly string[]) {
+  const offered: string[] = [];
   const networks = new Map<string, { readonly Id: string; readonly Labels: object; readonly range: string }>();
   const change = async ({ words }: { readonly words: readonly string[] }): Promise<string> => {
     const name = words.at(-1)!;
@@ -20,6 +21,7 @@ function engineWith(ranges: readonly string[]) {
       const labels = words
         .flatMap((word) => [...word.matchAll(/^--label=([^=]*)=(.*)$/g)])
         .map(([, key, value]) => [key, value]);
+      offered.push(range);
       networks.set(name, { Id: "f".repeat(64), Labels: Object.fromEntries(labels), range });
     }
     return "";
@@ -32,7 +34,7 @@ function engineWith(ranges: readonly string[]) {
   };
   const ranged = (): readonly (readonly [name: string, range: string])[] =>
     [...networks].map(([name, { range }]) => [name, range]);
-  return { engine: { kind: engineKinds.docker, ask, change } as unknown as Engine, ranged };
+  return { engine: { kind: engineKinds.docker, ask, change } as unknown as Engine, ranged, offered };
 }
 
 const known = ["172.18.0.2/16", "172.18.0.3/16"];
@@ -50,6 +52,20 @@ test("without such a range, no network is left", async () => {
   const { engine, ranged } = engineWith(["172.18.0.0/16"]);
   expect((await failureOf(createNetworkApart(engine, network, known, neverAborted))).message).toBe("no range is left");
   expect(ranged()).toEqual([]);
+});
+
+test("an engine of which all ranges overlap is asked 32 times, and no network is left", async () => {
+  const ranges = Array.from({ length: 40 }, (_, place) => `172.18.${place}.0/24`);
+  const { engine, ranged, offered } = engineWith(ranges);
+  const failure = await failureOf(createNetworkApart(engine, network, known, neverAborted));
+  expect([failure.id, ranged(), new Set(offered).size]).toEqual(["capacity-lacking", [], 32]);
+});
+
+test("after an interrupt, no network is created", async () => {
+  const { engine, offered } = engineWith(["172.19.0.0/16"]);
+  const interrupted = AbortSignal.abort(new Error("interrupted"));
+  expect((await failureOf(createNetworkApart(engine, network, known, interrupted))).message).toBe("interrupted");
+  expect(offered).toEqual([]);
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
 import { ContainerSnapshots } from "../../../../../src/backend/container/snapshots/container-snapshots.ts";
 import type { ClusterRecord } from "../../../../../src/model/cluster-record.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
@@ -30,6 +31,12 @@ async function openCluster(given: ConstructorParameters<typeof SnapshotEngine>[0
     list: async () => snapshots.list(cluster, neverAborted),
     create: async (name: string) => snapshots.create(cluster, name, neverAborted),
     restore: async (name: string) => snapshots.restore(cluster, name, neverAborted),
+    planCopy: async (name: string) =>
+      snapshots.planCopy({ clusterId: "copy", source: cluster, snapshot: name }, neverAborted),
+    save: async (name: string) => {
+      const file = { path: join(folder.path, "file"), withoutBase: false, replaces: false, encrypt: undefined };
+      return snapshots.files.save(cluster, name, file, neverAborted);
+    },
     delete: async (name: string) => snapshots.delete(cluster, name, neverAborted),
     [Symbol.asyncDispose]: folder[Symbol.asyncDispose],
   };
@@ -146,4 +153,24 @@ test("nodes that can't be removed are left as they are, and the restore says whi
   expect(failure).toMatchObject({ id: "engine-failed", hint: "Restore again." });
   expect(failure.message).toStartWith("Left behind: container c00000000000, container c10000000000");
   expect(cluster.changes).not.toContain("create");
+});
+
+test("a snapshot of an earlier version, which lacks the network, is neither copied nor saved in a file", async () => {
+  await using cluster = await openCluster();
+  await cluster.create("installed");
+  const copy = await failureOf(cluster.planCopy("installed"));
+  expect(copy).toMatchObject({ id: "snapshot-unusable", facts: { cluster: clusterId, snapshot: "installed" } });
+  expect(copy.message).toContain("earlier version");
+  expect((await failureOf(cluster.save("installed"))).id).toBe("snapshot-unusable");
+  expect(existsSync(cluster.lock)).toBeFalse();
+});
+
+test("a snapshot whose nodes mount a folder that is gone is not copied", async () => {
+  await using cluster = await openCluster();
+  await cluster.create("installed");
+  const settings = JSON.stringify({ volumes: ["/:/host", "/no/such/folder:/data:ro"] });
+  for (const [name, labels] of cluster.images) cluster.images.set(name, { ...labels, [labelNames.settings]: settings });
+  const failure = await failureOf(cluster.planCopy("installed"));
+  expect(failure.id).toBe("snapshot-unusable");
+  expect(failure.message).toContain("/no/such/folder");
 });

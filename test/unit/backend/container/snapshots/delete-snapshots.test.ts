@@ -4,6 +4,7 @@ import type { Engine } from "../../../../../src/backend/container/engine/engine.
 import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import { deleteAllSnapshots, removeImages } from "../../../../../src/backend/container/snapshots/remove-snapshots.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scriptedClock } from "../../../../support/scripted-clock.ts";
 
@@ -45,6 +46,18 @@ test.each<[string, Given, string | undefined, number]>([
   ["can't be listed", { images, fails: true }, `Left behind: snapshots (${outside("docker images failed")}).`, 15_000],
 ])("if images of snapshots %s, that is what is left after some seconds", async (_, given, left, ms) => {
   expect(await deleteWith(given)).toEqual([left, ms]);
+});
+
+test("an interrupt ends the deletion, even at its limit", async () => {
+  const [clock, interrupted] = [scriptedClock(), new AbortController()];
+  const ask: Engine["ask"] = async () => {
+    clock.nowMs = 15_000;
+    interrupted.abort(new Error("interrupted"));
+    throw new Error("docker images was killed");
+  };
+  const engine = { kind: engineKinds.docker, ask } as unknown as Engine;
+  const deletion = deleteAllSnapshots(engine, { creationId }, clock, interrupted.signal);
+  expect((await failureOf(deletion)).message).toBe("interrupted");
 });
 
 test("images go one at a time, children before parents; some are gone or in use, and those in use are left", async () => {

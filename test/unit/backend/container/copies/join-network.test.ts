@@ -1,0 +1,22 @@
+import { expect, test } from "bun:test";
+import { assertJoined } from "../../../../../src/backend/container/copies/join-network.ts";
+import type { NodeShell } from "../../../../../src/backend/contract.ts";
+import type { NodeRecord } from "../../../../../src/model/cluster-record.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
+
+const node = { role: "agent", index: 1 } as NodeRecord;
+const shellOf = (status: number, stdout: string): NodeShell => ({
+  run: async () => ({ status, stdout, stderr: "" }),
+});
+
+test("a copy's node that has joined its private network is as it should be", async () => {
+  expect(await assertJoined(node, shellOf(0, "active"), neverAborted)).toBeUndefined();
+});
+
+test("a copy's node that has not joined it is an error with the last lines of its unit", async () => {
+  const joining = assertJoined(node, shellOf(3, "failed\nRTNETLINK answers: Operation not supported\n"), neverAborted);
+  const failure = await failureOf(joining);
+  expect(failure).toMatchObject({ id: "machine-failed", facts: { node: "agent_1" } });
+  expect(failure.message).toContain("\n  failed\n  RTNETLINK answers: Operation not supported");
+});
