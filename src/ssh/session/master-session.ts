@@ -24,6 +24,7 @@ const muxVersion = 4;
 const type = {
   open: 90,
   opened: 91,
+  refused: 92,
   adjust: 93,
   data: 94,
   extendedData: 95,
@@ -167,6 +168,8 @@ class ProxySession implements MasterSession {
         this.#peer = rest.readUInt32BE(0);
         this.#window = rest.readUInt32BE(4);
         return this.#opening.resolve();
+      case type.refused:
+        return void this.#socket.destroy();
       case type.adjust:
         this.#window += rest.readUInt32BE(0);
         return this.#sendData();
