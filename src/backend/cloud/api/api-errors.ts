@@ -177,7 +177,6 @@ function noNetwork(context: CallContext): string {
 
 /** Turns anything that a request threw into one error that users can act on. */
 export function callFailure(error: unknown, context: CallContext): ClusterError {
-  if (error instanceof ClusterError) return error;
   const { code: plainCode, message: plainMessage, requestId } = factsOf(error);
   const [code, message] = [outside(plainCode), outside(plainMessage)];
   const facts = { code, action: context.action, region: context.region, ...(requestId !== undefined && { requestId }) };

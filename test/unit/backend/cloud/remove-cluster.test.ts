@@ -66,6 +66,14 @@ test.each([
   expect(cloud.machinesLeft()).toEqual(isRepeated ? [] : [id]);
 });
 
+test("the machines of a cluster that was created here are terminated whatever their tags say", async () => {
+  await using folder = await scratchFolder();
+  const directory = await openFolder(folder.path, "finished", "2026-01-01T01:00:00Z", [id]);
+  const cloud = scriptedCloud([{ ...machine, tags: {} }], []);
+  await removeCluster(cloud.api, cluster(directory), cloud.runtime, neverAborted);
+  expect(cloud.machinesLeft()).toEqual([]);
+});
+
 const secondId = "i-00000000000000002";
 
 test("a machine that ended so long ago that the API has forgotten it does not keep the others alive", async () => {
