@@ -7,6 +7,7 @@ import { leftoversCheck } from "../../../../src/backend/vm/checks.ts";
 import { lockMachines } from "../../../../src/backend/shared/lock-machines.ts";
 import { removeCreation } from "../../../../src/backend/vm/records.ts";
 import { recordSockets } from "../../../../src/backend/vm/machines/private-network.ts";
+import { snapshotFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { lookAtMachines } from "../../../../src/backend/vm/machines/launch.ts";
 import { destroyCluster } from "../../../../src/cluster/destroy-clusters.ts";
@@ -29,12 +30,17 @@ async function machine(directory: string) {
   return child;
 }
 
-test("machines are ended even without cluster.json", async () => {
+test("machines are ended even without cluster.json, and snapshots go with them", async () => {
   await using root = await scratchFolder();
   const directory = join(root.path, "one");
   await using child = await machine(directory);
+  const snapshot = snapshotFolder(directory, "installed");
+  await mkdir(snapshot, { recursive: true });
+  await writeFile(join(snapshot, "memory"), "");
   await removeCreation(directory, silent, neverAborted);
   expect(await child.exited).toBe(143);
+  // An interrupted removal is repeated.
+  await removeCreation(directory, silent, neverAborted);
   expect(await readdir(directory)).toEqual([]);
   expect(await readdir(root.path)).toEqual(["one"]);
 });

@@ -1,14 +1,22 @@
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "bun:test";
 import type { NodeFacts, StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import { ipDetect, privateAddress } from "../../../../src/backend/vm/machines/private-network.ts";
-import { machineArguments, networkConfiguration } from "../../../../src/backend/vm/machines/machine-arguments.ts";
+import {
+  type MachinePlan,
+  machineArguments,
+  networkConfiguration,
+  writeInstanceId,
+  writeSeed,
+} from "../../../../src/backend/vm/machines/machine-arguments.ts";
 import { type Failure, type MachineLife, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { parseDescription } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { qemuMessage } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { toCluster } from "../../../../src/backend/vm/records.ts";
-import type { WebUi } from "../../../../src/model/cluster-record.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const directory = "/state/vm/a,b-c1";
 
@@ -28,7 +36,11 @@ function words(
     name = "x64",
     webUi,
     cpuModel,
-  }: { readonly name?: string; readonly webUi?: WebUi; readonly cpuModel?: string } = {},
+    ...more
+  }: Partial<Pick<MachinePlan, "webUi" | "memory" | "isOfTemplate" | "node">> & {
+    readonly name?: string;
+    readonly cpuModel?: string;
+  } = {},
 ): string {
   const architecture = architectureOf(name);
   const options = { memoryMegabytes: 2048, cpus: 3, diskMegabytes: 20_480, cpuModel };
@@ -45,6 +57,7 @@ function words(
     place,
     sockets: { folder: "/tmp/a,b", count },
     isOfTemplate: false,
+    ...more,
   }).join(" ");
 }
 
@@ -56,6 +69,73 @@ test("a machine is reached at ports of loopback, and boots from its own disk", (
   expect(line).toContain(`"filename":"${directory}/machines/master_0/disk.qcow2"`);
   expect(line).toContain('"discard":"unmap","cache":{"no-flush":true}');
   expect(line).toContain("-m 2048 -smp 3");
+  expect(line).toContain("-object memory-backend-ram,id=memory,size=2048M");
+  expect(line).not.toContain("-incoming");
+});
+
+test("a machine has a name, randomness, a console in a file, a first disk, a seed and a card to the outside", () => {
+  const line = words(0, 1);
+  for (const part of [
+    "-name vm-0123abcd-0 -display none",
+    "-device virtio-rng-pci -chardev file,id=console,path=console.pipe -serial chardev:console",
+    "-device virtio-blk-pci,drive=disk,bootindex=0,werror=report -blockdev",
+    `"dir":"${directory}/machines/master_0/seed","label":"cidata","read-only":true} -device virtio-blk-pci,drive=seed `,
+    "-device virtio-net-pci,netdev=outside,mac=52:54:00:93:00:02,romfile= ",
+    `-D qemu.txt -pidfile ${directory}/machines/master_0/qemu.pid`,
+  ])
+    expect(line).toContain(part);
+  expect(line).toEndWith(" -daemonize");
+});
+
+const identity = [
+  "-device virtio-serial-pci -chardev socket,id=identity,path=identity.sock,server=on,wait=off",
+  "-device virtserialport,chardev=identity,name=org.cluster-e2e.identity",
+].join(" ");
+
+test("a template writes its memory to a file, has no ports here, and boots", () => {
+  const memory = { path: "/a,b/memory", isShared: true, continues: false };
+  const unreachable = { id: "template", ports: { ssh: 0, http: 0, https: 0 } };
+  const line = words(0, 1, "tcg", { isOfTemplate: true, memory, node: unreachable });
+  expect(line).toContain("-accel tcg,tb-size=64 -cpu max");
+  expect(line).toContain("-netdev user,id=outside -device");
+  expect(line).toContain(`-object memory-backend-file,id=memory,size=2048M,mem-path=/a,,b/memory,share=on ${identity}`);
+  expect(line).toContain("-device vmgenid,guid=auto -daemonize");
+});
+
+test("a copy continues from that file at an address of its own, which it keeps when it boots", () => {
+  const copy = { isOfTemplate: true, memory: { path: "/memory", isShared: false, continues: true } };
+  const [continued, booted] = [copy, { isOfTemplate: true }].map((more) => words(0, 1, "kvm", more));
+  expect(continued).toContain("mem-path=/memory,share=off -incoming defer ");
+  expect(continued).toContain("user,id=outside,hostfwd=tcp:127.0.0.1:4000-10.0.2.16:22,");
+  expect(booted).toContain("user,id=outside,dhcpstart=10.0.2.16,hostfwd=tcp:127.0.0.1:4000-10.0.2.16:22,");
+  for (const line of [continued!, booted!]) expect(line).toContain(`-accel kvm -cpu host`);
+  for (const line of [continued!, booted!]) expect(line).toContain(identity);
+  expect(words(0, 1, "tcg", { ...copy, name: "arm64" })).toEndWith(`${identity} -daemonize`);
+});
+
+test("a machine that continues from a snapshot of no template has none of its devices", () => {
+  const line = words(0, 1, "tcg", { memory: { path: "/memory", isShared: false, continues: true } });
+  expect(line).toContain("-accel tcg -cpu max");
+  expect(line).toEndWith("share=off -incoming defer -daemonize");
+});
+
+test("a seed has the machine's names and addresses, and is for this user alone", async () => {
+  await using folder = await scratchFolder();
+  const [seed, other] = [join(folder.path, "machine", "seed"), join(folder.path, "other", "seed")];
+  const boot = { user: "e2e", publicKey: "ssh-ed25519 AAAA", hostKey: undefined, deadline: undefined };
+  for (const place of [7, 300]) await writeSeed(seed, { instanceId: "vm-1", hostname: "agent-0", place, boot });
+  for (const id of ["vm-8", "vm-9"]) await writeInstanceId(other, id);
+  const read = async (path: string): Promise<unknown> => JSON.parse(await readFile(path, "utf8"));
+  expect(await read(join(seed, "meta-data"))).toEqual({ "instance-id": "vm-1", "local-hostname": "agent-0" });
+  expect(await read(join(other, "meta-data"))).toEqual({ "instance-id": "vm-9" });
+  expect(await read(join(seed, "network-config"))).toMatchObject({
+    config: [{ mac_address: "52:54:00:93:01:2e" }, { mac_address: "52:54:00:94:01:2e" }],
+  });
+  expect(await readFile(join(seed, "user-data"), "utf8")).toContain("ssh-ed25519 AAAA");
+  const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
+  for (const path of [seed, other]) expect(await modeOf(path)).toBe(0o700);
+  for (const path of ["machine/seed/user-data", "machine/seed/network-config", "other/seed/meta-data"])
+    expect(await modeOf(join(folder.path, path))).toBe(0o600);
 });
 
 test("a web UI on a port of its own is reached in place of the usual one", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { cp, mkdir, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { outside } from "../../../../src/outside-text.ts";
 import { parseReport } from "../../../../src/backend/vm/templates/agent.ts";
@@ -114,6 +114,9 @@ test("the folder of the templates is made for this user alone, and nothing else 
   expect(await templates.remove(undefined, neverAborted)).toEqual([]);
   expect(await readdir(cache.path)).toEqual([]);
   const folder = join(cache.path, "cluster-e2e", "templates");
+  // As other programs may have made it.
+  await mkdir(join(folder, ".."));
+  await chmod(join(folder, ".."), 0o755);
   await using _ = await lockTemplate({ folder, clock: systemClock }, names[0], silentProgress, neverAborted);
   for (const path of [folder, join(folder, "..")]) expect((await stat(path)).mode & 0o777).toBe(0o700);
 });
