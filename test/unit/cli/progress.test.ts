@@ -1,7 +1,7 @@
 /** Progress where nothing is redrawn, and its log. `terminal/terminal-progress.test.ts` shows it on a terminal. */
 import { outside } from "../../../src/outside-text.ts";
 import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { noColours } from "../../../src/cli/terminal/colours.ts";
@@ -255,6 +255,7 @@ test("no file of the log is larger than 24 MB, whatever is shown, and the next r
   const full = readFileSync(path, "utf8");
   expect(full.length).toBeLessThanOrEqual(24_000_000);
   expect(full).toEndWith("(This log is full.)\n");
+  expect(full.match(/This log is full/g)).toHaveLength(1);
   const second = bench();
   fillWith((text) => second.progress.warn(text), 5_000_000);
   second.progress.logTo(path);
@@ -262,6 +263,22 @@ test("no file of the log is larger than 24 MB, whatever is shown, and the next r
   expect(readFileSync(path, "utf8")).toContain("a note");
   expect(statSync(path).size).toBeLessThan(2_100_000);
   expect(readFileSync(`${path}.old`, "utf8") === full).toBe(true);
+});
+
+test.each([
+  [19_999_999, true, [true, false]],
+  [20_000_000, false, [true, true]],
+])("a log of %d bytes continues: %p", (bytes, continues, takesDetails) => {
+  const path = join(folder, `sized-${bytes}.txt`);
+  writeFileSync(path, "");
+  truncateSync(path, bytes);
+  const { log } = bench();
+  log.open(path);
+  const before = log.takesDetails;
+  log.write("x");
+  expect([before, log.takesDetails]).toEqual(takesDetails);
+  expect(statSync(path).size > bytes).toBe(continues);
+  log.close();
 });
 
 function fillWith(write: (text: string) => void, bytes: number): void {

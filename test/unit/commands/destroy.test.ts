@@ -105,6 +105,7 @@ test("--if-exists succeeds without a cluster, unless another place may have it",
     status: 0,
     stdout: "",
     data: { destroyed: [] },
+    told: ['There is no cluster "one", so nothing was removed.'],
   });
   expect(await failureOf(clusters.run("destroy -c one"))).toMatchObject({ id: "cluster-not-found" });
   const elsewhere = async () => ({ scopes: ["podman"], unreachable: [] });

@@ -4,7 +4,7 @@ import { OutputWriter } from "../../../../src/cli/terminal/output-writer.ts";
 import { noColours } from "../../../../src/cli/terminal/colours.ts";
 import { Masker } from "../../../../src/system/masker.ts";
 
-function openWriter(format: string) {
+function openWriter(format: string, colours = noColours) {
   const masker = new Masker();
   masker.hide("hunter22");
   const texts: string[] = [];
@@ -14,7 +14,7 @@ function openWriter(format: string) {
     write: (text) => void texts.push(text),
     writePainted: (text) => void texts.push(`painted ${text}`),
     paint: (stream, text) => void texts.push(`${stream} ${text}`),
-    colours: { stdout: noColours, stderr: noColours },
+    colours: { stdout: noColours, stderr: colours },
   });
   return { writer, written: () => texts.join("") };
 }
@@ -74,6 +74,14 @@ test("a source's line is masked, made printable and harmless for CI systems, beh
   const { writer, written } = openWriter("text");
   await writer.line("stderr", { name: "agent_0", index: 7 }, "\x1b[31mhunter22\x1b[0m \x1b]0;title\x07 ##[error]no");
   expect(written()).toBe("stderr agent_0: *** \uFFFD]0;title\uFFFD # #[error]no\n");
+});
+
+test("five sources have colours of their own, and the sixth has the first one's", async () => {
+  const names = Object.keys(noColours) as (keyof typeof noColours)[];
+  const colours = Object.fromEntries(names.map((name) => [name, () => name])) as unknown as typeof noColours;
+  const { writer, written } = openWriter("text", colours);
+  for (const index of [0, 1, 2, 3, 4, 5]) await writer.line("stderr", { name: "agent_0", index }, "x");
+  expect(written().match(/[a-z]+(?=: x)/g)).toEqual(["cyan", "green", "yellow", "bold", "red", "cyan"]);
 });
 
 test("JSON has no lines of sources", async () => {

@@ -6,7 +6,7 @@ import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
 import type { Context, Result } from "../../../../src/cli/command.ts";
-import { describeCreated, finishCreated } from "../../../../src/commands/create/report-created.ts";
+import { describeCreated, finishCreated, keptNote } from "../../../../src/commands/create/report-created.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 
@@ -78,13 +78,36 @@ test.each([cloudKind, containerKind])(
   },
 );
 
-test("the summary is one table, with the nodes and the time until they were ready", async () => {
+test.each([
+  [true, "### Cluster ready\n", ["| Ready after | `1 min` |"]],
+  [false, "### Cluster created\n", []],
+])("the summary is one table, with the time until the nodes were ready (%p)", async (wait, title, ready) => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "summary.md");
-  const { created, context } = open({ wait: true, summary: true });
-  await finishCreated(created, async () => {}, { ...context, environment: { GITHUB_STEP_SUMMARY: path } });
+  const { created, context } = open({ wait, summary: true });
+  const time = { nowMs };
+  const clock = { ...context.clock, now: () => time.nowMs };
+  const waiting = async (): Promise<void> => void (time.nowMs += 90_000);
+  await finishCreated(created, waiting, { ...context, clock, environment: { GITHUB_STEP_SUMMARY: path } });
   const text = await readFile(path, "utf8");
-  expect(text.match(/^###/gm)).toHaveLength(1);
-  expect(text).toContain("| Nodes | `0 masters, 0 agents, 0 public agents` |");
-  expect(text).toContain("| Ready after | `0 s` |");
+  expect(text).toStartWith(title);
+  expect(text.split("\n").slice(6)).toEqual([
+    "| Nodes | `0 masters, 0 agents, 0 public agents` |",
+    expect.stringContaining("| Ends | `13:59 UTC (in 1 h 5"),
+    "| Cost | `at most $0.50` |",
+    ...ready,
+    "| Phases | `Launch 1.3 s` |",
+    "",
+    "",
+  ]);
+});
+
+test.each([
+  [cloudKind, undefined, "It ends by itself, two hours after its creation."],
+  [cloudKind, cluster.expiresAt, "It ends 13:59 UTC (in 1 h 59 min)."],
+  [containerKind, undefined, undefined],
+  [containerKind, cluster.expiresAt, "It ends 13:59 UTC (in 1 h 59 min)."],
+])("a cluster that is kept says when it ends, if it does", (kind, expiresAt, end) => {
+  const note = keptNote(kind, { id: "example", expiresAt, scope: {} }, open().context);
+  expect(/It ends.*/.exec(note)?.[0]).toBe(end);
 });
