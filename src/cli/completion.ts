@@ -40,7 +40,7 @@ function wordOffer(program: Program, command: Command, words: readonly string[])
   const flag = /^--[^=]+=/.exec(current)?.[0] ?? "";
   const read = readCommandWords(command, [...before, `${flag}${cursor}`]);
   const option = options.find((each) => textsOf(read, each).includes(cursor));
-  const offer = (declared: Option | Argument): Offer => valueOffer(declared, { program, options, read });
+  const offer = (declared: Option | Argument): Offer => valueOffer(declared, program, read);
   if (option !== undefined) return offer(option);
   // From the second word on, the words belong to another program.
   const isRest = isForeign && read.positionals.length > 1;
@@ -63,25 +63,19 @@ function optionOffer(options: readonly Option[], read: Words): Offer {
   return { lines: ["words", ...usable.flatMap(flagLines)] };
 }
 
-interface Line {
-  readonly program: Program;
-  readonly options: readonly Option[];
-  readonly read: Words;
-}
-
-function valueOffer(declared: Option | Argument, line: Line): Offer {
-  const { completeWith, type, summary } = declared;
-  if (completeWith !== undefined) return { ...nothing, command: [...completeWith, ...sharedWords(completeWith, line)] };
+function valueOffer({ completeWith, type, summary }: Option | Argument, program: Program, read: Words): Offer {
+  if (completeWith !== undefined)
+    return { ...nothing, command: [...completeWith, ...repeatedWords(completeWith, program, read)] };
   if (type.choices !== undefined) return { lines: ["words", ...type.choices.map((choice) => `${choice}\t${summary}`)] };
   if (type.completes === "directory") return { lines: ["directories"] };
   return type.completes === "file" ? { lines: ["files"] } : nothing;
 }
 
 /** Options already typed, such as the region, that the command listing the candidates also accepts. */
-function sharedWords([name]: readonly string[], { program, options, read }: Line): readonly string[] {
+function repeatedWords([name]: readonly string[], program: Program, read: Words): readonly string[] {
   const lister = program.commands.find((each) => each.name === name);
-  const shared = Object.values(lister?.options ?? {}).filter((each) => each.kind === "value" && options.includes(each));
-  return shared.flatMap((option) => textsOf(read, option).map((text) => `${option.flag}=${text}`));
+  const repeated = Object.values(lister?.options ?? {}).filter((each) => each.isRepeated === true);
+  return repeated.flatMap((option) => textsOf(read, option).map((text) => `${option.flag}=${text}`));
 }
 
 const flagLines = ({ flag, short, summary }: Option): readonly string[] =>

@@ -45,7 +45,7 @@ function commandLineOption(name: string, declared: BackendOption): Option {
   const type = completes === undefined ? { parse: read } : { parse: readPath, completes };
   return option(
     { ...type, ...(choices !== undefined && { choices }) },
-    { ...traits, flag: flagOf(name, declared), isRepeatedInHints: isScope },
+    { ...traits, flag: flagOf(name, declared), isRepeated: isScope },
   );
 }
 

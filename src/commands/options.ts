@@ -12,7 +12,7 @@ const clusterIdTraits = {
   short: "-c",
   summary: "The cluster's unique id",
   completeWith: ["list", "--quiet"],
-  isRepeatedInHints: true,
+  isRepeated: true,
 } as const;
 const defaultClusterId = "default";
 const clusterIdType = value(checked(clusterIdProblem));

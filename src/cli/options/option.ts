@@ -60,8 +60,8 @@ interface OptionTraits<Single> extends Traits<Single> {
   readonly repeatable?: boolean;
   /** The options and arguments, by their declared names, that this option makes unnecessary: they may not be given together, and have no value. */
   readonly replaces?: readonly string[];
-  /** Whether a hint to run another command that has this option repeats the option's value. */
-  readonly isRepeatedInHints?: boolean;
+  /** Whether a hint to run another command that has this option repeats its value, as does completion when it asks another command. */
+  readonly isRepeated?: boolean;
 }
 
 interface ArgumentTraits<Single> extends Traits<Single> {

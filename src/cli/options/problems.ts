@@ -110,7 +110,7 @@ const commandPattern = /\b([Rr]un )?the (?:([a-z]+) command\b|command "([a-z]+ [
 
 const repeatedWords = (options: Options, given: Readonly<Record<string, unknown>>): string =>
   Object.entries(options)
-    .filter(([name, option]) => option.isRepeatedInHints && ![undefined, option.default].includes(given[name]))
+    .filter(([name, option]) => option.isRepeated && ![undefined, option.default].includes(given[name]))
     .map(([name, { flag }]) => ` ${flag} ${String(given[name])}`)
     .join("");
 

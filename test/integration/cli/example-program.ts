@@ -14,7 +14,12 @@ import { neverAborted } from "../../support/never-aborted.ts";
 const output = outputFormat(["text", "json"]);
 const password = option(text, { flag: "--password", summary: "A password", secret: true });
 
-const since = option(choice(["always", "now"]), { flag: "--since", summary: "Who came when", default: "always" });
+const since = option(choice(["always", "now"]), {
+  flag: "--since",
+  summary: "Who came when",
+  default: "always",
+  isRepeated: true,
+});
 
 export const greet = defineCommand({
   name: "greet",

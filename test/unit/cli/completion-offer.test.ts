@@ -6,7 +6,7 @@ import { text, verbose } from "../../../src/cli/options/value-types.ts";
 import { example } from "../../integration/cli/example-program.ts";
 import { declared } from "./declared-program.ts";
 
-const region = option(text, { flag: "--region", summary: "The region" });
+const region = option(text, { flag: "--region", summary: "The region", isRepeated: true });
 
 const list = defineCommand({
   name: "list",

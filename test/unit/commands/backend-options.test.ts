@@ -130,12 +130,39 @@ test.each([
   expect(read).toEqual({ problems: [], options });
 });
 
-test("a shell is offered the choices of an option, or files", () => {
-  const offered = (kind: BackendKind, ...words: readonly string[]) =>
-    completionOffer(programFor(kind), ["fish", "create", ...words]).lines.map((line) => line.split("\t")[0]);
-  expect(offered(containerKind, "--engine", "")).toEqual(["words", "docker", "podman"]);
-  expect(offered(vmKind, "--image", "")).toEqual(["files"]);
-  expect(offered(vmKind, "--disk-size", "")).toEqual(["words"]);
+/** What a shell is offered at the end of these words: the first words of lines, or what a command prints. */
+function offered(kind: BackendKind, line: string): readonly (string | undefined)[] {
+  const { lines, command } = completionOffer(programFor(kind), ["fish", ...line.split(" ")]);
+  return command ?? lines.map((each) => each.split("\t")[0]);
+}
+
+test.each<[string, BackendKind, readonly string[]]>([
+  ["create --engine ", containerKind, ["words", "docker", "podman"]],
+  ["create --image ", vmKind, ["files"]],
+  ["create --disk-size ", vmKind, ["words"]],
+  ["create ", vmKind, ["files"]],
+  ["create --from a:b ", vmKind, ["words"]],
+  ["node ", cloudKind, ["words", "restart"]],
+  ["node restart ", containerKind, ["inspect", "--output", "names"]],
+  [
+    "node restart -c demo --engine podman --output json all ",
+    containerKind,
+    ["inspect", "--output", "names", "--cluster-id=demo", "--engine=podman"],
+  ],
+  ["snapshot create -c demo ", containerKind, ["snapshot", "--quiet", "list", "--cluster-id=demo"]],
+  ["snapshot save installed ", vmKind, ["files"]],
+  ["pack ./etcd ", vmKind, ["words"]],
+  ["destroy --engine podman --output json -c ", containerKind, ["list", "--quiet", "--engine=podman"]],
+  ["web --cloud-region eu-west-1 -c ", cloudKind, ["list", "--quiet", "--cloud-region=eu-west-1"]],
+])("after %j a shell is offered what fits", (line, kind, words) => {
+  expect(offered(kind, line)).toEqual(words);
+});
+
+test("a shell is not offered options that another one replaces", () => {
+  expect(offered(vmKind, "create --f")).toEqual(expect.arrayContaining(["--agents", "--from", "--help"]));
+  const rest = offered(vmKind, "create --from a:b --a");
+  expect(rest).toEqual(expect.arrayContaining(["--wait", "--help"]));
+  for (const replaced of ["--agents", "--image", "--from"]) expect(rest).not.toContain(replaced);
 });
 
 test("a hint repeats the scope, but no other option of the backend", () => {
