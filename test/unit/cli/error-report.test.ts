@@ -38,6 +38,11 @@ test("an error is told with what to do, the log and its id", () => {
   });
 });
 
+test("an error without a hint has none", () => {
+  const lost = reportError(new ClusterError("output-lost", "It is lost."), circumstances);
+  expect(lost).toMatchObject({ text: "Error: It is lost.\n[output-lost]", data: { hint: undefined, facts: {} } });
+});
+
 test("options are named by their flags, other backquoted words stay", () => {
   const late = new ClusterError("deadline-passed", "`subnetId` and `wait` are late", {
     hint: "Give `timeout 90m` or more.",
@@ -120,8 +125,10 @@ test.each([
   ["a folder of somebody else's", { code: "EACCES", syscall: "mkdir", path: "/root/x" }, "permission"],
   ["too many open files", { code: "EMFILE", syscall: "open", path: "/tmp/x" }, "ulimit"],
 ])("%s is this machine's trouble, not a bug", (_, properties, remedy) => {
-  const { exitCode, text } = reportError(Object.assign(new Error("the system's words"), properties), circumstances);
+  const thrown = Object.assign(new Error("the system's words"), properties);
+  const { exitCode, text, data } = reportError(thrown, circumstances);
   expect(exitCode).toBe(5);
+  expect(data["facts"]).toEqual(properties);
   expect(text).toStartWith("Error: Cannot access a file on this machine: the system's words.\n");
   expect(text).toContain(remedy);
   expect(text).toEndWith("[machine-not-set-up]");
@@ -129,6 +136,7 @@ test.each([
 
 test.each([
   ["a connection", { code: "EACCES", syscall: "connect", address: "192.0.2.1" }],
+  ["a library's refusal", { code: "EACCES" }],
   ["a file that should be there", { code: "ENOENT", syscall: "open", path: "/tmp/x" }],
 ])("%s is not taken for it", (_, properties) => {
   expect(reportError(Object.assign(new Error("x"), properties), circumstances).exitCode).toBe(70);
