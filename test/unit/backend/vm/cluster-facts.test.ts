@@ -1,7 +1,21 @@
+import { mkdir, readdir, symlink } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { parseClusterFacts } from "../../../../src/backend/vm/cluster-facts.ts";
+import {
+  type ClusterFacts,
+  assertIdCanBeClaimed,
+  assertIdIsFree,
+  parseClusterFacts,
+  parseMachineSettings,
+  readClusters,
+  removeClusterFacts,
+  writeClusterFacts,
+} from "../../../../src/backend/vm/cluster-facts.ts";
 import { toCluster } from "../../../../src/backend/vm/records.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { hostileTexts, textsIn, unprintable } from "../../../support/hostile-text.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { scriptedClock } from "../../../support/scripted-clock.ts";
 
 const directory = "/state/vm/default-0123456789abcdef";
 const node = {
@@ -61,4 +75,60 @@ test.each(changes)("whatever its %s is, what is read has the model's shapes", (_
 
 test("two nodes of one name are none", () => {
   expect(parseClusterFacts({ ...facts, nodes: [node, node] }, directory)).toBeUndefined();
+});
+
+test("a CPU model is a plain name", () => {
+  const settings = { accelerator: "kvm", isSandboxed: true, memoryMegabytes: 512, cpus: 1 } as const;
+  expect(parseMachineSettings({ ...settings, cpuModel: "Nehalem" })).toEqual({ ...settings, cpuModel: "Nehalem" });
+  expect(parseMachineSettings(settings)).toMatchObject(settings);
+  expect(parseMachineSettings({ ...settings, cpuModel: "max,enforce" })).toBeUndefined();
+});
+
+/** A folder of creations with the cluster `default`, which ends at 04:00. */
+async function openRoot() {
+  const root = await scratchFolder();
+  const here = join(root.path, "default-0123456789abcdef");
+  await mkdir(here);
+  await writeClusterFacts(here, facts as unknown as ClusterFacts);
+  return { root: root.path, here, [Symbol.asyncDispose]: root[Symbol.asyncDispose] };
+}
+const taken = { id: "cluster-exists", hint: expect.stringContaining("cluster-vm destroy --cluster-id default") };
+
+test("an id is taken by a cluster that isn't about to be removed", async () => {
+  await using opened = await openRoot();
+  const { root, here } = opened;
+  expect(await failureOf(assertIdIsFree(root, "default", ["fedcba9876543210"]))).toMatchObject(taken);
+  await assertIdIsFree(root, "default", ["fedcba9876543210", "0123456789abcdef"]);
+  await assertIdIsFree(root, "other", []);
+  const clock = scriptedClock();
+  clock.nowMs = Date.parse("2026-01-01T03:59:00.000Z");
+  expect(await failureOf(assertIdCanBeClaimed(root, "default", clock))).toMatchObject(taken);
+  clock.nowMs = Date.parse("2026-01-01T04:01:00.000Z");
+  await assertIdCanBeClaimed(root, "default", clock);
+  // A cluster without an end.
+  await writeClusterFacts(here, { ...facts, expiresAt: undefined } as unknown as ClusterFacts);
+  expect(await failureOf(assertIdCanBeClaimed(root, "default", clock))).toMatchObject(taken);
+});
+
+test("an id is also taken by machines about which nothing is known, but not by an empty folder or a link", async () => {
+  await using opened = await openRoot();
+  const { root, here } = opened;
+  for (let times = 0; times < 2; times += 1) await removeClusterFacts(here);
+  await assertIdIsFree(root, "default", []);
+  await mkdir(join(here, "machines"));
+  for (const name of ["lost+found", "default"]) await mkdir(join(root, name, "machines"), { recursive: true });
+  await symlink(here, join(root, "linked-0123456789abcdef"));
+  expect(await failureOf(assertIdIsFree(root, "default", []))).toMatchObject(taken);
+  await assertIdIsFree(root, "linked", []);
+  expect(await readClusters(root)).toMatchObject([
+    { directory: here, facts: { clusterId: "default", counts: { master: 0, agent: 0, public_agent: 0 }, nodes: [] } },
+  ]);
+});
+
+test("facts that no command could read are not written", async () => {
+  await using folder = await scratchFolder();
+  const another = join(folder.path, "other-0123456789abcdef");
+  await mkdir(another);
+  expect(await failureOf(writeClusterFacts(another, facts as unknown as ClusterFacts))).toBeInstanceOf(TypeError);
+  expect(await readdir(another)).toEqual([]);
 });

@@ -3,7 +3,13 @@
 import { writeFileSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { expect, test } from "bun:test";
-import { endMachines, machineFiles, machineLife } from "../../../../../src/backend/vm/machines/machine-process.ts";
+import {
+  endMachines,
+  isRunning,
+  machineFiles,
+  machineLife,
+  startQemu,
+} from "../../../../../src/backend/vm/machines/machine-process.ts";
 import { type Clock, systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
@@ -127,4 +133,36 @@ test("a machine that is still there after a KILL is an error with its process, b
   const clock: Clock = { now, sleep: async () => void (state.ms += 10_000) };
   const failure = await failureOf(endMachines([files], clock, neverAborted));
   expect(failure).toMatchObject({ id: "engine-failed", message: `QEMU does not exit: process ${state.running}.` });
+});
+
+const locked = { status: 1, stdout: "", stderr: "qemu-system-x86_64: cannot lock PID file: Resource unavailable\n" };
+
+test("a QEMU that a killed program left ends before another one starts in its place", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await using other = await standIn(files.pid);
+  await writeFile(files.pid, `${other.pid}\n`);
+  const starts: unknown[] = [];
+  const start = async () => {
+    starts.push(await isRunning(files));
+    return starts.length === 1 ? locked : { ...locked, status: 0, stderr: "" };
+  };
+  expect((await startQemu(files, start, systemClock, neverAborted)).status).toBe(0);
+  expect(starts).toEqual([true, false]);
+});
+
+test.each([
+  ["its place stays taken", locked, 5],
+  ["it says anything else", { ...locked, stderr: "no such device" }, 1],
+  ["it runs", { ...locked, status: 0, stderr: "" }, 1],
+])("a start is final if %s", async (_, end, most) => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  const starts: object[] = [];
+  const start = async () => {
+    starts.push(end);
+    return end;
+  };
+  expect(await startQemu(files, start, systemClock, neverAborted)).toBe(end);
+  expect(starts.length).toBe(most);
 });
