@@ -40,7 +40,7 @@ function watch(answers: readonly (readonly Instance[])[], machineIds = ["i-01234
     creationId,
     machineIds,
     regionFolder: { region: "us-west-2", root: "/" },
-    launchedMs: 0,
+    launchedMs: 5000,
     withoutAddress: new Map<string, number>(),
   };
   const time = { now: () => clock.nowMs, sleep: async () => {} };
@@ -96,7 +96,7 @@ test("an address that comes late is in time", async () => {
 test("one that never gets the tags that it was given is told after two minutes", async () => {
   const { look, clock } = watch([[own({ ...tags, sshUser: "a b" })]]);
   expect(await look()).toBeUndefined();
-  clock.nowMs = 121_000;
+  clock.nowMs = 126_000;
   const error = await failureOf(look());
   expect([error.id, error.message]).toEqual([
     "machine-failed",
@@ -149,8 +149,22 @@ test.each([
 
 test("machines may be invisible for two minutes after the launch", async () => {
   const { look, clock } = watch([[]]);
-  clock.nowMs = 119_999;
+  clock.nowMs = 124_999;
   expect(await look()).toBeUndefined();
-  clock.nowMs = 120_000;
+  clock.nowMs = 125_000;
   expect((await failureOf(look())).message).toContain("still does not list it");
+});
+
+// Shows R103.
+test.each([
+  ["shutting-down", "Client.UserInitiatedShutdown: User initiated shutdown", "Somebody with access to the account"],
+  ["terminated", "Client.InstanceInitiatedShutdown: Instance initiated shutdown", "It powered itself off"],
+  ["terminated", "Client.VolumeLimitExceeded: Volume limit exceeded", "The cause may be a limit of the account"],
+  ["stopped", undefined, "The cause may be a limit of the account"],
+] as const)("a machine that is %s because of %p has failed", async (state, reason, hint) => {
+  const StateReason = { Message: reason };
+  const { look } = watch([[{ ...own(tags), State: { Name: state }, StateReason }]]);
+  const failure = await failureOf(look());
+  expect(failure).toMatchObject({ id: "machine-failed", hint: expect.stringContaining(hint) });
+  expect(failure.message).toContain(reason ?? "the reason is not known");
 });

@@ -1,0 +1,72 @@
+/** How requests to the API fail, end and trust. */
+import { expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  UnreadableAnswer,
+  boundedFetch,
+  certificateAuthorities,
+} from "../../../../../src/backend/cloud/api/request-handler.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { freePort } from "../../../../support/free-port.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { until } from "../../../../support/until.ts";
+import { makeAuthority } from "../../../platform/readiness/readiness-web.ts";
+
+const fetchAsIs = boundedFetch(undefined, (response) => response);
+
+test("a server that can't be reached is a failure with a reason for users and a code for the SDK", async () => {
+  const failure: unknown = await failureOf(fetchAsIs(`http://127.0.0.1:${await freePort()}`));
+  expect(failure).toMatchObject({ name: "RequestFailed", code: "ECONNREFUSED" });
+  expect(String(failure)).toContain("(ECONNREFUSED)");
+});
+
+test.each([
+  ["its own signal", (url: string, signal: AbortSignal) => new Request(url, { signal }), {}],
+  ["the signal beside it", (url: string) => url, undefined],
+])("a request that is aborted by %s ends at the server too", async (_, requestOf, given) => {
+  const seen = { requests: 0, aborted: 0 };
+  using server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: async ({ signal }) => {
+      signal.addEventListener("abort", () => (seen.aborted += 1));
+      seen.requests += 1;
+      await until("the client has gone", () => signal.aborted);
+      return new Response("");
+    },
+  });
+  const [interrupt, reason] = [new AbortController(), new Error("interrupted")];
+  const fetching = failureOf(fetchAsIs(requestOf(server.url.href, interrupt.signal), given ?? interrupt));
+  await until("the request has arrived", () => seen.requests === 1);
+  interrupt.abort(reason);
+  expect((await fetching) as Error).toBe(reason);
+  await until("the server has seen its end", () => seen.aborted === 1);
+});
+
+test("an answer that isn't the API's is reported as it is", async () => {
+  using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("") });
+  const unreadable = new UnreadableAnswer("a web page came instead");
+  const judging = boundedFetch(undefined, async () => Promise.reject(unreadable));
+  expect((await failureOf(judging(server.url.href))) as Error).toBe(unreadable);
+});
+
+test("a server whose certificate another authority has signed is trusted only with that authority", async () => {
+  await using folder = await scratchFolder();
+  const authority = await makeAuthority(folder.path);
+  const { certificate, key } = await authority.issue("127.0.0.1");
+  const tls = { cert: certificate, key };
+  using server = Bun.serve({ port: 0, hostname: "127.0.0.1", tls, fetch: () => new Response("") });
+  expect((await failureOf(fetchAsIs(server.url.href))) as Error).toHaveProperty("name", "RequestFailed");
+  const trusting = boundedFetch(authority.certificate, (response) => response);
+  expect((await trusting(server.url.href)).status).toBe(200);
+});
+
+test("only the authorities of the file that AWS_CA_BUNDLE names are read", async () => {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "authorities.pem");
+  await writeFile(path, "PEM\n");
+  expect(await certificateAuthorities({ AWS_CA_BUNDLE: path })).toBe("PEM\n");
+  for (const environment of [{}, { AWS_CA_BUNDLE: "" }])
+    expect(await certificateAuthorities(environment)).toBeUndefined();
+});
