@@ -23,7 +23,7 @@ export const sshString = (value: string): Buffer => Buffer.concat([u32(value.len
 export const opened = packet(91, u32(7, 2 ** 20, 32_768));
 
 /** A master connection that opens a session, and sends these packets once a command begins. */
-export async function startMaster(answer: Buffer, packets: (socket: Socket) => void) {
+export async function startMaster(answer: Buffer, packets: (socket: Socket) => unknown) {
   const scratch = await scratchFolder();
   const path = join(scratch.path, "master");
   const server = createServer((socket) => {
