@@ -52,6 +52,7 @@ test("a cluster is complete with the requested nodes of each role, or if nobody 
   expect(clusterState(nodes, { ...two, agent: 0 })).toBe("running");
   expect(clusterState(nodes, undefined)).toBe("running");
   expect([clusterState([], two), localClusterState([], two)]).toEqual(["ending", "incomplete"]);
+  expect(localClusterState([node("master", 0, "stopped")], two)).toBe("stopped");
 });
 
 test("nodes are counted, named and sorted by role, then by number", () => {

@@ -42,7 +42,7 @@ test("every problem is reported at once, those of several options together as we
     expect.objectContaining({ id: "bad-usage", facts: { problems } }),
   );
   // An option that is wrong by itself counts as absent, and has no default.
-  expect(seen).toEqual([{ size: undefined, name: undefined, kind: undefined, path: undefined }]);
+  expect(seen).toStrictEqual([{ size: undefined, name: undefined, kind: undefined, path: undefined }]);
   expect(() => readOptions(schema, { size: "x" }, accept)).toThrow(expect.objectContaining({ id: "bad-usage" }));
 });
 

@@ -64,6 +64,8 @@ test.each<
     [
       ["b", "one of a, 1"],
       [undefined, "the type undefined"],
+      [true, "true is not"],
+      [null, "null is not"],
     ],
   ],
   [
@@ -100,6 +102,7 @@ test("an object is copied with the properties that are known and given", () => {
   const read = check.readArguments<{ name: string; size?: number | undefined }>(given, shape);
   expect(read).toStrictEqual({ name: "a" });
   expect(check.objectWith(shape)(given)).toBeUndefined();
+  expect(check.objectWith(shape)({ name: "" })).toBe("`name`: the value is empty");
 });
 
 test.each<[object, readonly string[]]>([
