@@ -11,9 +11,10 @@ const request = {
   options: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 10_240 },
 } as CreationRequest<VmOptions>;
 
-const planned = (image: object, accelerator = "kvm") => {
+const planned = (image: object, accelerator = "kvm", options: Partial<VmOptions> = {}) => {
   const resolved = { qemuVersion: "7.2", accelerator, choice: { trials: [] }, image: { name: "debian-12", ...image } };
-  return describePlan(request, resolved as unknown as ResolvedCreation, systemClock);
+  const asked = { ...request, options: { ...request.options, ...options } };
+  return describePlan(asked, resolved as unknown as ResolvedCreation, systemClock);
 };
 
 test.each([
@@ -25,6 +26,24 @@ test.each([
   expect(lines).toContainEqual(["Engine", "QEMU 7.2, kvm"]);
   expect(lines).toContainEqual(["Machines", "3: 1 master, 2 agents, 0 public agents"]);
   expect(facts).toMatchObject({ image: { isPresent }, counts: { masters: 1, agents: 2, publicAgents: 0 } });
+});
+
+test("a plan says what each machine gets, and how it is reached", () => {
+  const { lines, facts, nodeCount } = planned({});
+  const text = "2048 MB of memory, 2 CPUs, a disk of up to 10240 MB";
+  expect(nodeCount).toBe(3);
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      ["Cluster", "own"],
+      ["Per machine", text],
+      ["Network", expect.stringContaining("private network")],
+      ["Reached at", "ports of 127.0.0.1"],
+    ]),
+  );
+  expect(facts).not.toHaveProperty("cpuModel");
+  const { lines: others, facts: more } = planned({}, "kvm", { cpuModel: "Nehalem" });
+  expect(others).toContainEqual(["Per machine", text.replace("CPUs", "CPUs (Nehalem)")]);
+  expect(more).toMatchObject({ cpuModel: "Nehalem", memoryMegabytes: 2048, cpus: 2, diskMegabytes: 10_240 });
 });
 
 test("a plan for translated machines says why they are slow", () => {

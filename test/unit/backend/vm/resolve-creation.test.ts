@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isOlder } from "../../../../src/backend/vm/plan.ts";
+import { assertMemory, assertVersion, isOlder } from "../../../../src/backend/vm/plan.ts";
 
 test.each<[readonly [number, number], boolean]>([
   [[7, 2], false],
@@ -10,4 +10,38 @@ test.each<[readonly [number, number], boolean]>([
   [[6, 9], true],
 ])("a QEMU of version %p is older than 7.2: %p", (version, expected) => {
   expect(isOlder(version, [7, 2])).toBe(expected);
+});
+
+const refusal = (work: () => void): unknown => {
+  try {
+    work();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+};
+
+test.each([
+  [[5, 2], "too old", "too old"],
+  [[6, 0], undefined, "cannot connect machines"],
+  [[7, 1], undefined, "cannot connect machines"],
+  [[7, 2], undefined, undefined],
+] as const)("QEMU %p runs one machine (%s) or several (%s)", (version, one, several) => {
+  for (const [count, text] of [
+    [1, one],
+    [2, several],
+  ] as const) {
+    const error = refusal(() => assertVersion(version, count));
+    if (text === undefined) expect(error).toBeUndefined();
+    else expect(error).toMatchObject({ id: "machine-not-set-up", message: expect.stringContaining(text) });
+  }
+});
+
+test("machines may have all of this computer's memory, and no more", () => {
+  expect(refusal(() => assertMemory(4096, 4096 * 1024 ** 2))).toBeUndefined();
+  expect(refusal(() => assertMemory(4096, 4096 * 1024 ** 2 - 1))).toMatchObject({
+    id: "capacity-lacking",
+    message: "The nodes need 4096 MB of memory, but this machine has 4095 MB.",
+    facts: { neededMegabytes: 4096, totalMegabytes: 4095 },
+  });
 });

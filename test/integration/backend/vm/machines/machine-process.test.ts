@@ -100,9 +100,9 @@ test("ends all given machines, and no others", async () => {
   await endMachines([one!, two!], systemClock, neverAborted);
 });
 
-test("a machine that ignores TERM for ten seconds is killed", async () => {
+test("a machine that ignores TERM for ten seconds is killed, even if another one has ended", async () => {
   await using folder = await scratchFolder();
-  const files = await machine(folder.path, 0);
+  const [files, ended] = [await machine(folder.path, 0), await machine(folder.path, 1)];
   await using process = await standIn(files.pid, `trap '' TERM; : >"$2.ready"; while :; do sleep 0.2; done`);
   await writeFile(files.pid, `${process.pid}\n`);
   await until("it ignores TERM", async () => Bun.file(`${files.pid}.ready`).exists());
@@ -111,7 +111,7 @@ test("a machine that ignores TERM for ten seconds is killed", async () => {
     if (time.ms === 0) time.ms = 10_000;
     else await Bun.sleep(ms);
   };
-  await endMachines([files], { now: () => time.ms, sleep }, neverAborted);
+  await endMachines([files, ended], { now: () => time.ms, sleep }, neverAborted);
   await process.exited;
   expect([process.signalCode, time.ms]).toEqual(["SIGKILL", 10_000]);
 });

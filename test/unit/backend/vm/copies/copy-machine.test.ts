@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { copyMachine } from "../../../../../src/backend/vm/copies/resolve-copy.ts";
 import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
 import { savedFiles } from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
+import { isAccessible } from "../../../../../src/system/files/private-file.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { machineNode } from "../../../../support/machine-node.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
@@ -27,9 +28,9 @@ async function openCopy() {
     write,
     variables: join(snapshot!, saved.variables),
     disk: join(snapshot!, saved.disk),
-    copy: async () =>
+    copy: async (movesDisks?: boolean) =>
       copyMachine(
-        { directory: directory!, node, snapshot: snapshot! },
+        { directory: directory!, node, snapshot: snapshot!, ...(movesDisks !== undefined && { movesDisks }) },
         {
           directory: copied!,
           node,
@@ -58,6 +59,17 @@ test("a machine without firmware of its own is copied with its disk and a seed t
     expect(userData).toContain(part);
   expect(userData).not.toContain("ssh_keys");
   expect((await stat(opened.to.folder)).mode & 0o777).toBe(0o700);
+});
+
+test.each([
+  [undefined, true],
+  [false, true],
+  [true, false],
+])("a disk that is moved (%p) is left in the snapshot: %p", async (movesDisks, isLeft) => {
+  await using opened = await openCopy();
+  await opened.copy(movesDisks);
+  expect(await opened.read("disk.qcow2")).toBe("saved disk");
+  expect(await isAccessible(opened.disk)).toBe(isLeft);
 });
 
 test("a machine with firmware of its own is copied with the firmware's saved variables", async () => {

@@ -2,9 +2,10 @@
 import { expect, test } from "bun:test";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { writeClusterFacts } from "../../../../../src/backend/vm/cluster-facts.ts";
+import { type MachineSettings, writeClusterFacts } from "../../../../../src/backend/vm/cluster-facts.ts";
 import { resolveCopy } from "../../../../../src/backend/vm/copies/resolve-copy.ts";
 import { identityOf } from "../../../../../src/backend/vm/images/image-verification.ts";
+import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import {
   factsPath,
@@ -24,20 +25,29 @@ import { recordingProgress } from "../../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { wireKey } from "../../../../support/ssh-options.ts";
 
-const qemu = {
+const architecture = architectureOf("x64");
+/** Its accelerators work if the trials' programs end like this. */
+const qemuOf = (status: number): Qemu => ({
+  architecture,
   systemName: "qemu-system-x86_64",
+  run: async () => ({ status, stdout: "", stderr: "qemu-system-x86_64: -accel kvm: no such device\n" }),
   system: async () => ({ status: 0, stdout: "QEMU emulator version 7.2.22", stderr: "" }),
   image: async () => ({ status: 0, stdout: "{}", stderr: "" }),
-} as unknown as Qemu;
+});
 const node = machineNode();
 const creationId = "0123456789abcdef";
 
 /** A cluster of one node with the snapshot `installed`. */
-async function openSource({ memoryMegabytes = 64, bytes = 1 } = {}) {
+async function openSource({
+  memoryMegabytes = 64,
+  bytes = 1,
+  accelerator = "tcg",
+  qemu = qemuOf(1),
+}: Partial<Pick<MachineSettings, "memoryMegabytes" | "accelerator">> & { bytes?: number; qemu?: Qemu } = {}) {
   const root = await scratchFolder();
   const directory = join(root.path, `source-${creationId}`);
   const folder = snapshotFolder(directory, "installed");
-  const machines = { accelerator: "tcg", isSandboxed: true, memoryMegabytes, cpus: 1 } as const;
+  const machines = { accelerator, isSandboxed: true, memoryMegabytes, cpus: 1 };
   const files: Record<string, object> = {};
   const { disk, memory, state } = savedFiles(node);
   for (const path of [disk, memory, state]) {
@@ -123,3 +133,20 @@ test.each([
     message: expect.stringMatching(message),
   });
 });
+
+test.skipIf(process.platform !== "linux").each([
+  ["kvm", architecture.probe.status, undefined],
+  ["kvm", 1, "was made under kvm, which does not work here: no such device."],
+  ["hvf", architecture.probe.status, "was made under hvf, which does not work here: this operating system"],
+] as const)(
+  "memory that was saved under %s, with trials that end with %d, continues unless: %s",
+  async (accelerator, status, why) => {
+    await using source = await openSource({ accelerator, qemu: qemuOf(status) });
+    if (why === undefined) expect((await source.resolve()).machines).toMatchObject({ accelerator });
+    else
+      expect(await failureOf(source.resolve())).toMatchObject({
+        id: "snapshot-unusable",
+        message: expect.stringContaining(why),
+      });
+  },
+);
