@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
-import { ClusterError, messageOf } from "../../../errors.ts";
+import { ClusterError } from "../../../errors.ts";
 import type { Role } from "../../../model/cluster-record.ts";
 import { numbered } from "../../../system/amounts.ts";
 import type { Clock } from "../../../system/runtime.ts";
@@ -172,12 +172,13 @@ function noRoom(
 /** Adds the number of requested machines to the error about the account's limit. */
 function tooMany(error: unknown, plan: LaunchPlan, asked: { readonly role: Role; readonly count: number }): unknown {
   if (!(error instanceof ClusterError) || error.id !== "capacity-lacking") return error;
-  const counts = (plan.tags.counts ?? "").split(" ").map((pair) => pair.split("=", 2) as [string, string]);
+  const counts = (plan.tags.counts ?? "").split(" ").map((pair) => pair.split("=") as [string, string]);
   const total = counts.reduce((sum, [, count]) => sum + Number(count), 0);
   const parts = counts.map(([role, count]) => numbered(Number(count), role.replace("_", " "))).join(", ");
-  return new ClusterError(error.id, `${messageOf(error)} Requested: ${total} × ${plan.instanceType} (${parts}).`, {
-    ...(error.hint !== undefined && { hint: ClusterError.marked(error).hint ?? error.hint }),
-    facts: { ...ClusterError.marked(error).facts, ...asked, total, instanceType: plan.instanceType },
+  const { message, hint, facts } = ClusterError.marked(error);
+  return new ClusterError(error.id, `${message} Requested: ${total} × ${plan.instanceType} (${parts}).`, {
+    ...(hint !== undefined && { hint }),
+    facts: { ...facts, ...asked, total, instanceType: plan.instanceType },
     cause: error.cause,
   });
 }

@@ -1,9 +1,11 @@
 /** How this machine's public address is found out, and what is said if it can't be. */
 import { expect, test } from "bun:test";
 import { cloudAdmission } from "../../../../src/backend/cloud/admission.ts";
+import { CloudCreation } from "../../../../src/backend/cloud/cloud-creation.ts";
 import { checkAddress } from "../../../../src/backend/cloud/launch/network.ts";
 import { resolveCreation } from "../../../../src/backend/cloud/plan.ts";
 import { whyUnreachableText } from "../../../../src/backend/cloud/launch/look-at-machines.ts";
+import { newRequest } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { scriptedCloud } from "../../../support/scripted-cloud.ts";
@@ -91,4 +93,22 @@ test.each([
     resolveCreation(quick, request, environment, neverAborted),
   );
   expect(resolved.cidrs).toEqual(expected);
+});
+
+test.each([
+  ["may not reach them", "192.0.2.8", expect.stringContaining("pass the addresses that must reach it")],
+  ["may", "192.0.2.7", undefined],
+])("a creation says how to reach its nodes if this machine %s", async (_, text, hint) => {
+  const image = { id: "ami-1", name: "debian", user: "me", rootDevice: "/dev/xvda" };
+  const resolved = {
+    image: { ...image, leastGigabytes: 8, knowsMetadata2: true },
+    subnets: [{ id: "subnet-1", vpcId: "vpc-1", zone: "us-west-2a" }],
+    cidrs: ["192.0.2.7/32"],
+  };
+  const { api, runtime } = scriptedCloud([], []);
+  const plan = { api, regionFolder: { region: "us-west-2", root: "/" }, request: newRequest("default", {}), resolved };
+  const why = await withAnswer({ text }, async (environment) =>
+    new CloudCreation(plan, { ...runtime, environment }).firstLogin.whyUnreachable(neverAborted),
+  );
+  expect(why?.hint).toEqual(hint);
 });
