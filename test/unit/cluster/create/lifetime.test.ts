@@ -1,20 +1,6 @@
-import type { Backend } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
-import { type CreateRequest, creationLimit } from "../../../../src/cluster/create/create-request.ts";
-import { planMachines } from "../../../../src/cluster/create/plan-machines.ts";
-import { failureOf } from "../../../support/failure-of.ts";
-import { neverAborted } from "../../../support/never-aborted.ts";
+import { creationLimit } from "../../../../src/cluster/create/create-request.ts";
 import { scriptedClock } from "../../../support/scripted-clock.ts";
-
-test("a backend whose clusters end at a time of their own takes no lifetime", async () => {
-  const request = { clusterId: "base", lifetimeMs: 1 } as CreateRequest<never>;
-  const planning = planMachines(
-    request,
-    { backend: { name: "cloud" } as Backend<never>, install: undefined },
-    neverAborted,
-  );
-  expect(await failureOf(planning)).toMatchObject({ id: "bad-usage", hint: "Leave out `lifetime`." });
-});
 
 test.each([
   [{ deadlineMs: 1, lifetimeMs: undefined }, "exceeded its time limit"],
