@@ -1,5 +1,11 @@
 import { expect, test } from "bun:test";
-import { findCluster, findNode, findNodes, nodeSelectorProblem } from "../../../src/cluster/find-cluster.ts";
+import {
+  findCluster,
+  findNode,
+  findNodes,
+  nodeNamesOf,
+  nodeSelectorProblem,
+} from "../../../src/cluster/find-cluster.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
@@ -79,6 +85,12 @@ test.each([
   expect(() => findNode({ ...cluster, nodes }, "agent_9")).toThrow(expect.objectContaining({ hint, facts }));
 });
 
+test("of a node that ended for no known reason, it says nothing more", () => {
+  expect(() => findNode({ ...cluster, nodes: [node(0), node(1, { state: "ended" })] }, "master_1")).toThrow(
+    expect.objectContaining({ message: 'Cluster "nightly" has no node "master_1".' }),
+  );
+});
+
 const machineId = /^i-[0-9a-f]+$/;
 
 test.each(["master_0", "public_agent_12", "192.0.2.1", "i-0abc"])("%s may be a node", (text) => {
@@ -111,6 +123,10 @@ test.each([
 
 test.each(["public_agents", "agent_1", "master_2", "constructor"])("%s names no node of the cluster", (selector) => {
   expect(() => findNodes(mixed, [selector])).toThrow(expect.objectContaining({ id: "node-not-found" }));
+});
+
+test("the names of a cluster's nodes and of its groups can be completed", () => {
+  expect(nodeNamesOf(mixed)).toEqual(["all", "masters", "agents", "master_0", "master_1", "agent_0"]);
 });
 
 test("a selector is a node or a group", () => {

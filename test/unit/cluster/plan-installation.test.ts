@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { installationProblems, planInstallation } from "../../../src/cluster/plan-installation.ts";
+import { assertWorkspace, installationProblems, planInstallation } from "../../../src/cluster/plan-installation.ts";
 import { platformHead } from "../../../src/platform/folder/platform-file.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
@@ -75,4 +75,13 @@ test("a packed folder has no variant, and nothing that depends on one", async ()
   );
   await writeFile(path, "#!/bin/bash\n# variant: oss\n");
   expect((await failureOf(plan({ variant: undefined }))).message).toBe(required);
+  expect(await plan({ variant: "oss" })).toMatchObject({ variant: "oss" });
+  expect(await failureOf(plan({ variant: "enterprise" }))).toMatchObject({ id: "variant-mismatch" });
+  expect(await failureOf(plan({ variant: "oss", sha256: "0".repeat(64) }))).toMatchObject({ id: "artifact-invalid" });
+});
+
+test("a workspace must be a folder with room for an artifact", async () => {
+  await using scratch = await scratchFolder();
+  expect(await assertWorkspace(scratch.path)).toBeUndefined();
+  expect(await failureOf(assertWorkspace(join(scratch.path, "none")))).toMatchObject({ id: "machine-not-set-up" });
 });

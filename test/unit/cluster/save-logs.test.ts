@@ -2,10 +2,13 @@ import { readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import type { NamedText } from "../../../src/backend/contract.ts";
-import { saveLogs } from "../../../src/cluster/logs.ts";
+import { saveFailureLogs, saveLogs } from "../../../src/cluster/logs.ts";
+import { ClusterError } from "../../../src/errors.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
+import type { ConnectionPool } from "../../../src/ssh/connection/connection-pool.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
 import { recordingProgress } from "../../support/recording-progress.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { scriptedClock } from "../../support/scripted-clock.ts";
@@ -84,4 +87,35 @@ test("after an interruption, nothing is saved", async () => {
   const { saving, steps } = save(scratch.path, { folder: "logs", onAsked }, stop);
   expect((await failureOf(saving)).message).toBe("interrupted");
   expect([steps, await readdir(join(scratch.path, "logs"))]).toEqual([["Collect logs: failed"], []]);
+});
+
+const lost = new ClusterError("connection-failed", "The node is gone.");
+
+/** Saves the logs of a failed creation, whose nodes don't answer. Returns what the user saw, and the files. */
+async function saveAfterFailure(own: readonly NodeRecord[], console: readonly NamedText[]) {
+  await using scratch = await scratchFolder();
+  const { progress, steps, told } = recordingProgress();
+  const connections = { connect: async () => Promise.reject(lost) } as unknown as ConnectionPool;
+  const request = { cluster: exampleCluster(own, "oss"), connections, directory: scratch.path };
+  await saveFailureLogs({ consoleOutput: async () => console }, request, { progress }, neverAborted);
+  return { steps, told: told.map((line) => line.replace(scratch.path, "FOLDER")), files: await readdir(scratch.path) };
+}
+
+const booted = { name: "agent_0.console.txt", text: "it booted\n" };
+const installed = { name: "agent_0.install.log", text: "a password\n" };
+const saved = "The nodes' logs are in FOLDER";
+const secrets = "these logs may show secrets: cannot read from the first master what to mask (The node is gone.)";
+const outsider = { name: "../evil", text: "" };
+
+test.each<[string, readonly NodeRecord[], readonly NamedText[], readonly string[]]>([
+  ["no text", [], [], []],
+  ["a console", nodes, [booted], [saved]],
+  ["the log of an installation", nodes, [booted, installed], [saved, secrets]],
+  ["that log, but no first master", nodes.slice(1), [installed], [saved]],
+  ["a text with another name", [], [outsider], ['a log was not saved: "../evil" is not a valid name for a log']],
+])("after a failure, %s: the user sees what was saved, and what it may show", async (_, own, console, told) => {
+  const outcome = await saveAfterFailure(own, console);
+  expect([outcome.steps, outcome.told]).toEqual([["Save failure logs: done"], [...told]]);
+  const texts = [...own.map(({ role }) => `${role}_0.no-logs.txt`), ...console.map(({ name }) => name)];
+  expect(outcome.files.toSorted()).toEqual(texts.filter((name) => name !== outsider.name).toSorted());
 });

@@ -8,7 +8,13 @@ import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { freePort } from "../../support/free-port.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { wireKey } from "../../support/ssh-options.ts";
-import { restoreSnapshot } from "../../../src/cluster/snapshots.ts";
+import {
+  createSnapshot,
+  deleteSnapshot,
+  listSnapshots,
+  restoreSnapshot,
+  saveSnapshot,
+} from "../../../src/cluster/snapshots.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
@@ -54,4 +60,29 @@ test("clusters of a backend without snapshots can't be restored", async () => {
   const backend = { name: "cloud", find: async () => cluster } as unknown as Backend<unknown>;
   const runtime = { environment: {}, clock: systemClock, progress: recordingProgress().progress };
   expect(await failureOf(restoreSnapshot(backend, snapshot, runtime, signal))).toMatchObject({ id: "bad-usage" });
+});
+
+test("the backend makes, lists, saves and deletes snapshots of the cluster that it finds", async () => {
+  const calls: unknown[] = [];
+  const call =
+    (action: string) =>
+    async (...[given, ...others]: readonly unknown[]) => {
+      expect(given).toBe(cluster);
+      calls.push([action, ...others.slice(0, -1)]);
+      return [action];
+    };
+  const actions = { create: call("create"), list: call("list"), delete: call("delete") };
+  const backendWith = (files: object) =>
+    ({ name: "vm", find: async () => cluster, snapshots: { ...actions, ...files } }) as unknown as Backend<unknown>;
+  const backend = backendWith({ files: { save: call("save") } });
+  const file = { path: "/x" } as never;
+  await createSnapshot(backend, snapshot, signal);
+  expect((await listSnapshots(backend, cluster.id, signal)) as unknown).toEqual(["list"]);
+  await saveSnapshot(backend, { ...snapshot, file }, signal);
+  await deleteSnapshot(backend, snapshot, signal);
+  expect(calls).toEqual([["create", "installed"], ["list"], ["save", "installed", file], ["delete", "installed"]]);
+  expect(await failureOf(saveSnapshot(backendWith({}), { ...snapshot, file }, signal))).toMatchObject({
+    id: "bad-usage",
+    message: expect.stringContaining("not saved as files"),
+  });
 });

@@ -12,6 +12,11 @@ test("a platform's own defaults and limits count, and one node of each role othe
   expect(chooseCounts(nobody, undefined)).toEqual({ value: { master: 1, agent: 1, public_agent: 1 } });
   expect(chooseCounts(nobody, leastFacts)).toEqual({ value: { master: 1, agent: 1, public_agent: 1 } });
   expect(chooseCounts(nobody, limited)).toEqual({ value: { master: 3, agent: 2, public_agent: 0 } });
+  const two = { ...limited, nodes: { ...limited.nodes, master: { min: 2 } } };
+  expect(chooseCounts(nobody, two)).toMatchObject({ value: { master: 3 } });
+  const eleven = { ...limited, nodes: { ...limited.nodes, master: { default: 11 } } };
+  expect(chooseCounts(nobody, eleven)).toMatchObject({ value: { master: 11 } });
+  expect(chooseCounts({ ...nobody, agent: 998 }, undefined)).toMatchObject({ value: { agent: 998 } });
   expect(chooseCounts({ ...nobody, master: 5, agent: 9 }, limited)).toEqual({
     value: { master: 5, agent: 9, public_agent: 0 },
   });

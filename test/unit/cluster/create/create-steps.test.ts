@@ -2,11 +2,14 @@
 import type { Backend, Creation } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { readFile, readdir } from "node:fs/promises";
+import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createCluster } from "../../../../src/cluster/create.ts";
+import { createCluster, createOpenCluster } from "../../../../src/cluster/create.ts";
 import type { CreateRequest } from "../../../../src/cluster/create/create-request.ts";
 import { ClusterError } from "../../../../src/errors.ts";
+import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
+import type { Connection } from "../../../../src/ssh/connection/connection.ts";
+import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { creationFiles } from "../../../../src/store/creation-folder.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -24,8 +27,8 @@ interface Given {
   readonly creation?: Partial<Creation>;
 }
 
-/** A creation below this folder, and what was called. `directory` is known once the id is claimed. */
-function creating(root: string, { request, creation: own }: Given) {
+/** The arguments of a creation below this folder, and what is called. The folder is known once the id is claimed. */
+function prepare(root: string, { request, creation: own }: Given) {
   const calls: string[] = [];
   const call = (name: string) => async () => void calls.push(name);
   const claimed = { directory: "" };
@@ -78,10 +81,15 @@ function creating(root: string, { request, creation: own }: Given) {
     onAbandon,
     ...request,
   };
-  const created = createCluster(whole, { backend, install: undefined }, runtime, stop.signal);
+  const words = [whole, { backend, install: undefined }, runtime, stop.signal] as const;
   const state = async (): Promise<string> =>
     JSON.parse(await readFile(creationFiles(claimed.directory).creation, "utf8")).state;
-  return { created, calls, described, stop, steps, told, claimed, state };
+  return { words, calls, described, stop, steps, told, claimed, state };
+}
+
+function creating(root: string, given: Given) {
+  const prepared = prepare(root, given);
+  return { ...prepared, created: createCluster(...prepared.words) };
 }
 
 const begin = ["remove expired", "claim", "launch ssh-ed25519"];
@@ -115,6 +123,39 @@ test("a cluster for a use is removed after it, without logs", async () => {
   expect(await created).toBe(cluster);
   expect([states, calls]).toEqual([["in-use"], [...begin, "stop", "remove"]]);
   expect(existsSync(claimed.directory)).toBe(false);
+});
+
+test("the nodes are opened with the user's own key", async () => {
+  await using scratch = await scratchFolder();
+  const own = generateKeyPair("own");
+  const ownKey = join(scratch.path, "own");
+  await writeFile(ownKey, own.privateKey, { mode: 0o600 });
+  const keys: string[] = [];
+  const { created } = creating(scratch.path, {
+    request: { ownKey },
+    creation: { launch: async (key) => void keys.push(key.split(" ")[1]!) },
+  });
+  await created;
+  expect(keys).toEqual([own.publicKey.split(" ")[1]!]);
+});
+
+test.each([undefined, lost])("connections are closed only after a failure, or by the caller: %#", async (failure) => {
+  await using scratch = await scratchFolder();
+  const closed = { by: "" };
+  const connection: Partial<Connection> = { [Symbol.asyncDispose]: async () => void (closed.by ||= "the creation") };
+  const { words } = prepare(scratch.path, {
+    request: {
+      readFacts: async ({ connections }) => {
+        connections.adopt({ id: "m", ssh: { host: "h", port: 22, user: "u" } } as NodeRecord, connection as Connection);
+        if (failure !== undefined) throw failure;
+      },
+    },
+  });
+  {
+    await using _open = await createOpenCluster(...words).catch(() => undefined);
+    closed.by ||= "the caller";
+  }
+  expect(closed.by).toBe(failure === undefined ? "the caller" : "the creation");
 });
 
 test("if the use fails, the logs are saved where the caller wants them", async () => {
