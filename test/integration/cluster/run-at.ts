@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { keepLastRecord } from "../../../src/store/last-record.ts";
+import { findLastRecord, keepLastRecord } from "../../../src/store/last-record.ts";
 import { runOnCluster } from "../../../src/cluster/run-on-cluster.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
@@ -26,6 +26,8 @@ export interface Ran {
   /** How often the backend was asked. */
   readonly asked: number;
   readonly wasAborted: boolean;
+  /** The creation that the next command would connect to without an answer. */
+  readonly knows: string | undefined;
 }
 
 export interface Given {
@@ -132,5 +134,6 @@ export async function runAt(
   }
   const times = existsSync(file) ? (await Bun.file(file).text()).split("ran\n").length - 1 : 0;
   const wasAborted = asking.signal.aborted;
-  return { status: ended, times, wasConnecting: events.isConnecting, asked: asking.times, wasAborted };
+  const knows = (await findLastRecord(root, "demo", 0))?.creationId;
+  return { knows, status: ended, times, wasConnecting: events.isConnecting, asked: asking.times, wasAborted };
 }

@@ -34,9 +34,9 @@ describe.skipIf(opensshLack !== undefined)(
 
     test("without a last record the answer decides", async () => {
       const found = await run({ known: undefined, answer: async () => clusterAt(server().port) });
-      expect(found).toMatchObject({ status: 7, times: 1, asked: 1 });
+      expect(found).toMatchObject({ status: 7, times: 1, asked: 1, knows: "0123456789abcdef" });
       const lost = await run({ known: undefined, answer: () => Promise.reject(gone) });
-      expect(lost).toMatchObject({ status: gone, times: 0, wasConnecting: false });
+      expect(lost).toMatchObject({ status: gone, times: 0, wasConnecting: false, knows: undefined });
     });
 
     test.each([

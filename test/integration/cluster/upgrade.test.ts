@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../src/errors.ts";
-import type { NodeRecord, Role } from "../../../src/model/cluster-record.ts";
+import type { NodeRecord, NodeState, Role } from "../../../src/model/cluster-record.ts";
 import { outside } from "../../../src/outside-text.ts";
 import { type Clock, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
@@ -138,6 +138,34 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
     await rm(join(master!.folder, "unready"));
     expect((await all.upgrade()).upgraded).toEqual(["agent_0"]);
     expect(await begins(all)).toEqual(["master_0", "agent_0"]);
+  }, 60_000);
+
+  test("a node that ends meanwhile is an error that advises a repair, not a new cluster", async () => {
+    await using all = await upgradeMachines(["master", "agent"]);
+    const gate = join(all.cluster.directory, "gate");
+    const script = `[ "$node" != agent_0 ] || until [ -e ${gate} ]; do sleep 0.05; done`;
+    const now: { state: NodeState } = { state: "running" };
+    const record = {
+      get nodes() {
+        return all.cluster.nodes.map((node) => (node.role === "agent" ? { ...node, ...now } : node));
+      },
+    };
+    const skew = { ms: 0 };
+    const clock: Clock = { ...systemClock, now: () => Date.now() + skew.ms };
+    const running = failureOf(all.upgrade({ script, record, clock }));
+    await until("agent_0 is at work", async () => (await begins(all)).includes("agent_0"));
+    now.state = "ended";
+    // The machines are looked at again after 15 s.
+    skew.ms = 15_000;
+    const failure = await running;
+    await Bun.write(gate, "");
+    expect(failure).toMatchObject({
+      id: "machine-failed",
+      hint: "After a repair, run the same command again: it continues with the nodes that lack 2.0.",
+    });
+    expect(failure.message).toEndWith(
+      "\nVersion 2.0: master_0. Version 1.0: agent_0. The upgrade of agent_0 may go on by itself.",
+    );
   }, 60_000);
 
   test("a time limit says what it was waiting for", async () => {
