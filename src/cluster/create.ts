@@ -335,7 +335,11 @@ async function retryTransient<Result>(
 async function keep(work: TouchedCreation, runtime: Runtime): Promise<void> {
   await saveLogs(work, runtime);
   runtime.progress.note(`Kept as requested: ${work.creation.remains()?.kept ?? ""}`);
-  await endCreation(work.directory, "finished");
+  try {
+    await endCreation(work.directory, "finished");
+  } catch (error) {
+    runtime.progress.warn(`The next create of this id removes what was kept, because of this: ${messageOf(error)}`);
+  }
 }
 
 /** Never throws, because a failure here must not prevent the removal. */
@@ -348,10 +352,14 @@ async function saveLogs({ creation, saveLogs: save }: TouchedCreation, { progres
   }
 }
 
-/** Records that nothing of the creation is left, and removes its folder, or only its key if the folder may contain logs. */
+/**
+ * Records that nothing of the creation is left, and removes its folder, or only its key if the folder may contain logs. Never throws: what made the
+ * creation fail, such as a full disk, may prevent that too. Then the next create of this id finds nothing to remove.
+ */
 async function forget(directory: string, what: "everything" | "the key"): Promise<void> {
-  await endCreation(directory, "removed");
-  await rm(what === "everything" ? directory : creationFiles(directory).privateKey, { recursive: true, force: true });
+  await endCreation(directory, "removed").catch(() => {});
+  const path = what === "everything" ? directory : creationFiles(directory).privateKey;
+  await rm(path, { recursive: true, force: true }).catch(() => {});
 }
 
 const tooSlow = (): ClusterError =>

@@ -2,12 +2,14 @@
 import { describe, expect, test } from "bun:test";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { readVersions } from "../../../src/cluster/upgrade/read-versions.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import type { NodeRecord, NodeState, Role } from "../../../src/model/cluster-record.ts";
 import { outside } from "../../../src/outside-text.ts";
 import { type Clock, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { machinesLack } from "../../support/install-machine.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
 import { until } from "../../support/until.ts";
 import { type UpgradeMachines, upgradeMachines } from "../../support/upgrade-machines.ts";
 
@@ -166,6 +168,18 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
     expect(failure.message).toEndWith(
       "\nVersion 2.0: master_0. Version 1.0: agent_0. The upgrade of agent_0 may go on by itself.",
     );
+  }, 60_000);
+
+  test("versions are read from the nodes that answer and have one", async () => {
+    await using all = await upgradeMachines(["master", "agent", "agent"]);
+    const [, silent, bare] = all.machines.machines;
+    await silent!.close();
+    await rm(join(bare!.folder, "opt/mesosphere/etc/dcos-version.json"));
+    const runtime = { environment: {}, clock: systemClock, progress: all.told.progress };
+    const versions = await readVersions(all.cluster, runtime, neverAborted);
+    expect([...versions]).toEqual([["master_0", "1.0"]]);
+    const warnings = all.told.told.filter((line) => line.startsWith("The version of "));
+    expect(warnings).toEqual([expect.stringMatching(/^The version of agent_0 is not known: Cannot reach agent_0/)]);
   }, 60_000);
 
   test("a time limit says what it was waiting for", async () => {

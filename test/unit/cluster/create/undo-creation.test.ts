@@ -1,7 +1,8 @@
 import type { Creation } from "../../../../src/backend/contract.ts";
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { type FailedCreation, type UndoReason, undoCreation } from "../../../../src/cluster/create.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { beginCreation, creationDirectory, creationFiles } from "../../../../src/store/creation-folder.ts";
@@ -24,14 +25,28 @@ interface Given {
   readonly keepOnFailure?: boolean;
   /** Called with the creation's folder when the machines end. */
   readonly onStop?: (directory: string) => Promise<void>;
+  /** Whether nothing can be written into the creation's folder. */
+  readonly isReadOnly?: boolean;
+}
+
+/** A folder in which files can be read, but whose path is too long for the drafts that are written there. Root can write to any other. */
+async function readOnlyFolder(parent: string): Promise<string> {
+  const [most, name] = [4060, `demo-${creationId}`];
+  let root = parent;
+  while (root.length + name.length + 1 < most) root = join(root, "long".repeat(50)).slice(0, most - name.length - 1);
+  await mkdir(join(root, name), { recursive: true });
+  return root;
 }
 
 /** Undoes a creation. Returns what was called, what the user saw, and what is left of the folder. */
 async function undo(given: Given, reason: UndoReason) {
   await using scratch = await scratchFolder();
-  const directory = creationDirectory(scratch.path, "demo", creationId);
+  const usual = creationDirectory(scratch.path, "demo", creationId);
+  await beginCreation(usual, "demo", creationId);
+  const root = given.isReadOnly === true ? await readOnlyFolder(scratch.path) : scratch.path;
+  const directory = creationDirectory(root, "demo", creationId);
   const files = creationFiles(directory);
-  await beginCreation(directory, "demo", creationId);
+  if (root !== scratch.path) await copyFile(creationFiles(usual).creation, files.creation);
   await writeFile(files.privateKey, "a key");
   const calls: string[] = [];
   const call = (name: string) => async () => void calls.push(name);
@@ -109,6 +124,20 @@ test("on request, the machines are kept with their key and logs", async () => {
     told: ["Kept as requested: one machine."],
   });
   expect({ state, hasKey }).toEqual({ state: "finished", hasKey: true });
+});
+
+describe.skipIf(process.platform !== "linux")("a folder that can't be written (as long a path as Linux allows)", () => {
+  test.each([
+    [
+      { keepOnFailure: true },
+      { state: "unfinished", hasKey: true },
+      ["Kept as requested: one machine.", expect.stringMatching(/^The next create .* ENAMETOOLONG/)],
+    ],
+    [{ creation: { remains: () => undefined } }, { state: "no folder" }, []],
+    [{}, { state: "unfinished", hasKey: false, steps: removal }, []],
+  ])("does not replace the creation's own failure: %j", async (given, left, told) => {
+    expect(await undo({ ...given, isReadOnly: true }, failure)).toMatchObject({ ...left, told });
+  });
 });
 
 test("what can't be removed is named, and the next create of this id removes it", async () => {
