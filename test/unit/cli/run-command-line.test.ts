@@ -5,6 +5,7 @@ import { Writable } from "node:stream";
 import { expect, test } from "bun:test";
 import { type Command, type Program, defineCommand, type ProcessLike } from "../../../src/cli/command.ts";
 import { runCommandLine } from "../../../src/cli/run-command-line.ts";
+import { habitsOf } from "../../../src/commands/habits.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
@@ -72,6 +73,21 @@ test.each([
   const { exitCode, stdout, stderr } = await openProcess().run(programOf({}), argv);
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
   expect(stderr).toBe(`Error: ${problem}\nSee example --help\n[bad-usage]\n`);
+});
+
+test.each([
+  ["destroy", "; clusters end by themselves"],
+  ["ssh", "; type example work"],
+  ["nonsense", ""],
+])("%s is no command, with what to do instead: %p", async (word, advice) => {
+  const program: Program = {
+    ...programOf({}),
+    missingCommands: new Map([["destroy", "clusters end by themselves"]]),
+    habits: async () => ({ ...habitsOf("example"), hints: new Map([["ssh", "type example work"]]) }),
+  };
+  const { exitCode, stderr } = await openProcess().run(program, [word]);
+  expect(exitCode).toBe(2);
+  expect(stderr).toBe(`Error: "${word}": no such command${advice}\nSee example --help\n[bad-usage]\n`);
 });
 
 test("a current folder that has been removed is an error that users can act on", async () => {
