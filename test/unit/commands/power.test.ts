@@ -56,6 +56,7 @@ test.each([
   ["node restart --force all", cloudKind, "--force: nobody can cut an instance's power"],
   ["node stop all", cloudKind, 'ACTION: "stop" is not one of restart'],
   ["node stop", containerKind, "NODE: required"],
+  ["node", containerKind, "ACTION: required"],
 ])("%s is refused", async (words, kind: BackendKind, problem) => {
   expect((await failureOf(run(words, kind))).message).toContain(problem);
 });

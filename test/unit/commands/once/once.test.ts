@@ -71,7 +71,7 @@ test("that age is missing is found out before anything is created", async () => 
 });
 
 /** Runs shards of a snapshot of which no copy can be planned, for a reason of each. */
-async function failingShards(...reasons: readonly [Error, ...Error[]]) {
+async function failingShards(reasons: readonly Error[], isInterrupted = false) {
   await using folder = await scratchFolder();
   await symlink(process.execPath, join(folder.path, "ssh"));
   const planCopy = async ({ clusterId }: { readonly clusterId: string }) => {
@@ -83,7 +83,7 @@ async function failingShards(...reasons: readonly [Error, ...Error[]]) {
   const line = `once --from a:b --shards ${reasons.length} -c many -- true`;
   const told: string[] = [];
   const failure: unknown = await failureOf(
-    runCommandLine(line, { kind: vmKind, backend, nowMs: 0, environment, told }),
+    runCommandLine(line, { kind: vmKind, backend, nowMs: 0, environment, told, isInterrupted }),
   );
   return { failure, told };
 }
@@ -91,19 +91,27 @@ async function failingShards(...reasons: readonly [Error, ...Error[]]) {
 test("after several shards have failed, the error is the one with the highest exit code", async () => {
   const full = new ClusterError("capacity-lacking", "The disk is full.");
   const gone = new ClusterError("snapshot-not-found", "There is no such snapshot.");
-  for (const reasons of [
-    [full, gone],
-    [gone, full],
+  const bug = new TypeError("x is not a function");
+  for (const [one, other, worst] of [
+    [full, gone, gone],
+    [gone, full, gone],
+    [bug, gone, bug],
   ] as const) {
-    const { failure, told } = await failingShards(...reasons);
-    expect(failure).toBe(gone);
+    const { failure, told } = await failingShards([one, other]);
+    expect(failure).toBe(worst);
     expect(told.at(-1)).toBe("2 of 2 shards failed: shard_1, shard_2.");
   }
 });
 
 test("what several shards fail for is told in full once", async () => {
   const full = () => new ClusterError("capacity-lacking", "The disk is full.");
-  const { told } = await failingShards(full(), full());
+  const { told } = await failingShards([full(), full()]);
   expect(told.filter((text) => text.includes("The disk is full."))).toHaveLength(1);
   expect(told.filter((text) => text.endsWith(": it failed for the same reason"))).toHaveLength(1);
+});
+
+test("shards that are interrupted report nothing but the interruption", async () => {
+  const full = new ClusterError("capacity-lacking", "The disk is full.");
+  const { failure, told } = await failingShards([full, full], true);
+  expect([failure, told]).toEqual([new Error("interrupted"), []]);
 });
