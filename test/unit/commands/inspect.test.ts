@@ -78,6 +78,8 @@ test("a node that has stopped, and one that is gone, are named with what is know
   expect(unmarked(stdout)).toEndWith(`\n\n${problems.join("\n")}`);
   expect(mapTexts(data, unmarked)).toMatchObject({ cluster: { problems } });
   expect((await inspect(cluster)).data).toMatchObject({ cluster: { problems: [] } });
+  const silent = await inspect(exampleCluster([master, { ...stopped, stateReason: "" }], "oss"));
+  expect(silent.data).toMatchObject({ cluster: { problems: ["agent_0 has stopped."] } });
 });
 
 test("what a node says of its version, and a machine of its end, is marked, so that secrets in it are masked", async () => {
@@ -90,6 +92,15 @@ test("what a node says of its version, and a machine of its end, is marked, so t
     expect(text).toContain("the *** stopped");
     expect(text).not.toContain("hunter2");
   }
+});
+
+test("versions have a column of their own, and a platform may have no web UI", async () => {
+  const none = exampleCluster([master, agent], "none");
+  const facts = await inspectFacts(none, new Map([["master_0", "1.0"]]), nowMs);
+  const lines = linesOf(unmarked(inspectText(facts, 120, nowMs)));
+  expect(lines.slice(-3).map((cells) => cells.at(-1))).toEqual(["VERSION", "1.0", "–"]);
+  expect(lines).toContainEqual(["Web UI", "none"]);
+  expect(facts.webUi).toBeNull();
 });
 
 test("what a cluster does not have is left out, and a key that is elsewhere is no path", async () => {
