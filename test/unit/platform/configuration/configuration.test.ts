@@ -1,9 +1,11 @@
 import { expect, test } from "bun:test";
 import { renderConfiguration } from "../../../../src/platform/configuration/configuration-file.ts";
 import {
+  type Configuration,
   baseConfiguration,
   configurationSecrets,
   mergeConfiguration,
+  superuserOf,
   webSchemeOf,
 } from "../../../../src/platform/configuration/configuration.ts";
 
@@ -109,4 +111,15 @@ test.each([
   ["enterprise", { security: "strict" }, "disabled", "http"],
 ] as const)("%s with %j and --security-mode %p: the web UI is expected at %s", (variant, extra, mode, scheme) => {
   expect(webSchemeOf(variant, extra, mode)).toBe(scheme);
+});
+
+test("the superuser is that of the user's configuration, whose password is known only if it is the usual one", () => {
+  const { superuser_password_hash: usual } = baseConfiguration({ ...input, variant: "enterprise" });
+  const superusers: readonly (readonly [Configuration, string, string | undefined])[] = [
+    [{}, "admin", "admin"],
+    [{ superuser_username: "ops", superuser_password_hash: "$6$other" }, "ops", undefined],
+    [{ superuser_username: 7, superuser_password_hash: usual }, "7", "admin"],
+    [{ superuser_username: true }, "admin", "admin"],
+  ];
+  for (const [extra, username, password] of superusers) expect(superuserOf(extra)).toEqual({ username, password });
 });

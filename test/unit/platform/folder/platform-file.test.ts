@@ -48,6 +48,11 @@ const emptyFacts: PlatformFacts = { ...leastFacts, name: "etcd", version: "3.5" 
 describe("platform.yaml", () => {
   test.each([
     ["everything", full, fullFacts],
+    [
+      "values that are as long and as large as can be",
+      `name: etcd\nversion: ${"v".repeat(50)}\nnodes: { agents: { max: 1000 } }\nports: [65535]\n`,
+      { ...emptyFacts, version: "v".repeat(50), nodes: { ...emptyFacts.nodes, agent: { max: 1000 } }, ports: [65_535] },
+    ],
     ["the least", smallest, emptyFacts],
     [
       "a web UI's defaults",

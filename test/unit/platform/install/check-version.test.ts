@@ -4,6 +4,13 @@ import type { Connection } from "../../../../src/ssh/connection/connection.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { ClusterError, type ErrorId } from "../../../../src/errors.ts";
 import { checkVersion, endedBadly } from "../../../../src/platform/install/fetch-artifact.ts";
+import type { InstallPlan } from "../../../../src/platform/install/install-plan.ts";
+import { openInstallation, checkVersion as versionStep } from "../../../../src/platform/install/steps.ts";
+import { layoutOf } from "../../../../src/platform/layouts/find-layout.ts";
+import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
+import type { ConnectionPool } from "../../../../src/ssh/connection/connection-pool.ts";
+import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { examplePlan, exampleTraits } from "../../../support/install-example.ts";
 import { installWork } from "../../../../src/platform/install-paths.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
@@ -50,4 +57,30 @@ test.each([
   ["a bug", false, new Error("status 1")],
 ])("%s has ended badly: %p", (_, hasEndedBadly, error) => {
   expect(endedBadly(error)).toBe(hasEndedBadly);
+});
+
+/** Checks the version of an artifact that fails with this status until its node has Docker. Resolves with what became of it, and what ran. */
+async function checkWithoutDocker(plan: Partial<InstallPlan>, status = 1) {
+  const ran: string[] = [];
+  const run = async ({ argv }: { readonly argv: readonly string[] }) => {
+    const name = argv.find((word) => word.startsWith("e2e-"))!;
+    ran.push(name);
+    const isReady = name === "e2e-prepare" || ran.includes("e2e-prepare");
+    return { status: isReady ? 0 : status, stdout: '{"variant": "oss", "version": "1.9"}', stderr: "" };
+  };
+  const connections = { connect: async () => ({ run }) } as unknown as ConnectionPool;
+  const runtime = { connections, clock: systemClock, progress: silentProgress };
+  const installation = openInstallation(examplePlan("/a.sh", plan), exampleTraits, runtime);
+  const node = { id: "i-1", role: "master", index: 0 } as NodeRecord;
+  const checking = versionStep(installation, { node }, neverAborted);
+  return [await checking.catch((error: unknown) => error), ran];
+}
+
+test("where only running an artifact shows its layout, the node gets Docker if it can't run, and it runs again", async () => {
+  const found = { layout: { name: "dcos" }, version: { version: "1.9", variant: "oss" } };
+  const ran = ["e2e-version", "e2e-prepare", "e2e-version"];
+  expect(await checkWithoutDocker({ layout: undefined })).toMatchObject([found, ran]);
+  const failed = { id: "artifact-invalid" };
+  expect(await checkWithoutDocker({ layout: layoutOf("cluster") })).toMatchObject([failed, ["e2e-version"]]);
+  expect(await checkWithoutDocker({ layout: undefined }, 90)).toMatchObject([failed, ["e2e-version"]]);
 });

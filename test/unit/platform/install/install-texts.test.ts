@@ -5,6 +5,8 @@ import { bootstrapOriginOf, genconfFiles } from "../../../../src/platform/config
 import type { PlanForNodes } from "../../../../src/platform/install/install-plan.ts";
 import { layoutOf, layouts } from "../../../../src/platform/layouts/find-layout.ts";
 import { curlConfig, megabytes } from "../../../../src/platform/install/fetch-artifact.ts";
+import { installRunner } from "../../../../src/platform/install/start-install.ts";
+import { upgradeRunner } from "../../../../src/platform/upgrade/start-upgrade.ts";
 import { reasonOf } from "../../../../src/platform/install/phase.ts";
 import { bootstrapPort } from "../../../../src/platform/install/bootstrap/serve.ts";
 import { added, exampleCluster, examplePlan, exampleTraits } from "../../../support/install-example.ts";
@@ -70,9 +72,13 @@ describe("what goes into genconf", () => {
   });
 
   test("names the public detector where there is one, the user's before the backend's", async () => {
+    expect(await configOf({})).not.toHaveProperty("ip_detect_public_filename");
     expect(await configOf({ ipDetectPublic: "#!/bin/sh\n" })).toMatchObject({
       ip_detect_public_filename: "genconf/ip-detect-public",
     });
+    const ofBackend = await genconfFiles(planForNodes({ ipDetectPublic: "#!/bin/sh\n" }), cluster, facts);
+    const source = { text: "#!/bin/sh\n" };
+    expect(ofBackend).toContainEqual({ path: "ip-detect-public", source, mode: 0o755 });
     const own = { source: "/own", target: "ip-detect-public", mode: 0o755, sizeBytes: 1 };
     const plan = planForNodes({ ipDetectPublic: "#!/bin/sh\n", genconfFiles: [own] });
     const files = await genconfFiles(plan, cluster, facts);
@@ -90,6 +96,17 @@ test("the bootstrap server's port is none that a platform or its users need", ()
   for (const layout of layouts) expect([...layout.masterPorts, ...layout.publicPorts]).not.toContain(port);
   const taken = { ...layouts[0], masterPorts: [port, port + 1], publicPorts: [port + 2] };
   expect(bootstrapPort([taken])).toBe(port + 3);
+});
+
+test("a node waits for whole seconds, because its shell cannot add fractions, and for a minute at least", () => {
+  const [url, layout] = ["http://10.0.0.1:18080/0123456789abcdef", layoutOf("folder")];
+  const upgrade = upgradeRunner(layout.upgrade!, "agent", { url, script: "upgrade.sh", from: "1", to: "2" });
+  for (const text of [installRunner(layout, "agent", { url, release: "1" }), upgrade]) {
+    const limits = [...text.matchAll(/^[A-Z]+_SECONDS=(.*)$/gm)].map(([, seconds]) => Number(seconds));
+    expect(limits.length).toBeGreaterThan(1);
+    for (const seconds of limits)
+      expect([seconds, Number.isInteger(seconds) && seconds >= 60]).toEqual([seconds, true]);
+  }
 });
 
 test("a URL stands in curl's configuration as it is, and leads from https to nothing else", () => {

@@ -1,6 +1,14 @@
 import { expect, test } from "bun:test";
 import { unmarked } from "../../../../src/outside-text.ts";
-import { type NodeReport, judgeNode, parseNodeReport } from "../../../../src/platform/readiness/node-question.ts";
+import { examples } from "../../../../src/platform/examples/examples.ts";
+import { parsePlatformFile, platformHead } from "../../../../src/platform/folder/platform-file.ts";
+import {
+  type NodeReport,
+  hasTls,
+  judgeNode,
+  parseNodeReport,
+  reportedLayout,
+} from "../../../../src/platform/readiness/node-question.ts";
 import { hostileOutputs } from "../../../support/hostile-output.ts";
 
 const installed: NodeReport = {
@@ -97,6 +105,32 @@ log=x=1
     facts: "",
     log: ["x=1"],
   });
+});
+
+test("of a value that a node reports twice, only the first counts, and a line without a value is none", () => {
+  const first = 'layout=dcos\nstatus=odd\nconfig={"ssl_enabled": true}\nfacts={}\n';
+  const more = 'layout=cluster\nstatus=running\nconfig={"ssl_enabled": false}\nfacts=[]\nlogs\n';
+  const expected = { layout: "dcos", status: "", isTlsEnabled: true, facts: "{}", log: [] };
+  expect(parseNodeReport(first + more)).toMatchObject(expected);
+});
+
+test("the layout of a platform that is a folder, and its TLS, are as its facts say", async () => {
+  const text = examples.slurm.find(({ path }) => path === "platform.yaml")!.text;
+  const { value: facts } = await parsePlatformFile(text, "platform.yaml");
+  const layout = reportedLayout({ layout: "folder", facts: platformHead(facts!) })!;
+  expect(layout.web?.endpoint?.port).toBe(80);
+  expect(hasTls(layout, { isTlsEnabled: true })).toBeFalse();
+  const secure = { ...facts!, web: { ...facts!.web!, scheme: "https", certificate: "/ca.pem" } as const };
+  expect(
+    hasTls(reportedLayout({ layout: "folder", facts: platformHead(secure) })!, { isTlsEnabled: false }),
+  ).toBeTrue();
+  expect(reportedLayout({ layout: "folder", facts: "{" })).toBeUndefined();
+});
+
+test.each([true, false, undefined])("the TLS of a release is as it reports it: %p", (isTlsEnabled) => {
+  const layout = reportedLayout({ layout: "cluster", facts: "" })!;
+  expect([layout.name, hasTls(layout, { isTlsEnabled })]).toEqual(["cluster", isTlsEnabled]);
+  expect(reportedLayout({ layout: "", facts: "" })).toBeUndefined();
 });
 
 test("3000 hostile checks and logs say nothing but what a check and a log say", () => {

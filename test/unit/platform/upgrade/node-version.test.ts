@@ -1,6 +1,10 @@
 import { expect, test } from "bun:test";
 import { platformHead } from "../../../../src/platform/folder/platform-file.ts";
-import { parseNodeVersion } from "../../../../src/platform/upgrade/node-version.ts";
+import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
+import { parseNodeVersion, readNodeVersion } from "../../../../src/platform/upgrade/node-version.ts";
+import type { ConnectionPool } from "../../../../src/ssh/connection/connection-pool.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 import { leastFacts } from "../../../support/platform-facts.ts";
 
 test("a node's answer has the platform's version and the last upgrade", () => {
@@ -56,4 +60,15 @@ test("a version is one short line", () => {
   const found = parseNodeVersion(`version=${version}`).version;
   expect(found).toStartWith("1 : :error::2xxx");
   expect(found.length).toBeLessThanOrEqual(101);
+});
+
+test("a node that can't be asked for its version is an error with the reason", async () => {
+  const stderr = `${Array.from({ length: 9 }, (_, index) => `line ${index}`).join("\n")}\n`;
+  const run = async () => ({ status: 1, stdout: "", stderr });
+  const connections = { connect: async () => ({ run }) } as unknown as ConnectionPool;
+  const node = { role: "agent", index: 2 } as NodeRecord;
+  const failure = await failureOf(readNodeVersion(node, connections, neverAborted));
+  const output = ["line 4", "line 5", "line 6", "line 7", "line 8"];
+  expect(failure).toMatchObject({ id: "remote-command-failed", facts: { node: "agent_2", status: 1, output } });
+  expect(failure.message).toEndWith("line 8.");
 });
