@@ -1,6 +1,7 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { nodeReference } from "../../../model/cluster-record.ts";
+import { mapConcurrently } from "../../../system/concurrency.ts";
 import { isAccessible, writePrivateFile } from "../../../system/files/private-file.ts";
 import { poll } from "../../../system/retry.ts";
 import { systemClock } from "../../../system/runtime.ts";
@@ -28,8 +29,10 @@ interface Machines {
 export async function pauseMachines({ directory, nodes }: Machines, signal: AbortSignal): Promise<AsyncDisposable> {
   await writePrivateFile(notePath(directory), "");
   try {
-    const stop = [{ execute: "stop" }];
-    await Promise.all(nodes.map(async (node) => runOnMonitor(machineFiles(directory, node).folder, stop, signal)));
+    const stop = async (node: NodeFacts): Promise<unknown> =>
+      runOnMonitor(machineFiles(directory, node).folder, [{ execute: "stop" }], signal);
+    // It waits for all, since a machine that pauses late would not continue.
+    await mapConcurrently(nodes, nodes.length, stop, signal);
   } catch (error) {
     await resumeMachines({ directory, nodes }).catch(() => {});
     throw error;
@@ -51,10 +54,12 @@ export async function resumeForgotten(machines: Machines): Promise<void> {
 }
 
 export async function resumeMachines({ directory, nodes }: Machines): Promise<void> {
-  const outcomes = await Promise.allSettled(nodes.map(async (node) => resume(machineFiles(directory, node).folder)));
-  await rm(notePath(directory), { force: true });
-  const failed = outcomes.find((outcome) => outcome.status === "rejected");
-  if (failed !== undefined) throw failed.reason;
+  const { signal } = new AbortController();
+  try {
+    await mapConcurrently(nodes, nodes.length, async (node) => resume(machineFiles(directory, node).folder), signal);
+  } finally {
+    await rm(notePath(directory), { force: true });
+  }
 }
 
 /** A machine whose memory is still being written would stop again at the end of that. */
