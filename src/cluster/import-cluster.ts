@@ -6,8 +6,8 @@ import { openConnection } from "../ssh/connection/open-connection.ts";
 import { hostName, knownHostsText, parseKnownHosts } from "../ssh/openssh-files.ts";
 import { assertOwnFolder, creationFiles, makeCreationFolder } from "../store/creation-folder.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
-import { errorCode, writePrivateFile } from "../system/files/private-file.ts";
-import { readOwnText } from "../system/files/read-text.ts";
+import { writePrivateFile } from "../system/files/private-file.ts";
+import { readOwnTextIfThere } from "../system/files/read-text.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { type HandOver, usedHereOnly } from "./export-cluster.ts";
 
@@ -25,9 +25,9 @@ export async function importCluster(
   if (backend.admission === undefined) throw usedHereOnly(backend.name);
   const cluster = await findHandedOver(backend, handOver, signal);
   const files = creationFiles(cluster.directory);
-  const privateKey = await readIfPresent(files.privateKey);
+  const privateKey = await readOwnTextIfThere(files.privateKey);
   if (privateKey !== undefined && privateKey !== handOver.privateKey) throw otherKeys(cluster, files.privateKey);
-  const pinned = new Map(parseKnownHosts((await readIfPresent(files.knownHosts)) ?? ""));
+  const pinned = new Map(parseKnownHosts((await readOwnTextIfThere(files.knownHosts)) ?? ""));
   const hostKeys = hostKeysOf(cluster, handOver);
   for (const [name, key] of hostKeys) {
     if (pinned.get(name)?.equals(key) === false) throw otherKeys(cluster, files.knownHosts);
@@ -73,15 +73,6 @@ async function findHandedOver(
     hint: "The cluster has ended, or it belongs to another account: use credentials of the account in which it was created.",
     facts,
   });
-}
-
-async function readIfPresent(path: string): Promise<string | undefined> {
-  try {
-    return await readOwnText(path);
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return undefined;
-    throw error;
-  }
 }
 
 const otherKeys = ({ id, directory }: ClusterRecord, path: string): ClusterError =>

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { ClusterError, messageOf } from "../errors.ts";
-import { errorCode, writePrivateFile } from "../system/files/private-file.ts";
-import { readOwnText } from "../system/files/read-text.ts";
+import { writePrivateFile } from "../system/files/private-file.ts";
+import { readOwnTextIfThere } from "../system/files/read-text.ts";
 import { type Destination, targetOf } from "./connection/connection.ts";
 import { readPublicKey } from "./keys.ts";
 
@@ -29,7 +29,8 @@ export function createKnownHosts(path: string): KnownHosts {
   const load = async (): Promise<void> => {
     const version = fileVersion(path);
     if (version === known.version) return;
-    for (const [name, key] of parseKnownHosts(await readIfThere(path))) if (!pinned.has(name)) pinned.set(name, key);
+    for (const [name, key] of parseKnownHosts((await readOwnTextIfThere(path)) ?? ""))
+      if (!pinned.has(name)) pinned.set(name, key);
     known.version = version;
   };
   const write = async (): Promise<void> => {
@@ -102,15 +103,6 @@ function notWritten(path: string, error: unknown): ClusterError {
 function fileVersion(path: string): string {
   const information = statSync(path, { throwIfNoEntry: false });
   return information === undefined ? "" : [information.ino, information.size, information.mtimeMs].join(" ");
-}
-
-async function readIfThere(path: string): Promise<string> {
-  try {
-    return await readOwnText(path);
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return "";
-    throw error;
-  }
 }
 
 export interface SshConfigFiles {

@@ -57,6 +57,16 @@ export async function readOwnText(path: string): Promise<string> {
   return (await readAtMost(file, mostOwnBytes, new AbortController().signal)).toString("utf8");
 }
 
+/** Like `readOwnText`; undefined if nothing exists there. */
+export async function readOwnTextIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readOwnText(path);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
 /** Returns what the system would throw if it refused to read anything but files. */
 export function notRegular(path: string, isFolder = false): Error {
   const code = isFolder ? "EISDIR" : "EINVAL";

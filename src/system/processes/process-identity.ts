@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 import { promisify } from "node:util";
 import * as read from "../../model/reader.ts";
 import { errorCode } from "../files/private-file.ts";
-import { readOwnText, parseJson } from "../files/read-text.ts";
+import { parseJson, readOwnText, readOwnTextIfThere } from "../files/read-text.ts";
 import { poll } from "../retry.ts";
 import type { Clock, Environment } from "../runtime.ts";
 import { waits } from "../waits.ts";
@@ -121,7 +121,8 @@ interface Waiting {
 
 /**
  * Holds the file at `path`, whose folder exists, as a lock until the result is disposed of. Waits while another living process holds it. A killed
- * process loses its locks. Throws the system's error if the lock can't be created or read.
+ * process loses its locks. Throws the system's error if the lock can't be created or
+ * read, such as one of another user.
  */
 export async function acquireProcessLock(
   path: string,
@@ -150,11 +151,7 @@ export async function acquireProcessLock(
 async function takeFreed(path: string, text: string, signal: AbortSignal): Promise<boolean> {
   while (!(await take(path, text))) {
     signal.throwIfAborted();
-    const holder = await readOwnText(path).catch((error: unknown) => {
-      // Another user's lock, such as root's, can't be read.
-      if (errorCode(error) !== "ENOENT") throw error;
-      return undefined;
-    });
+    const holder = await readOwnTextIfThere(path);
     if (holder === undefined) continue;
     if (await isHeld(holder)) return false;
     await breakLock(path, holder);

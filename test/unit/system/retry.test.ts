@@ -54,3 +54,17 @@ test("an abort ends it with the abort's reason, whatever failed", async () => {
   const clock = scriptedClock();
   expect((await failureOf(retry(task, { clock, pauseMs: () => 0 }, interrupt.signal))).message).toBe("Ctrl-C");
 });
+
+test("after an abort nothing is tried, and a failure that the abort has caused is not retried", async () => {
+  const begun = { count: 0 };
+  const interrupt = new AbortController();
+  const task = async (): Promise<never> => {
+    begun.count += 1;
+    interrupt.abort(new Error("Ctrl-C"));
+    throw new Error("broken by the abort");
+  };
+  const rule = { clock: scriptedClock(), pauseMs: () => 0 };
+  for (let times = 0; times < 2; times += 1)
+    expect((await failureOf(retry(task, rule, interrupt.signal))).message).toBe("Ctrl-C");
+  expect(begun.count).toBe(1);
+});

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { readBody, readOwnText, readText } from "../../../../src/system/files/read-text.ts";
+import { readBody, readOwnText, readOwnTextIfThere, readText } from "../../../../src/system/files/read-text.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
@@ -34,6 +34,8 @@ test("a pipe in the place of one of our own files is refused at once", async () 
   await Bun.$`mkfifo ${pipe}`.quiet();
   expect(await failureOf(readOwnText(pipe))).toMatchObject({ code: "EINVAL" });
   expect(await failureOf(readOwnText(folder.path))).toMatchObject({ code: "EISDIR" });
+  expect(await failureOf(readOwnTextIfThere(folder.path))).toMatchObject({ code: "EISDIR" });
+  expect(await readOwnTextIfThere(join(folder.path, "absent"))).toBeUndefined();
 });
 
 test("an answer is read up to its limit", async () => {

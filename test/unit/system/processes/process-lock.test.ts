@@ -7,6 +7,7 @@ import { acquireProcessLock } from "../../../../src/system/processes/process-ide
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
+import { until } from "../../../support/until.ts";
 
 test("only one at a time has the lock", async () => {
   await using folder = await scratchFolder();
@@ -21,7 +22,8 @@ test("only one at a time has the lock", async () => {
     );
     state.holders += 1;
     state.most = Math.max(state.most, state.holders);
-    await Bun.sleep(2);
+    // The first one holds it until all others wait.
+    await until("the others wait", () => state.waits === 7);
     state.holders -= 1;
   };
   await Promise.all(Array.from({ length: 8 }, work));
