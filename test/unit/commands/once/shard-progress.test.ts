@@ -16,6 +16,7 @@ function openShards() {
     },
     waiting: (text) => void told.push(`(${text})`),
     note: (text) => void told.push(text),
+    detail: (level, text) => void told.push(`${level} ${text}`),
     warn: (text) => void told.push(`Warning: ${text}`),
     hide: (secret) => void told.push(`hidden: ${secret}`),
     mask: (text) => text.replaceAll("secret", "***"),
@@ -65,7 +66,7 @@ test("what all shards wait for is one text, which changes only if one of theirs 
 
 test("each shard has a log of its own, with secrets masked", async () => {
   await using folder = await scratchFolder();
-  const { first, second } = openShards();
+  const { told, first, second } = openShards();
   const [one, two] = [join(folder.path, "one"), join(folder.path, "two")];
   first.note(`This is the ${outside("secret")}.`);
   first.logTo(one);
@@ -73,6 +74,11 @@ test("each shard has a log of its own, with secrets masked", async () => {
   {
     using _ = first.start("Boot", "master_0");
   }
+  {
+    using step = second.start("Create network");
+    step.done("2 networks");
+  }
+  second.warn("It is slow.");
   for (const text of ["an answer", ""]) first.waiting(text);
   second.detail(3, "a detail");
   for (const { log } of [first, second]) log.close();
@@ -82,7 +88,9 @@ test("each shard has a log of its own, with secrets masked", async () => {
       .map((line) => line && `${moment} ${line}`)
       .join("\n"),
   );
-  expect(await Bun.file(two).text()).toBe(`${moment} a detail\n`);
+  const lines = ["Create network …", "Create network: 2 networks", "Warning: It is slow.", "a detail"];
+  expect(await Bun.file(two).text()).toBe(lines.map((line) => `${moment} ${line}\n`).join(""));
+  expect(told).toContain("3 shard_2: a detail");
 });
 
 test("a log that can't be written is warned of, and secrets and timings are those of all shards", () => {
