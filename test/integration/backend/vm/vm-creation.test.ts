@@ -50,12 +50,17 @@ esac
 interface Given {
   readonly forced?: Accelerator;
   readonly agents?: number;
+  /** The size of each node's disk; the image has 1 MB. */
+  readonly diskMegabytes?: number;
   /** Whether the user has given the image. */
   readonly hasOwnImage?: boolean;
 }
 
 /** Plans two machines under kvm, or the accelerator that is forced, for a QEMU that is this script. */
-async function openCreation(script: string, { forced, agents = 1, hasOwnImage = false }: Given = {}) {
+async function openCreation(
+  script: string,
+  { forced, agents = 1, diskMegabytes = 1024, hasOwnImage = false }: Given = {},
+) {
   const folder = await scratchFolder();
   for (const [name, lines] of [
     ["qemu-system-x86_64", script],
@@ -88,7 +93,7 @@ async function openCreation(script: string, { forced, agents = 1, hasOwnImage = 
       variant: "oss",
       distribution: "debian-12",
       counts: { master: 1, agent: agents, public_agent: 0 },
-      options: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, ...(hasOwnImage && { image: { source: path } }) },
+      options: { memoryMegabytes: 256, cpus: 1, diskMegabytes, ...(hasOwnImage && { image: { source: path } }) },
       needsCgroups1: false,
       needsApt: false,
       imagePreparation: undefined,
@@ -112,10 +117,11 @@ async function openCreation(script: string, { forced, agents = 1, hasOwnImage = 
     directory,
     environment: runtime.environment,
     /** Claims the same cluster id for another creation, from an image that must have this sum. */
-    claimFor: async (id: string, sum?: { readonly sha256: string }) => {
+    claimFor: async (id: string, sha256?: string) => {
       const own = join(root, `one-${id}`);
       await mkdir(own);
-      const resolved = { ...plan.resolved, image: { ...plan.resolved.image, ...sum } };
+      const sum = { algorithm: "sha256", hex: sha256 ?? "" } as const;
+      const resolved = { ...plan.resolved, image: { ...plan.resolved.image, ...(sha256 !== undefined && { sum }) } };
       await new VmCreation({ ...plan, resolved }, runtime).claim({ creationId: id, directory: own }, neverAborted);
     },
     claim: async () => creation.claim({ creationId: "0123456789abcdef", directory }, neverAborted),
@@ -217,7 +223,16 @@ test("an id is given to one of two creations at once, and later ones don't even 
   await using opened = await openCreation(system("none"));
   const claims = await Promise.allSettled(["1", "2"].map((id) => opened.claimFor(id.repeat(16))));
   expect(claims.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
-  expect((await failureOf(opened.claimFor("3".repeat(16), { sha256: "another" }))).id).toBe("cluster-exists");
+  expect((await failureOf(opened.claimFor("3".repeat(16), "another"))).id).toBe("cluster-exists");
+});
+
+test("nodes whose disks are smaller than the image are refused before anything is made", async () => {
+  await using opened = await openCreation(system("none"), { diskMegabytes: 0 });
+  expect(await failureOf(opened.claim())).toMatchObject({
+    id: "bad-usage",
+    message: expect.stringContaining("of 1 MB"),
+  });
+  expect(await readdir(opened.directory)).toEqual([]);
 });
 
 test("nodes that have no room on the disk are refused before anything is made", async () => {
