@@ -127,7 +127,8 @@ const sumOf = (text: string): string => new Bun.CryptoHasher("sha256").update(te
 test("parts keep their names, and the manifest has the length and the checksum of each", async () => {
   await using scratch = await scratchFolder();
   const [first, second] = ["contents", "more of them"].map((text, index) => ({
-    name: `part-${index}`,
+    // The longest that there may be: the manifest has room for them.
+    name: `${"n".repeat(64)}/${"m".repeat(63)}${index}`,
     bytes: text.length,
     sha256: sumOf(text),
     contents: () => bytes(text),
@@ -135,8 +136,9 @@ test("parts keep their names, and the manifest has the length and the checksum o
   const read: number[] = [];
   const file = { ...fileAt(scratch.path), mostParts: 2, onProgress: (count: number) => void read.push(count) };
   await writeClusterFile({ ...file, parts: knownParts([first!, second!]) }, neverAborted);
-  const { manifest } = await openClusterFile({ path: file.path, shown: "cluster.zst" }, "vm");
-  expect(manifest.parts).toEqual([first!, second!].map(({ contents: _, ...part }) => part));
+  const opened = await openClusterFile({ path: file.path, shown: "cluster.zst" }, "vm");
+  await readParts(opened, async (_, chunks) => void (await Array.fromAsync(chunks)), neverAborted);
+  expect(opened.manifest.parts).toEqual([first!, second!].map(({ contents: _, ...part }) => part));
   expect(read).toEqual([8, 20]);
 });
 
