@@ -10,7 +10,7 @@ import type { Clock, Runtime } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { isFailure, wasRefused } from "./api/api-errors.ts";
-import { type CloudApi, describeGroups, describeInstances, untilVisible } from "./api/api.ts";
+import { type CloudApi, chunksOf, describeGroups, describeInstances, untilVisible } from "./api/api.ts";
 import { lifetimeMs } from "./lifetime.ts";
 import { type SavedLaunch, readLaunches, readOwnLaunches } from "./launch/saved-requests.ts";
 import { type Machine, nodeState, readGroups, readMachines } from "./read-machines.ts";
@@ -212,14 +212,11 @@ export async function terminate(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  const chunks = Array.from({ length: Math.ceil(ids.length / chunkSize) }, (_, index) =>
-    ids.slice(index * chunkSize, (index + 1) * chunkSize),
-  );
   await mapConcurrently(
-    chunks,
+    chunksOf(ids, chunkSize),
     2,
-    async (InstanceIds) => {
-      const send = () => api.call("TerminateInstances", { InstanceIds }, signal);
+    async (chunk) => {
+      const send = () => api.call("TerminateInstances", { InstanceIds: [...chunk] }, signal);
       await untilVisible(send, "machine-missing", clock, signal);
     },
     signal,

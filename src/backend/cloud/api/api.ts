@@ -48,12 +48,23 @@ export type Selection = "all" | { readonly clusterId: string } | { readonly crea
 /** The number of filter values that one request accepts. */
 const mostIds = 200;
 
+/** Splits a list into parts of at most this many items. */
+export function chunksOf<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  );
+}
+
 /** Requests page after page. The result includes terminated machines as long as the cloud remembers them, about an hour. */
 export async function describeInstances(
   api: CloudApi,
   selection: Selection | { readonly ids: readonly string[] } | { readonly clientToken: string },
   signal: AbortSignal,
 ): Promise<readonly Instance[]> {
+  if (typeof selection === "object" && "ids" in selection && selection.ids.length > mostIds) {
+    const parts = chunksOf(selection.ids, mostIds).map(async (ids) => describeInstances(api, { ids }, signal));
+    return (await Promise.all(parts)).flat();
+  }
   return await collectPages(async (position) => {
     const request = { Filters: [filterFor(selection)], MaxResults: 1000, ...position };
     const page = await api.call("DescribeInstances", request, signal);
@@ -76,7 +87,7 @@ export async function describeGroups(
 
 function filterFor(selection: Parameters<typeof describeInstances>[1]): Filter {
   if (selection === "all") return { Name: "tag-key", Values: [tagNames.clusterId] };
-  if ("ids" in selection) return { Name: "instance-id", Values: selection.ids.slice(0, mostIds) };
+  if ("ids" in selection) return { Name: "instance-id", Values: [...selection.ids] };
   if ("clientToken" in selection) return { Name: "client-token", Values: [selection.clientToken] };
   if ("clusterId" in selection) return { Name: `tag:${tagNames.clusterId}`, Values: [selection.clusterId] };
   return { Name: `tag:${tagNames.creationId}`, Values: [selection.creationId] };

@@ -1,6 +1,6 @@
 /** How a creation's machines and group are removed while the cloud is late or refuses. */
 
-import type { SecurityGroup } from "@aws-sdk/client-ec2";
+import type { Filter, SecurityGroup } from "@aws-sdk/client-ec2";
 import { expect, test } from "bun:test";
 import { leftoversText, removeCreation, removeGroup } from "../../../../src/backend/cloud/removal.ts";
 import { groupName, toTags } from "../../../../src/backend/cloud/tags.ts";
@@ -129,6 +129,19 @@ test("machines that this computer launched are terminated whatever their tags an
   expect(await removeCreation(cloud.api, known, cloud.runtime, neverAborted)).toEqual(nothing);
   expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[], []]);
   expect(cloud.elapsedMs()).toBeLessThan(30_000);
+});
+
+test("of more machines without tags than one request may name, each is terminated", async () => {
+  const machines = Array.from({ length: 250 }, (_, index) => ({
+    ...machine(1, { tags: {}, groupName: "production" }),
+    id: `i-${String(index).padStart(17, "0")}`,
+  }));
+  const cloud = scriptedCloud(machines, [group()]);
+  const known = { ...remains([]), ownIds: machines.map(({ id }) => id) };
+  expect(await removeCreation(cloud.api, known, cloud.runtime, neverAborted)).toEqual(nothing);
+  expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[], []]);
+  const named = cloud.calls.flatMap(({ input }) => (input["Filters"] as readonly Filter[] | undefined) ?? []);
+  expect(Math.max(...named.map(({ Values = [] }) => Values.length))).toBe(200);
 });
 
 test("while only some machines may be terminated, the others are left, and so is their group", async () => {
