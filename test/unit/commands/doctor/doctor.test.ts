@@ -152,9 +152,9 @@ test.each([
 test("with -v, JSON has the details of each check and its time", async () => {
   const { stdout, checks, engine } = await runDoctor(" -v --output json", pass("Docker 24", ["Found in /usr/bin"]));
   expect(stdout).toContain("Found in /usr/bin");
-  const { milliseconds, details } = engine as unknown as { readonly milliseconds: number; readonly details: unknown };
+  const { details: found, milliseconds } = engine as unknown as Readonly<Record<string, unknown>>;
   expect(milliseconds).toBeWithin(0, 60_000);
-  expect(details).toEqual(["Found in /usr/bin"]);
+  expect(found).toEqual(["Found in /usr/bin"]);
   expect(checks.map(({ details }) => details)).toEqual([[], [], [], [], [], ["Found in /usr/bin"], []]);
 });
 
