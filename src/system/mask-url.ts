@@ -38,7 +38,7 @@ const shortestSecret = 8;
 
 function maskByLook(text: string): string {
   const [start, end] = [text.indexOf("//"), text.lastIndexOf("@")];
-  const withoutUser = start >= 0 && end > start + 1 ? `${text.slice(0, start)}//***${text.slice(end)}` : text;
+  const withoutUser = start >= 0 && end > start ? `${text.slice(0, start)}//***${text.slice(end)}` : text;
   const query = withoutUser.search(/[?#]/);
   return query < 0 ? withoutUser : `${withoutUser.slice(0, query)}?***`;
 }

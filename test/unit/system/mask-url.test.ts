@@ -9,6 +9,12 @@ test.each([
   ["ftp://user:hunter2@host.example/a?b", "ftp://***@host.example/a?***"],
   ["https://user:hun@ter2@[bad/a?secret", "https://***@[bad/a?***"],
   ["/relative/path?token=secret", "/relative/path?***"],
+  ["/relative/path", "/relative/path"],
+  ["?token=secret", "?***"],
+  ["//user:hunter2@host.example/a", "//***@host.example/a"],
+  ["//@host.example/a", "//***@host.example/a"],
+  ["me@host.example//a", "me@host.example//a"],
+  ["x:@", "x:@"],
 ])("maskUrl shows %s as %s", (url, shown) => {
   expect(maskUrl(url)).toBe(shown);
 });
@@ -19,6 +25,12 @@ test("the secrets of a URL are its query, its long values and its password, in b
     expect(secrets).toContain(secret);
   expect(secrets).not.toContain("1");
   expect(secrets).not.toContain("me");
+});
+
+test("a query value of eight characters is a secret, and a shorter one is none", () => {
+  const secrets = urlSecrets("https://host.example/a.sh?a=12345678&b=1234567");
+  expect(secrets).toContain("12345678");
+  expect(secrets).not.toContain("1234567");
 });
 
 test("a user name without a password is a token", () => {

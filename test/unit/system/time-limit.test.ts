@@ -1,6 +1,13 @@
 import { expect, jest, test } from "bun:test";
 import { ClusterError } from "../../../src/errors.ts";
-import { eitherSignal, orAborted, timeLimit, watchdog, whileWaitingFor } from "../../../src/system/time-limit.ts";
+import {
+  abortReason,
+  eitherSignal,
+  orAborted,
+  timeLimit,
+  watchdog,
+  whileWaitingFor,
+} from "../../../src/system/time-limit.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { until } from "../../support/until.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
@@ -110,4 +117,12 @@ test("a time limit aborts with its error when the time is up, unless it is dispo
   } finally {
     jest.useRealTimers();
   }
+});
+
+test("an aborted task fails with the abort's reason, or with what adds to it", () => {
+  const signal = AbortSignal.abort(late);
+  const more = new Error("more", { cause: late });
+  expect(abortReason(more, signal)).toBe(more);
+  for (const other of [new Error("other", { cause: more }), { cause: late }, undefined])
+    expect(abortReason(other, signal)).toBe(late);
 });
