@@ -13,6 +13,8 @@ Loaded image: mesosphere/dcos-genconf:9d1e6a-5a3bd7
 test.each([
   ['{"variant": "oss", "version": "21.08"}\n', "oss", "21.08"],
   ['{"variant": "", "version": "1.11.0"}', "oss", "1.11.0"],
+  ['{"variant": "none", "version": "3.5"}', "none", "3.5"],
+  ['{"variant": "oss", "version": ""} {"variant": "ee", "version": "1.9"}', "enterprise", "1.9"],
   ['{"version": "2.0.0", "variant": "enterprise"}', "enterprise", "2.0.0"],
   [firstRun, "enterprise", "1.13.0"],
   ['warning: {odd} {"a": 1}\n{"variant": "ee", "version": "1.12"} trailing', "enterprise", "1.12"],
