@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { StartingMachines } from "../../../../src/cluster/create/starting-machines.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { ClusterRecord, NodeRecord, NodeState } from "../../../../src/model/cluster-record.ts";
-import { silentProgress } from "../../../../src/system/runtime.ts";
+import { type Clock, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
@@ -27,11 +27,15 @@ interface Given {
   readonly looks: readonly (readonly NodeRecord[] | ClusterError)[];
   /** Called before each look, with the number of looks before. */
   readonly onLook?: (machines: StartingMachines, looks: number) => Promise<void>;
+  readonly lookEveryMs?: number;
+  /** Default: a scripted one, whose pauses are kept. */
+  readonly clock?: Clock;
 }
 
 /** Machines that are found as the test says, and what the user sees of the wait for them. */
-function starting({ nodeCount, looks, onLook }: Given) {
-  const clock = scriptedClock();
+function starting({ nodeCount, looks, onLook, clock, lookEveryMs = 1000 }: Given) {
+  const scripted = scriptedClock();
+  const calls: string[] = [];
   const waits: string[] = [];
   const seen = { looks: 0 };
   const look = async (): Promise<ClusterRecord> => {
@@ -41,13 +45,14 @@ function starting({ nodeCount, looks, onLook }: Given) {
     if (found instanceof ClusterError) throw found;
     return exampleCluster(found, "oss");
   };
-  const creation = { launch: async () => {}, look, lookEveryMs: 1000, summary: { nodeCount } };
+  const launch = async (publicKey: string): Promise<void> => void calls.push(`launch with ${publicKey}`);
+  const creation = { launch, look, lookEveryMs, summary: { nodeCount } };
   const progress = { ...silentProgress, waiting: (text: string) => void waits.push(text) };
   const machines = new StartingMachines(
-    { creation: creation as never, publicKey: "", logIn: async () => {} },
-    { clock, progress },
+    { creation: creation as never, publicKey: "a key", logIn: async ({ id }) => void calls.push(`log in to ${id}`) },
+    { clock: clock ?? scripted, progress },
   );
-  return { machines, clock, waits, seen };
+  return { machines, pauses: scripted.pauses, waits, seen, calls };
 }
 
 const over = new ClusterError("machine-failed", "A machine has ended.");
@@ -75,7 +80,7 @@ test("the user sees which machines are missing, which lack an address, and which
 
 test("it looks often at first, again after the launch, and rarely once all have their addresses", async () => {
   const here = agents(2, "10.0.0.1");
-  const { machines, clock } = starting({
+  const { machines, pauses } = starting({
     nodeCount: 2,
     looks: [...Array.from({ length: 12 }, () => []), here, here, over],
     onLook: async (all, looks) => {
@@ -84,7 +89,7 @@ test("it looks often at first, again after the launch, and rarely once all have 
   });
   await failureOf(machines.watch(neverAborted));
   const slower = [200, 250, 312.5, 390.625, 488.28125, 610.3515625, 762.939453125, 953.67431640625, 1000];
-  expect(clock.pauses).toEqual([...slower, 200, 250, 1000, 1000]);
+  expect(pauses).toEqual([...slower, 200, 250, 1000, 1000]);
 });
 
 test("each node arrives once, as soon as it runs and has an address, until all are there", async () => {
@@ -107,7 +112,7 @@ test("each node arrives once, as soon as it runs and has an address, until all a
 test("after the last login, only the end of a machine is a failure", async () => {
   const here = agents(1, "10.0.0.1");
   const silent = new ClusterError("cloud-failed", "The cloud does not answer.");
-  const { machines, clock, seen } = starting({
+  const { machines, pauses, seen } = starting({
     nodeCount: 1,
     looks: [here, silent, over],
     onLook: async (all, looks) => {
@@ -119,5 +124,25 @@ test("after the last login, only the end of a machine is a failure", async () =>
   const watching = failureOf(machines.watch(neverAborted));
   expect((await machines.untilComplete(neverAborted)).nodes).toEqual([...here]);
   expect((await watching) as Error).toBe(over);
-  expect([seen.looks, clock.pauses]).toEqual([3, [1000, 1000]]);
+  expect([seen.looks, pauses]).toEqual([3, [1000, 1000]]);
+});
+
+test("the last login ends the pause between two looks, and needs no other look", async () => {
+  const here = agents(2, "10.0.0.1");
+  const { machines, seen, calls } = starting({
+    nodeCount: 2,
+    looks: [here],
+    clock: systemClock,
+    lookEveryMs: 60_000,
+  });
+  const stop = new AbortController();
+  expect(() => machines.cluster).toThrow(TypeError);
+  await machines.launch(neverAborted);
+  const watching = failureOf(machines.watch(stop.signal));
+  for await (const node of machines.arrivals(neverAborted)) await machines.logIn(node, neverAborted);
+  expect((await machines.untilComplete(neverAborted)).nodes).toEqual([...here]);
+  expect(machines.cluster.nodes).toEqual([...here]);
+  expect([seen.looks, calls]).toEqual([1, ["launch with a key", "log in to a0", "log in to a1"]]);
+  stop.abort(new Error("enough"));
+  expect((await watching).message).toBe("enough");
 });
