@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
-import { expectedWebUrl, findWebUi } from "../../../src/cluster/web-ui.ts";
+import { expectedWebUrl, findWebUi, hasNoWebUi } from "../../../src/cluster/web-ui.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
 import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
@@ -29,8 +29,9 @@ test.each([
 ] as const)(
   "the web UI of a cluster of variant %s that was created with %s is expected at %s",
   (variant, webUi, url) => {
-    const cluster = exampleCluster([node({})], variant);
-    expect(expectedWebUrl({ ...cluster, ...(webUi !== undefined && { webUi }) })).toBe(url);
+    const cluster = { ...exampleCluster([node({})], variant), ...(webUi !== undefined && { webUi }) };
+    expect(expectedWebUrl(cluster)).toBe(url);
+    expect(hasNoWebUi(cluster)).toBe(url === undefined);
   },
 );
 
