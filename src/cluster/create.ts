@@ -70,9 +70,6 @@ export async function createOpenCluster<Options>(
   const { directory } = folder;
   const connections = openConnections(directory, runtime);
   const close = async (): Promise<void> => connections[Symbol.asyncDispose]();
-  // Node 20 has no AsyncDisposableStack.
-  const returned = { value: false };
-  await using _closing = { [Symbol.asyncDispose]: async () => (returned.value ? undefined : close()) };
   using limit = creationLimit(request, runtime.clock);
   const inTime = AbortSignal.any([signal, limit.signal]);
   const begun: { creation?: Creation; use?: Promise<void> } = {};
@@ -109,12 +106,11 @@ export async function createOpenCluster<Options>(
       await orAborted(begun.use, signal);
       await undoCreation(creationToUndo(), "used", runtime);
     }
-    returned.value = true;
     return { cluster, connections, [Symbol.asyncDispose]: close };
   } catch (error) {
     await undoCreation(creationToUndo(), { error, isInterrupted: signal.aborted }, runtime);
     // Machines that end need not wait for a command that was interrupted, but it ends no later than this function.
-    await Promise.allSettled([begun.use]);
+    await Promise.allSettled([begun.use, close()]);
     throw error;
   }
 }
