@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readCluster } from "../../../../../src/backend/vm/cluster-facts.ts";
 import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
 import { startMachines, type StartPlan } from "../../../../../src/backend/vm/machines/launch.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
+import { isAccessible } from "../../../../../src/system/files/private-file.ts";
 import { systemClock } from "../../../../../src/system/runtime.ts";
 import { rejectionOf } from "../../../../support/failure-of.ts";
 import { machineNode } from "../../../../support/machine-node.ts";
@@ -15,13 +16,23 @@ import { neverAborted } from "../../../../support/never-aborted.ts";
 const creationId = "0123456789abcdef";
 const node = machineNode();
 
+interface Given {
+  /** What QEMU writes to its log. */
+  readonly log?: string;
+  readonly memoryOf?: StartPlan["memoryOf"];
+}
+
 /** Starts a machine with a QEMU that says this at its first starts, in turn. Returns the error, and the ports of each start. */
-async function start(said: readonly string[]) {
+async function start(said: readonly string[], { log = "", memoryOf }: Given = {}) {
   await using folder = await scratchFolder();
   const directory = join(folder.path, `one-${creationId}`);
   await mkdir(machineFiles(directory, node).folder, { recursive: true });
   const ports: (string | undefined)[] = [];
+  const lines: string[] = [];
+  const files = machineFiles(directory, node);
+  await writeFile(files.qemuLog, log);
   const run = async ({ words }: { readonly words: readonly string[] }) => {
+    lines.push(words.join(" "));
     const message = said[ports.length];
     ports.push(/hostfwd=tcp:127\.0\.0\.1:(\d+)-:22\b/.exec(words.join(" "))?.[1]);
     return Promise.resolve({ status: message === undefined ? 0 : 1, stdout: "", stderr: message ?? "" });
@@ -38,9 +49,11 @@ async function start(said: readonly string[]) {
     sockets: { folder: folder.path, count: 1 },
     isOfTemplate: false,
     clock: systemClock,
+    ...(memoryOf !== undefined && { memoryOf }),
   };
   const failure = await rejectionOf(startMachines(qemu, plan, {}, neverAborted));
-  return { failure, ports, recorded: (await readCluster(directory))?.facts.nodes[0]?.ports.ssh };
+  const isStarted = await isAccessible(files.started);
+  return { failure, ports, lines, isStarted, recorded: (await readCluster(directory))?.facts.nodes[0]?.ports.ssh };
 }
 
 const taken = "qemu-system-x86_64: -netdev user: Could not set up host forwarding rule 'tcp:127.0.0.1:4000-:22'";
@@ -58,7 +71,20 @@ test("a machine whose ports are always taken is given up at the fifth start", as
 });
 
 test("a machine that fails to start for another reason is not started again", async () => {
-  const { failure, ports } = await start(["qemu-system-x86_64: no such disk", taken]);
+  const { failure, ports, isStarted } = await start(["qemu-system-x86_64: no such disk", taken]);
+  expect(isStarted).toBe(false);
   expect(failure).toMatchObject({ message: "qemu-system-x86_64 for master_0 failed: no such disk." });
   expect(ports).toEqual(["4000"]);
+});
+
+test("what a QEMU that doesn't start wrote to its log is quoted", async () => {
+  const { failure } = await start([""], { log: "qemu-system-x86_64: no accelerator found\n" });
+  expect(failure).toMatchObject({ message: "qemu-system-x86_64 for master_0 failed: no accelerator found." });
+});
+
+test("a machine with saved memory waits for its state, and any other boots", async () => {
+  const continued = await start([], { memoryOf: ({ id }) => `/saved/${id}` });
+  expect([continued.failure, continued.isStarted]).toEqual([undefined, true]);
+  expect(continued.lines[0]).toContain(`mem-path=/saved/${node.id},share=off -incoming defer`);
+  expect((await start([])).lines[0]).not.toContain("-incoming");
 });
