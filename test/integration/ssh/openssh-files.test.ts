@@ -102,8 +102,15 @@ test("OpenSSH interprets the configuration as intended", async () => {
     "globalknownhostsfile /dev/null",
     "stricthostkeychecking true",
     "identitiesonly yes",
+    "identityagent none",
+    "preferredauthentications publickey",
+    "checkhostip no",
+    "updatehostkeys false",
     "hostkeyalgorithms ssh-ed25519",
     "loglevel ERROR",
   ];
   expect(expected.filter((line) => !lines.includes(line))).toEqual([]);
+  // A node that doesn't answer is given up, and the slow key exchange isn't offered.
+  for (const limit of [/^connecttimeout [1-9]/m, /^serveraliveinterval [1-9]/m, /^kexalgorithms (?!.*sntrup)/m])
+    expect(output).toMatch(limit);
 });

@@ -29,6 +29,23 @@ test("host keys that can't be read are a failure, and missing ones are none", as
   expect(failure.message).toContain("EISDIR");
 });
 
+test("keys are pinned under the names that OpenSSH looks up, beside those that other processes have pinned", async () => {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "known_hosts");
+  const lineOf = (host: string, line: string): string => `${host} ${line.trim()}\n`;
+  const [own, other] = [generateKeyPair("").publicKey, generateKeyPair("").publicKey];
+  const wire = (line: string): Buffer => Buffer.from(line.split(" ")[1]!, "base64");
+  await Bun.write(path, `${lineOf("192.0.2.9", key)}${lineOf("192.0.2.1", other)}  # a comment\n`);
+  const [one, two] = [createKnownHosts(path), createKnownHosts(path)];
+  await one.pin("192.0.2.1", 22, wire(own));
+  expect(await Bun.file(path).text()).toBe(lineOf("192.0.2.1", own) + lineOf("192.0.2.9", key));
+  await two.pin("127.0.0.1", 4022, wire(other));
+  expect(await Bun.file(path).text()).toContain(lineOf("[127.0.0.1]:4022", other));
+  expect(await one.expected("127.0.0.1", 4022)).toEqual(wire(other));
+  expect(await two.expected("192.0.2.1", 22)).toEqual(wire(own));
+  expect(await one.expected("127.0.0.1", 22)).toBeUndefined();
+});
+
 const files = { identityFile: "/state/id_ed25519", knownHostsFile: "/state/known_hosts" };
 const node = { id: "i-0", role: "master", index: 0, ssh: { host: "192.0.2.1", port: 22, user: "admin" } };
 
