@@ -111,11 +111,16 @@ export function keptNote(kind: BackendKind, { id, expiresAt, scope }: Kept, { cl
   return [`Cluster "${id}" is kept.`, `    Save its logs: ${commandLine("logs")}`, ...removal, ...ends].join("\n");
 }
 
-/** Returns a function that makes a command's name a command line for this cluster. It selects the scope, unless that is the default one. */
-function commandLineFor(kind: BackendKind, clusterId: string, input: Readonly<Record<string, unknown>>) {
+/** Returns a function that makes a command's name a command line for this cluster. */
+const commandLineFor =
+  (kind: BackendKind, clusterId: string, input: Readonly<Record<string, unknown>>) =>
+  (command: string): string =>
+    `${programName(kind)} ${command} --cluster-id ${clusterId}${scopeWords(kind, input)}`;
+
+/** Returns the words that select the scope, with a space before each; none for the default scope. */
+export function scopeWords(kind: BackendKind, input: Readonly<Record<string, unknown>>): string {
   const given = Object.entries(scopeOptions(kind)).filter(
     ([name, option]) => input[name] !== undefined && input[name] !== option.default,
   );
-  const scope = given.map(([name, option]) => ` ${option.flag} ${String(input[name])}`).join("");
-  return (command: string): string => `${programName(kind)} ${command} --cluster-id ${clusterId}${scope}`;
+  return given.map(([name, option]) => ` ${option.flag} ${String(input[name])}`).join("");
 }

@@ -104,7 +104,7 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
       report.enter(commandTest);
       await runCommand(kind, input, context);
     } catch (error) {
-      if (attempt?.isReady !== false) await saveFailedCluster(prepared.backend, input, context);
+      if (attempt?.isReady !== false) await saveFailedCluster(kind, prepared.backend, input, context);
       throw error;
     }
     await summarizeCreated("The command succeeded", { cluster, input }, context);

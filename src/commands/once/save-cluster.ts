@@ -1,10 +1,11 @@
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Backend } from "../../backend/contract.ts";
+import type { Backend, BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
 import { encrypt } from "../../cluster/export-cluster.ts";
 import { createSnapshot, deleteSnapshot } from "../../cluster/snapshots.ts";
 import { messageOf } from "../../errors.ts";
+import { scopeWords } from "../create/report-created.ts";
 import { type FileToSave, saveToFile } from "../saved-machines/save-file.ts";
 import { type CachedCluster, isCacheThere } from "./cached-cluster.ts";
 import type { OnceInput } from "./once-options.ts";
@@ -21,14 +22,17 @@ export async function assertSavable(
 
 /** Saves a cluster in its present state, if the user wants that. Never throws, because the earlier failure matters more. */
 export async function saveFailedCluster(
+  kind: BackendKind,
   backend: Backend<unknown>,
-  { clusterId, saveOnFailure: path, recipients, withoutBase }: Saving,
+  input: Saving,
   context: Context,
 ): Promise<void> {
+  const { clusterId, saveOnFailure: path, recipients, withoutBase } = input;
   if (path === undefined) return;
   const saved = await trySaving(backend, { clusterId, name: "failed", path, recipients, withoutBase }, context);
   const file = recipients.length === 0 ? path : "DECRYPTED_FILE";
-  if (saved) context.progress.note(`Bring the cluster back as it was: ${context.programName} create --from ${file}`);
+  const line = `${context.programName} create --from ${file}${scopeWords(kind, input)}`;
+  if (saved) context.progress.note(`Bring the cluster back as it was: ${line}`);
 }
 
 /** Saves a cluster on which the platform has just become ready. Never throws: the command doesn't need the file. */
