@@ -12,7 +12,8 @@ test.each([
   ["a", { a: "x/l/../../..", l: "s/t/u" }, true],
   ["d/a", { "d/a": "../b" }, false],
   ["d/a", { "d/a": "../../b" }, true],
-  ["a", { a: "/" }, true],
+  ["a", { a: "/b" }, true],
+  ["a", { a: "b/" }, false],
   ["a", { a: ".." }, true],
   ["a", { a: "b/c", b: "d", "d/c": "../e" }, false],
   ["a", { a: "b/c", b: "d", "d/c": "../../e" }, true],
@@ -33,6 +34,8 @@ test("a chain of ten links is followed, and no longer one", () => {
     new Map(Array.from({ length: count }, (_, index) => [`l${index}`, `l${index + 1}`]));
   expect(linkThatLeadsOut(chain(10))).toBeUndefined();
   expect(linkThatLeadsOut(chain(11))).toBe("l0");
+  // Nor does it exhaust the stack.
+  expect(linkThatLeadsOut(chain(200_000))).toBe("l0");
 });
 
 test.each([
