@@ -172,3 +172,9 @@ test.each<[string, Account]>([
   expect((await failureOf(opened.admit())).id).toBe("cluster-not-found");
   expect(opened.changed).toEqual([]);
 });
+
+test("a group that its creation is still setting up is not changed, and another try may succeed", async () => {
+  const opened = openAdmission({ groups: [{ ...group, IpPermissions: [office!] }] });
+  expect(await failureOf(opened.admit())).toMatchObject({ id: "cloud-failed", transient: true });
+  expect(opened.changed).toEqual([]);
+});

@@ -247,3 +247,10 @@ test("a zone of another network is not tried, since the security group belongs t
   const error = await failureOf(opened.creation.launch("ssh-ed25519 AAAA", neverAborted));
   expect(error.message).toContain("(tried us-west-2a: InsufficientInstanceCapacity)");
 });
+
+test("nodes get other host keys than the first ones, which any process on a machine of their role can read", async () => {
+  await using opened = await openCreation();
+  const keyOf = (index: number) => opened.creation.firstLogin.hostKey({ role: "agent", index } as NodeRecord);
+  expect(keyOf(0)).toEqual({ publicKey: expect.stringMatching(/^ssh-ed25519 /), isPrivate: false });
+  expect(keyOf(1)).toEqual(keyOf(0));
+});
