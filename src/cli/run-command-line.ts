@@ -23,10 +23,10 @@ export async function runCommandLine(program: Program, argv: readonly string[], 
   const runtimeVariables = scrubbed.filter((name) => (host.env[name] ?? "") !== "");
   for (const name of scrubbed) delete host.env[name];
   const areDumpsDisabled = await disableCoreDumps();
+  const invocation = { cwd: host.cwd(), environment: { ...host.env } };
   const [terminal, masker] = [new Terminal(host), new Masker()];
+  const run: Run = { program, host, terminal, masker, invocation, runtimeVariables, areDumpsDisabled };
   try {
-    const invocation = { cwd: currentFolder(host), environment: { ...host.env } };
-    const run: Run = { program, host, terminal, masker, invocation, runtimeVariables, areDumpsDisabled };
     await runSelected(await selectCommand(program, argv), argv.slice(1), run);
   } catch (error) {
     // This only reports failures before there was a command to run, so -v and --output are unknown.
@@ -36,17 +36,6 @@ export async function runCommandLine(program: Program, argv: readonly string[], 
     host.exitCode = report.exitCode;
   }
   await terminal.flush();
-}
-
-function currentFolder(host: ProcessLike): string {
-  try {
-    return host.cwd();
-  } catch (error) {
-    throw new ClusterError("machine-not-set-up", "The current folder has been removed, or cannot be read.", {
-      hint: "Change to another folder, and run the command again.",
-      cause: error,
-    });
-  }
 }
 
 async function selectCommand(program: Program, argv: readonly string[]): Promise<Command> {

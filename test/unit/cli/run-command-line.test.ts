@@ -38,17 +38,16 @@ const slowStream = (texts: string[], failure?: Error): Writable =>
 interface Settings {
   readonly env?: Readonly<Record<string, string>>;
   readonly stdoutFailure?: Error;
-  readonly cwd?: () => string;
 }
 
 /** A process that runs a program. `printed` is stdout and stderr at the time of the call. */
-function openProcess({ env = {}, stdoutFailure, cwd = tmpdir }: Settings = {}) {
+function openProcess({ env = {}, stdoutFailure }: Settings = {}) {
   const [stdout, stderr, kills]: [string[], string[], unknown[]] = [[], [], []];
   const printed = () => ({ stdout: stdout.join(""), stderr: stderr.join("") });
   const host = Object.assign(new EventEmitter(), {
     argv: [],
     env: { CI: "true", ...env },
-    cwd,
+    cwd: tmpdir,
     pid: 4711,
     exitCode: undefined as number | undefined,
     kill: (_: number, signal: string) => kills.push({ signal, ...printed() }),
@@ -88,17 +87,6 @@ test.each([
   const { exitCode, stderr } = await openProcess().run(program, [word]);
   expect(exitCode).toBe(2);
   expect(stderr).toBe(`Error: "${word}": no such command${advice}\nSee example --help\n[bad-usage]\n`);
-});
-
-test("a current folder that has been removed is an error that users can act on", async () => {
-  const cwd = (): string => {
-    throw Object.assign(new Error("ENOENT: no such file or directory, uv_cwd"), { code: "ENOENT", syscall: "uv_cwd" });
-  };
-  const { exitCode, stderr } = await openProcess({ cwd }).run(programOf({}));
-  expect(exitCode).toBe(5);
-  expect(stderr).toBe(
-    "Error: The current folder has been removed, or cannot be read.\nChange to another folder, and run the command again.\n[machine-not-set-up]\n",
-  );
 });
 
 const wrongFile = new ClusterError("bad-usage", "The file is wrong", { hint: "Look at it." });
