@@ -133,10 +133,12 @@ describe.skipIf(machinesLack !== undefined)(`a command on many nodes (${machines
     await using nodes = await openNodes();
     const lines: string[] = [];
     const onLine: NodesRun["onLine"] = (_node, _stream, line) => void lines.push(line);
-    const running = nodes.run(["printf 'collected 3\\n..F'; sleep 300"], { onLine });
+    const loop = "while [ -e $MACHINE/begun ]; do sleep 0.02; done";
+    const running = nodes.run([`: >$MACHINE/begun; printf 'collected 3\\n..F'; ${loop}`], { onLine });
     await until("each node has printed a line", () => lines.length === 3);
     for (const machine of nodes.machines) machine.cutConnections();
     const { statuses, outcomes } = await running;
+    await Promise.all(nodes.machines.map(async ({ folder }) => rm(join(folder, "begun"))));
     expect(statuses).toEqual([255, 255, 255]);
     expect(lines.slice(3)).toEqual(["..F", "..F", "..F"]);
     expect(outcomes.map(({ stdout }) => stdout)).toEqual(Array(3).fill("collected 3\n..F"));
