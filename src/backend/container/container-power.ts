@@ -120,11 +120,12 @@ async function readPinned(
 
 async function readContainersOf(
   engine: Engine,
-  { creationId }: ClusterRecord,
+  { id: clusterId, creationId }: ClusterRecord,
   root: string,
   signal: AbortSignal,
 ): Promise<readonly NodeContainer[]> {
-  return (await readInventory(engine, { creationId }, root, signal)).containers;
+  const { containers } = await readInventory(engine, { clusterId }, root, signal);
+  return containers.filter((container) => container.creationId === creationId);
 }
 
 /** Pins the nodes' new ports. Stops containers that got another address than the platform knows. */

@@ -68,8 +68,14 @@ function leftText(
   return `Left behind: ${things.join(", ")} (${[...problems].join("; ")}).`;
 }
 
-const findCreation = async (
+async function findCreation(
   engine: Engine,
-  { creationId }: CreationName,
+  { clusterId, creationId }: CreationName,
   signal: AbortSignal,
-): Promise<ContainerReading> => readContainers(await describe(engine, { creationId }, signal));
+): Promise<Pick<ContainerReading, "containers" | "networks">> {
+  const { containers, networks } = readContainers(await describe(engine, { clusterId }, signal));
+  return {
+    containers: containers.filter((container) => container.creationId === creationId),
+    networks: networks.filter((network) => network.creationId === creationId),
+  };
+}

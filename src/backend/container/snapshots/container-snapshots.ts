@@ -115,8 +115,9 @@ export class ContainerSnapshots implements Snapshots {
   /** All nodes. Throws `machine-failed` if one is missing or stands still. */
   async #runningContainers(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NodeContainer[]> {
     const { id: clusterId, creationId } = cluster;
-    const { containers, networks } = await readInventory(this.#engine, { creationId }, this.#root, signal);
-    const counts = networks[0]?.counts;
+    const inventory = await readInventory(this.#engine, { clusterId }, this.#root, signal);
+    const containers = inventory.containers.filter((container) => container.creationId === creationId);
+    const counts = inventory.networks.find((network) => network.creationId === creationId)?.counts;
     const idle = containers.find(({ status }) => status !== "running");
     const isWhole = counts !== undefined && containers.length === nodeCount(counts);
     if (idle === undefined && isWhole) return containers;
