@@ -76,6 +76,22 @@ export const exampleTraits: NodeTraits = {
   cgroups1Advice: "",
 };
 
+/** An agent that runs and can be reached, unless something else is given. */
+export const exampleNode = ({
+  host = "192.0.2.1",
+  ...change
+}: Partial<NodeRecord> & { host?: string }): NodeRecord => ({
+  id: "i-1",
+  role: "agent",
+  index: 0,
+  state: "running",
+  publicAddress: undefined,
+  privateAddress: undefined,
+  ssh: { host, port: 22, user: "admin" },
+  web: { host, httpPort: 80, httpsPort: 443 },
+  ...change,
+});
+
 export const exampleCluster = (nodes: readonly NodeRecord[], variant: Variant): ClusterRecord => ({
   id: "example",
   creationId: "c0ffee",

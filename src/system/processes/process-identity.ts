@@ -121,8 +121,7 @@ interface Waiting {
 
 /**
  * Holds the file at `path`, whose folder exists, as a lock until the result is disposed of. Waits while another living process holds it. A killed
- * process loses its locks. Throws the system's error if the lock can't be created or
- * read, such as one of another user.
+ * process loses its locks. Throws the system's error if the lock can't be created or read, such as one of another user.
  */
 export async function acquireProcessLock(
   path: string,

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import {
-  type NodeRecord,
   type NodeState,
   type Role,
   byRoleAndIndex,
@@ -13,17 +12,10 @@ import {
   nodeReference,
 } from "../../../src/model/cluster-record.ts";
 import { parseCounts } from "../../../src/model/parse-values.ts";
+import { exampleNode } from "../../support/install-example.ts";
 
-const node = (role: Role, index: number, state: NodeState, host = "192.0.2.1"): NodeRecord => ({
-  id: "i-1",
-  role,
-  index,
-  state,
-  publicAddress: undefined,
-  privateAddress: undefined,
-  ssh: { host, port: 22, user: "admin" },
-  web: { host, httpPort: 80, httpsPort: 443 },
-});
+const node = (role: Role, index: number, state: NodeState, host?: string) =>
+  exampleNode({ role, index, state, ...(host !== undefined && { host }) });
 const two = { master: 1, agent: 1, public_agent: 0 };
 
 // The master's state, the agent's, and those of a cluster in the cloud and on this machine.

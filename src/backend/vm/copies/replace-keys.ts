@@ -23,7 +23,7 @@ export interface KeyLocation extends HostKeyLocation {
 }
 
 /**
- * A shell line that returns when sshd presents the new host key. A reload by systemd returns earlier; first contact, which comes at once, would still
+ * A shell script that ends when sshd presents the new host key. A reload by systemd ends earlier; first contact, which comes at once, would still
  * find the saved cluster's key. Sessions outlive it.
  */
 export const restartSshd = (pidFile: string): string => shellText(restartSshdFile, { PID_FILE: pidFile });

@@ -4,20 +4,12 @@ import { ClusterError } from "../../../../src/errors.ts";
 import type { ClusterRecord, NodeRecord, NodeState } from "../../../../src/model/cluster-record.ts";
 import { type Clock, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { exampleCluster } from "../../../support/install-example.ts";
+import { exampleCluster, exampleNode } from "../../../support/install-example.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scriptedClock } from "../../../support/scripted-clock.ts";
 
-const agent = (index: number, host: string, state: NodeState = "running"): NodeRecord => ({
-  id: `a${index}`,
-  role: "agent",
-  index,
-  state,
-  publicAddress: undefined,
-  privateAddress: undefined,
-  ssh: { host, port: 22, user: "root" },
-  web: { host, httpPort: 80, httpsPort: 443 },
-});
+const agent = (index: number, host: string, state: NodeState = "running") =>
+  exampleNode({ id: `a${index}`, index, host, state });
 const agents = (count: number, host: string): readonly NodeRecord[] =>
   Array.from({ length: count }, (_, index) => agent(index, host));
 

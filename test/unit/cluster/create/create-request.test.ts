@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { creationLimit, parseSnapshotReference } from "../../../../src/cluster/create/create-request.ts";
 import { scriptedClock } from "../../../support/scripted-clock.ts";
 
-const file = { location: { path: "/work/x.snapshot", shown: "x.snapshot" } };
+const file = { location: { path: "/home/me/x.snapshot", shown: "x.snapshot" } };
 const url = (text: string) => ({ location: { url: text } });
 const isNone = (text: string) => ({
   problem: `"${text}" is not a cluster id and a snapshot's name, such as default:installed`,
@@ -11,7 +11,7 @@ const isNone = (text: string) => ({
 test.each([
   ["default:installed", { clusterId: "default", name: "installed" }, true],
   ["x.snapshot", file, true],
-  ["a:b/x", { location: { path: "/work/a:b/x", shown: "a:b/x" } }, true],
+  ["a:b/x", { location: { path: "/home/me/a:b/x", shown: "a:b/x" } }, true],
   ["/x", { location: { path: "/x", shown: "/x" } }, true],
   ["HTTPS://example.com/x", url("HTTPS://example.com/x"), true],
   ["http://", { problem: "it is not a valid URL" }, true],
@@ -21,7 +21,7 @@ test.each([
   ["default:", isNone("default:"), true],
   ["Default!:installed", isNone("Default!:installed"), true],
 ])("%j is the snapshot %j; files: %p", (given, reference, takesFiles) => {
-  expect(parseSnapshotReference(given, "/work", ...(takesFiles ? [] : [false]))).toEqual(reference as never);
+  expect(parseSnapshotReference(given, "/home/me", ...(takesFiles ? [] : [false]))).toEqual(reference as never);
 });
 
 test.each([
