@@ -4,9 +4,11 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Ended } from "../e2e/support/executable.ts";
+import { temporaryFolder } from "../e2e/support/temporary-folder.ts";
 import { ArgumentWatch } from "./argument-watch.ts";
 import type { Exhibit, Expected, Fault, Thing, World } from "./fault.ts";
 import { playAll } from "./play-all.ts";
+import { endProcessesOf, processesOf } from "./processes.ts";
 import { runFault, type Verdict } from "./run-fault.ts";
 import { sliceOf } from "./slice.ts";
 import { neverAborted } from "../support/never-aborted.ts";
@@ -41,13 +43,13 @@ interface Script {
  */
 async function openScripted(script: Script): Promise<World> {
   const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-scripted-"));
-  const temporaryFolder = join(folder, "tmp");
-  await Promise.all([mkdir(temporaryFolder), mkdir(join(folder, "state"))]);
+  const [tmp, state] = [join(folder, "tmp"), join(folder, "state")];
+  await Promise.all([mkdir(tmp), mkdir(state)]);
   const runs = { count: 0 };
   return {
     folder,
-    stateFolder: join(folder, "state"),
-    temporaryFolder,
+    stateFolder: state,
+    temporaryFolder: tmp,
     environment: {},
     secrets: [secret],
     createWords: ["create"],
@@ -198,4 +200,14 @@ test("each short fault has its day, and a day's slice is short", () => {
   expect(new Set(days.flat().map(({ name }) => name))).toEqual(
     new Set(faults.map(({ name }) => name).filter((name) => name !== "fault 7")),
   );
+});
+
+test("a world ends what its programs have started, also while they start more", async () => {
+  await using folder = await temporaryFolder();
+  const script = "while :; do sleep 60 & sleep 0.001; done";
+  const starter = Bun.spawn(["sh", "-c", script], { env: { ...process.env, TMPDIR: folder.path } });
+  while (processesOf(folder.path).length < 10) await Bun.sleep(10);
+  await endProcessesOf(folder.path);
+  expect(processesOf(folder.path)).toEqual([]);
+  expect(await starter.exited).not.toBe(0);
 });

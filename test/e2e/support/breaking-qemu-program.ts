@@ -4,8 +4,9 @@
  * so many milliseconds enters the run state STATE, or dies where that is `crash`.
  */
 import { spawn } from "node:child_process";
-import { appendFileSync, existsSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { daemonize } from "../../support/daemonize.ts";
 
 const complaint =
   "KVM internal error. Suberror: 1\nextra data[0]: 0x0000000000000001\nemulation failure\nEAX=0000001f EBX=00000003\n";
@@ -20,17 +21,6 @@ function asReal(): void {
   child.once("exit", (status) => {
     process.exitCode = status ?? 1;
   });
-}
-
-/** Goes to the background as QEMU does: once the machine can be found. */
-async function daemonize(): Promise<void> {
-  const pidFile = wordAfter("-pidfile");
-  const serving = words.filter((word) => word !== "-daemonize");
-  spawn(process.execPath, [import.meta.path, state, delay, qemu, ...serving], {
-    detached: true,
-    stdio: "ignore",
-  }).unref();
-  while (!existsSync(pidFile)) await Bun.sleep(10);
 }
 
 function serve(): void {
@@ -63,5 +53,5 @@ function serve(): void {
 }
 
 if (wordAfter("-accel") !== "kvm" || words.some((word) => word.startsWith("isa-debug-exit"))) asReal();
-else if (words.includes("-daemonize")) await daemonize();
+else if (words.includes("-daemonize")) await daemonize([import.meta.path, state, delay, qemu], words);
 else serve();

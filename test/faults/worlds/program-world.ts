@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Ended, type Running, start } from "../../e2e/support/executable.ts";
 import type { Exhibit, RunChanges, Thing, World } from "../fault.ts";
+import { endProcessesOf } from "../processes.ts";
 
 const limitMs = 200_000;
 
@@ -51,6 +52,7 @@ export abstract class ProgramWorld implements World {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await endProcessesOf(this.temporaryFolder);
     await rm(this.folder, { recursive: true, force: true });
   }
 

@@ -4,11 +4,11 @@
  * and FOLDER/template.json what becomes of templates.
  * Usage: qemu-program.ts FOLDER PROGRAM WORDS…
  */
-import { spawn } from "node:child_process";
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { InProcessMachine } from "../../local-cloud/machines/in-process-machine.ts";
 import { type ScriptedAnswer, ScriptedAnswers } from "../../local-cloud/machines/scripted-answers.ts";
+import { daemonize } from "../../support/daemonize.ts";
 import { type MonitorCommand, listenForLines, TemplateMachine } from "../../support/template-machine.ts";
 import { callOf, type QemuFault, type TemplateBehaviour } from "./qemu-calls.ts";
 
@@ -43,21 +43,10 @@ async function main(): Promise<void> {
       process.exitCode = probeStatus;
       return;
     case "start":
-      return daemonize();
+      return daemonize([import.meta.path, folder, program], words);
     case "machine":
       return serve();
   }
-}
-
-/** Goes to the background as QEMU does: once the machine can be found. */
-async function daemonize(): Promise<void> {
-  const serving = words.filter((word) => word !== "-daemonize");
-  const argv = [import.meta.path, folder, program, ...serving];
-  const machine = spawn(process.execPath, argv, { detached: true, stdio: "ignore" });
-  machine.unref();
-  while (!existsSync(wordAfter("-pidfile")) && machine.exitCode === null && machine.signalCode === null)
-    await Bun.sleep(10);
-  if (!existsSync(wordAfter("-pidfile"))) process.exitCode = 1;
 }
 
 async function serve(): Promise<void> {

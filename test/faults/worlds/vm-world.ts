@@ -116,11 +116,6 @@ export class VmWorld extends ProgramWorld {
     return (await commands.exists()) ? [await commands.text()] : [];
   }
 
-  override async [Symbol.asyncDispose](): Promise<void> {
-    for (const { id } of processesOf(this.temporaryFolder)) process.kill(id, "SIGKILL");
-    await super[Symbol.asyncDispose]();
-  }
-
   async #writeQemu(): Promise<void> {
     await mkdir(join(this.folder, "qemu"));
     for (const name of ["qemu-system-x86_64", "qemu-system-aarch64", "qemu-img"])

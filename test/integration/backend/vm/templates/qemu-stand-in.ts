@@ -1,7 +1,8 @@
 /** A QEMU whose machines run nothing but answer on their monitor and as a template's agent. Arguments: its folder, then QEMU's. */
 import { appendFile, writeFile } from "node:fs/promises";
-import { appendFileSync, existsSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { daemonize } from "../../../../support/daemonize.ts";
 import { type MonitorCommand, listenForLines, TemplateMachine } from "../../../../support/template-machine.ts";
 
 export interface Behaviour {
@@ -24,10 +25,7 @@ else if (line.includes("-machine none")) {
   for (const [, path] of line.matchAll(/addr\.path=(\S+)/g)) await writeFile(path!, "");
 } else if (words.includes("-daemonize")) {
   await appendFile(join(folder, "started"), `${line}\n`);
-  const own = words.filter((word) => word !== "-daemonize");
-  const argv = [process.execPath, import.meta.path, folder, ...own];
-  Bun.spawn(argv, { stdio: ["ignore", "ignore", "ignore"], detached: true }).unref();
-  while (!existsSync(after("-pidfile"))) await Bun.sleep(10);
+  await daemonize([import.meta.path, folder], words);
 } else await runMachine();
 
 async function runMachine(): Promise<void> {

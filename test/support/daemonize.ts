@@ -1,0 +1,16 @@
+/** How the stand-ins for QEMU do what `-daemonize` says. */
+import { spawn } from "node:child_process";
+
+/**
+ * Starts the program again without `-daemonize`, in the background. Returns once its process file is written: like QEMU's, it exists a moment
+ * before. Sets the exit status if the program ends instead. `argv` are the words that start it, without QEMU's.
+ */
+export async function daemonize(argv: readonly string[], words: readonly string[]): Promise<void> {
+  const pidFile = words[words.indexOf("-pidfile") + 1] ?? "";
+  const serving = words.filter((word) => word !== "-daemonize");
+  const machine = spawn(process.execPath, [...argv, ...serving], { detached: true, stdio: "ignore" });
+  machine.unref();
+  const isFound = (): boolean => Bun.file(pidFile).size > 0;
+  while (!isFound() && machine.exitCode === null && machine.signalCode === null) await Bun.sleep(10);
+  if (!isFound()) process.exitCode = 1;
+}
