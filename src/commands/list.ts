@@ -27,7 +27,7 @@ export const listCommand = (kind: BackendKind) =>
       const { clusterView, listText } = await import("./cluster-view.ts");
       const backend = await kind.open(input, context, context.signal);
       const isOfAllScopes = input.allScopes;
-      const [clusters] = await Promise.all([
+      const [{ clusters, ...others }] = await Promise.all([
         findClusters(backend, isOfAllScopes, context),
         // Completion lists ids with --quiet, and must not wait for removals.
         input.quiet ? undefined : backend.removeExpired?.(context.signal),
@@ -38,7 +38,7 @@ export const listCommand = (kind: BackendKind) =>
         text: input.quiet
           ? clusters.map((cluster) => plainLine(cluster.id)).join("\n")
           : listText(views, { isOfAllScopes, endsByItself: endsByItself(kind), columns: context.columns }),
-        data: { clusters: views },
+        data: { clusters: views, ...others },
       });
     },
   });
@@ -50,16 +50,22 @@ function allScopesOptions(kind: BackendKind) {
   return declaredIf(summary !== undefined, { allScopes: flag({ flag: `--all-${scope}s`, summary: summary ?? "" }) });
 }
 
+interface Found {
+  readonly clusters: readonly ClusterRecord[];
+  /** Present if all scopes were to be listed. A scope has the name of its kind, such as `region`. */
+  readonly unreachable?: readonly Readonly<Record<string, string>>[];
+}
+
 async function findClusters(
   backend: Backend<unknown>,
   isOfAllScopes: boolean,
   { progress, signal }: Context,
-): Promise<readonly ClusterRecord[]> {
+): Promise<Found> {
   const { scope } = backend;
-  if (!isOfAllScopes || scope?.listAll === undefined) return backend.list(signal);
+  if (!isOfAllScopes || scope?.listAll === undefined) return { clusters: await backend.list(signal) };
   const { clusters, unreachable } = await scope.listAll(signal);
   for (const each of unreachable) progress.warn(`cannot list the clusters in ${each.scope}: ${each.reason}`);
-  return clusters;
+  return { clusters, unreachable: unreachable.map(({ scope: name, reason }) => ({ [scope.kind]: name, reason })) };
 }
 
 const scopeText = ({ scope }: Backend<unknown>): string =>

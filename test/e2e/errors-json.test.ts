@@ -34,7 +34,7 @@ const cases: readonly JsonCase[] = [
   { command: "create", words: createWords("base"), status: 1, keys: ["error"] },
   { command: "list", words: ["list"], status: 0, keys: ["clusters"] },
   { command: "list --quiet", words: ["list", "--quiet"], status: 0, keys: ["clusters"] },
-  { command: "list --all-regions", words: ["list", "--all-regions"], status: 0, keys: ["clusters"] },
+  { command: "list --all-regions", words: ["list", "--all-regions"], status: 0, keys: ["clusters", "unreachable"] },
   { command: "list", words: ["list"], environment: wrongSecret, status: 5, keys: ["error"] },
   { command: "inspect", words: ["inspect", "-c", "base"], status: 0, keys: ["cluster"] },
   { command: "inspect", words: ["inspect", "-c", "nobody"], status: 3, keys: ["error"] },

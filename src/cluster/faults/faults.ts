@@ -97,7 +97,10 @@ export async function beginFault(
 
 const healLimitMs = 60_000;
 
-/** Heals the parts that have begun. Has a time limit of its own, because the caller's signal may be aborted. */
+/**
+ * Heals the parts that have begun, and warns of nodes where that fails. Has a time limit of its own for all nodes, because the caller's signal may be
+ * aborted.
+ */
 async function healAfterFailure(work: Work, planned: readonly PlannedPart[], id: string): Promise<void> {
   const signal = AbortSignal.timeout(healLimitMs);
   const heal = async ({ node }: PlannedPart): Promise<void> => {
@@ -109,7 +112,8 @@ async function healAfterFailure(work: Work, planned: readonly PlannedPart[], id:
       );
     }
   };
-  await mapConcurrently(planned, nodesAtOnce, heal, signal);
+  // Past the limit, each node that is left gets its warning too.
+  await mapConcurrently(planned, nodesAtOnce, heal, new AbortController().signal);
 }
 
 /** Returns the faults of all nodes that answer, and warns of the others. */

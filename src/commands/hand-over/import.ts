@@ -35,11 +35,13 @@ export const importCommand = (kind: BackendKind) =>
     },
   });
 
-async function readHandOver(given: string, mostBytes: number, { cwd, signal }: Context): Promise<string> {
+async function readHandOver(given: string, mostBytes: number, context: Context): Promise<string> {
+  const { cwd, signal, isTerminal, progress } = context;
   const [path, { readText, unreadableReason }] = await Promise.all([
     import("node:path"),
     import("../../system/files/read-text.ts"),
   ]);
+  if (given === "-" && isTerminal.stdin) progress.note("Paste the exported text, then press Enter and Ctrl-D.");
   try {
     const source = given === "-" ? "/dev/stdin" : path.resolve(cwd, given);
     return await readText(source, mostBytes, signal);

@@ -16,7 +16,12 @@ export async function runOverMaster(
   signal: AbortSignal,
 ): Promise<RemoteResult | undefined> {
   using sessions = new DisposableStack();
-  const open = async () => sessions.use(await openMasterSession(socketPath));
+  const open = async () => {
+    const session = await openMasterSession(socketPath);
+    // Too late to end a command.
+    if (sessions.disposed) session[Symbol.dispose]();
+    return sessions.disposed ? Promise.reject(new NoSession("The command is over.")) : sessions.use(session);
+  };
   const opened = await open().catch(ifNoSession);
   if (opened === undefined) return undefined;
   const sessionsLeft = [opened];

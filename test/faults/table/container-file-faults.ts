@@ -2,10 +2,9 @@
 import { mkdir, rm, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Ended } from "../../e2e/support/executable.ts";
-import { until } from "../../support/until.ts";
 import type { Expected, Fault, Struck } from "../fault.ts";
 import type { ContainerWorld, EngineFault } from "../worlds/container-world.ts";
-import { isBegun } from "../worlds/program-world.ts";
+import { interruptWhileWriting, isBegun } from "../worlds/program-world.ts";
 import { endedBy, failed, struck } from "./cloud-injections.ts";
 
 type FileFault = Fault<ContainerWorld>;
@@ -59,8 +58,7 @@ const signalledSave = (signal: "SIGINT" | "SIGKILL"): FileFault =>
     {
       act: async (world) => {
         const running = world.start(save(target(world), "faulty"));
-        await until("the file is begun", async () => isBegun(target(world)));
-        running.interrupt(signal);
+        await interruptWhileWriting(target(world), running, signal);
         const ended = await running.ended;
         // What a killed program left is not in the way, and goes.
         await succeed(world, save(target(world), "faulty"));

@@ -6,7 +6,7 @@ import { manifestFor, packMemory, putTogether } from "../../support/rewrite-clus
 import { until } from "../../support/until.ts";
 import type { Ended } from "../../e2e/support/executable.ts";
 import type { Fault, Struck } from "../fault.ts";
-import { isBegun } from "../worlds/program-world.ts";
+import { interruptWhileWriting } from "../worlds/program-world.ts";
 import type { VmWorld } from "../worlds/vm-world.ts";
 import { endedBy, failed, struck } from "./cloud-injections.ts";
 
@@ -66,8 +66,7 @@ const signalledSave = (signal: "SIGKILL" | "SIGINT"): VmFault => ({
   act: async (world) => {
     await mkdir(dirname(target(world)));
     const running = world.start(saveWords(world));
-    await until("the file is begun", async () => isBegun(target(world)));
-    running.interrupt(signal);
+    await interruptWhileWriting(target(world), running, signal);
     const ended = await running.ended;
     // What a killed program left is not in the way.
     if (signal === "SIGKILL") await expectSuccess(world, saveWords(world));

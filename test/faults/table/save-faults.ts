@@ -5,10 +5,9 @@
 import { mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Ended } from "../../e2e/support/executable.ts";
-import { until } from "../../support/until.ts";
 import type { Expected, Fault } from "../fault.ts";
 import type { VmWorld } from "../worlds/vm-world.ts";
-import { isBegun } from "../worlds/program-world.ts";
+import { interruptWhileWriting } from "../worlds/program-world.ts";
 import { endedBy, struck } from "./cloud-injections.ts";
 import { isReady, onceWords, works } from "./once-faults.ts";
 
@@ -76,8 +75,7 @@ const signalled = (name: string, signal: "SIGINT" | "SIGKILL", option?: Saving["
     {
       ...(option && { option }),
       during: async (world, running) => {
-        await until("the file is begun", async () => isBegun(target(world)));
-        running.interrupt(signal);
+        await interruptWhileWriting(target(world), running, signal);
       },
       // Its next save to this file would remove what is left.
       cleanUp: async (world) => signal === "SIGKILL" && rm(dirname(target(world)), { recursive: true }),

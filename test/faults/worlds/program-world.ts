@@ -17,6 +17,22 @@ export async function isBegun(path: string): Promise<boolean> {
   return names.some((name) => /^cluster-e2e-\w{6}\/draft$/.test(name));
 }
 
+/**
+ * Signals a program while it writes a file with a cluster to the path. A process of its own watches, because this one may be busy for longer
+ * than the writing takes. Throws if the program ends before.
+ */
+export async function interruptWhileWriting(
+  path: string,
+  { processId }: Running,
+  signal: "SIGINT" | "SIGKILL",
+): Promise<void> {
+  const script =
+    'until [ -e "$1"/cluster-e2e-??????/draft ]; do kill -0 "$2" || exit; sleep 0.01; done; kill -s "$3" "$2"';
+  const words = [dirname(path), String(processId), signal.slice("SIG".length)];
+  const watcher = Bun.spawn(["sh", "-c", script, "sh", ...words], { stderr: "ignore" });
+  if ((await watcher.exited) !== 0) throw new Error("the program ended before it wrote a file");
+}
+
 export abstract class ProgramWorld implements World {
   readonly folder: string;
   readonly stateFolder: string;

@@ -85,8 +85,9 @@ test("where there is no cluster anywhere, the note names no place", async () => 
 test("everywhere, each line begins with the region, and a region that does not answer is warned of", async () => {
   const unreachable = [{ scope: "eu-west-1", reason: "it does not answer" }];
   const scope = { ...exampleScope, listAll: async () => ({ clusters: [cluster, timeless], unreachable }) };
-  const { stdout, told } = await list(" --all-regions", { scope, list: async () => [] });
+  const { stdout, told, data } = await list(" --all-regions", { scope, list: async () => [] });
   expect(rowsOf(stdout).map(([first]) => first)).toEqual(["REGION", "us-west-2", "–"]);
   expect(told).toHaveLength(1);
   expect(told[0]).toMatch(/^Warning: .*eu-west-1: it does not answer/);
+  expect(data).toMatchObject({ unreachable: [{ region: "eu-west-1", reason: "it does not answer" }] });
 });

@@ -49,7 +49,7 @@ export async function resolveCopy(
   await assertAccelerator(qemu, { saved, cluster, name }, signal);
   checking.done();
   assertMemory(cluster, saved.machines, totalmem(), copies);
-  await assertSpace(root, saved);
+  await assertSpace(root, saved, copies);
   const keys = await readKeys(cluster, nodes);
   const { createdAt, qemuVersion, machines } = saved;
   const summary = { cluster: cluster.id, snapshot: name, createdAt };
@@ -142,13 +142,10 @@ export function assertMemory(
   );
 }
 
-/** Checks the space for the disks; the memory is only read. Throws `capacity-lacking`. */
-export async function assertSpace(root: string, { files }: Pick<SnapshotFacts, "files">): Promise<void> {
+/** Checks the space for the disks of all copies; the memory is only read. Throws `capacity-lacking`. */
+export async function assertSpace(root: string, { files }: Pick<SnapshotFacts, "files">, copies = 1): Promise<void> {
   const disks = Object.entries(files).filter(([path]) => path.endsWith(".qcow2"));
-  const problem = await freeSpaceProblem(
-    root,
-    disks.reduce((sum, [, { bytes }]) => sum + bytes, 0),
-  );
+  const problem = await freeSpaceProblem(root, copies * disks.reduce((sum, [, { bytes }]) => sum + bytes, 0));
   if (problem === undefined) return;
   throw new ClusterError("capacity-lacking", problem, { hint: "Free some space, or delete a snapshot." });
 }

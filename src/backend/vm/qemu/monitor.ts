@@ -95,9 +95,12 @@ export async function runOnMonitor(
     );
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof ClusterError) throw error;
-    const why = limit.aborted ? "it does not answer" : messageOf(error);
-    throw monitorFailure(basename(folder), commands.map(({ execute }) => execute).join(", "), why);
+    const all = commands.map(({ execute }) => execute).join(", ");
+    const { command, message } = error instanceof Refused ? error : { command: all, message: messageOf(error) };
+    const why = limit.aborted ? "it does not answer" : message;
+    throw new ClusterError("engine-failed", `QEMU did not do "${command}" for ${basename(folder)}: ${why}.`, {
+      facts: { command },
+    });
   }
 }
 
@@ -129,7 +132,7 @@ async function readAnswers(socket: Socket, commands: readonly MonitorCommand[]):
     if (!read.isMapping(answer) || answer["id"] !== results.length) continue;
     const { error } = answer;
     const command = commands[results.length]?.execute ?? "";
-    if (read.isMapping(error)) throw monitorFailure("QEMU", command, withoutFullStop(outsideLine(error["desc"])));
+    if (read.isMapping(error)) throw new Refused(command, withoutFullStop(outsideLine(error["desc"])));
     results.push(answer["return"]);
     if (results.length === commands.length) return results;
   }
@@ -150,5 +153,11 @@ export async function* linesOf(socket: Socket): AsyncGenerator<string, void, und
   }
 }
 
-const monitorFailure = (machine: string, command: string, why: string): ClusterError =>
-  new ClusterError("engine-failed", `QEMU did not do "${command}" for ${machine}: ${why}.`, { facts: { command } });
+class Refused extends Error {
+  readonly command: string;
+
+  constructor(command: string, why: string) {
+    super(why);
+    this.command = command;
+  }
+}

@@ -9,7 +9,7 @@ import { ruleOf, waits } from "../../../system/waits.ts";
 import { lockIdleMachines } from "../../shared/lock-machines.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { type MachineFiles, endMachines, filesIn, machineFiles, machinesFolder } from "../machines/machine-process.ts";
-import { runOnMonitor, statusOf } from "../qemu/monitor.ts";
+import { queryRunState, runOnMonitor, statusOf } from "../qemu/monitor.ts";
 
 /** https://www.qemu.org/docs/master/interop/qemu-qmp-ref.html#qapidoc-MigrationStatus */
 const busy: ReadonlySet<string> = new Set(["setup", "active", "device", "cancelling", "pre-switchover"]);
@@ -53,13 +53,14 @@ export async function resumeForgotten(machines: Machines): Promise<void> {
   await endReceivers(directory);
 }
 
+/** Throws `engine-failed` if a machine did not continue. If that one is still there, `resumeForgotten` tries again. */
 export async function resumeMachines({ directory, nodes }: Machines): Promise<void> {
-  const { signal } = new AbortController();
-  try {
-    await mapConcurrently(nodes, nodes.length, async (node) => resume(machineFiles(directory, node).folder), signal);
-  } finally {
-    await rm(notePath(directory), { force: true });
-  }
+  const folders = nodes.map((node) => machineFiles(directory, node).folder);
+  const results = await Promise.allSettled(folders.map(resume));
+  const failed = results.find((result) => result.status === "rejected");
+  const arePaused = failed !== undefined && (await Promise.all(folders.map(queryRunState))).includes("paused");
+  if (!arePaused) await rm(notePath(directory), { force: true });
+  if (failed !== undefined) throw failed.reason;
 }
 
 /** A machine whose memory is still being written would stop again at the end of that. */

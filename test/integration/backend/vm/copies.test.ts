@@ -232,9 +232,12 @@ checks(
 test("the disks must fit on this machine's disk; the memory is only read", async () => {
   await using folder = await scratchFolder();
   const [disk, memory] = ["agent_0/disk.qcow2", "agent_0/memory"];
-  const needing = async (path: string) => assertSpace(folder.path, { files: { [path]: { bytes: 1e18, sha256: "" } } });
+  const needing = async (path: string, bytes = 1e18, copies = 1) =>
+    assertSpace(folder.path, { files: { [path]: { bytes, sha256: "" } } }, copies);
   await needing(memory);
   expect(await failureOf(needing(disk))).toMatchObject({ id: "capacity-lacking" });
+  await needing(disk, 4096);
+  expect(await failureOf(needing(disk, 4096, 1e15))).toMatchObject({ id: "capacity-lacking" });
 });
 
 // Shows R120.

@@ -7,7 +7,7 @@ import { type MonitorCommand, monitorName } from "../../../../src/backend/vm/qem
 
 type Answer = (command: MonitorCommand) => Promise<object | undefined>;
 
-/** Listens in the machine's folder. Never answers a command for which `answer` returns undefined. */
+/** Listens in the machine's folder. Never answers a command for which `answer` returns undefined, and refuses it for an `Error`. */
 export async function startMonitor(folder: string, answer: Answer): Promise<AsyncDisposable> {
   await mkdir(folder, { recursive: true });
   const server = createServer((socket) => void converse(socket, answer));
@@ -23,6 +23,8 @@ async function converse(socket: Socket, answer: Answer): Promise<void> {
   for await (const line of createInterface(socket)) {
     const { id, ...command } = JSON.parse(line) as MonitorCommand & { readonly id: number };
     const result = command.execute === "qmp_capabilities" ? {} : await answer(command);
-    if (result !== undefined) socket.write(`${JSON.stringify({ return: result, id })}\r\n`);
+    const told =
+      result instanceof Error ? { error: { class: "GenericError", desc: result.message } } : { return: result };
+    if (result !== undefined) socket.write(`${JSON.stringify({ ...told, id })}\r\n`);
   }
 }

@@ -62,10 +62,12 @@ test.each([
     expect.stringMatching(/^a b : :error::[ x]{1,500}…$/),
   ],
 ])("what QEMU says about a command is quoted in one short line: %s", async (_, desc, quoted) => {
-  await using folder = await scratchFolder();
-  using _server = await answering(folder.path, () => ({ error: { class: "GenericError", desc } }));
-  const { id, message } = await failureOf(runOnMonitor(folder.path, [{ execute: "cont" }], neverAborted));
-  const [, said] = /^QEMU did not do "cont" for QEMU: (.*)\.$/s.exec(unmarked(message)) ?? [];
+  await using scratch = await scratchFolder();
+  const folder = join(scratch.path, "agent_0");
+  await mkdir(folder);
+  using _server = await answering(folder, () => ({ error: { class: "GenericError", desc } }));
+  const { id, message } = await failureOf(runOnMonitor(folder, [{ execute: "cont" }], neverAborted));
+  const [, said] = /^QEMU did not do "cont" for agent_0: (.*)\.$/s.exec(unmarked(message)) ?? [];
   expect([id, said]).toEqual(["engine-failed", quoted]);
 });
 

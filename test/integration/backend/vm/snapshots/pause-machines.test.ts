@@ -4,7 +4,11 @@ import { readdir } from "node:fs/promises";
 import { expect, test } from "bun:test";
 import type { NodeFacts } from "../../../../../src/backend/vm/cluster-facts.ts";
 import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
-import { pauseMachines, resumeMachines } from "../../../../../src/backend/vm/snapshots/pause-machines.ts";
+import {
+  pauseMachines,
+  resumeForgotten,
+  resumeMachines,
+} from "../../../../../src/backend/vm/snapshots/pause-machines.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
@@ -43,6 +47,23 @@ test("if one machine can't pause, the others continue once they have paused, and
     id: "engine-failed",
     message: expect.stringContaining('QEMU did not do "stop" for agent_1'),
   });
-  expect(asked).toEqual(["stop", "migrate_cancel", "query-migrate", "cont"]);
+  expect(asked).toEqual(["stop", "migrate_cancel", "query-migrate", "cont", "query-status"]);
   expect(await readdir(scratch.path)).toEqual(["machines"]);
+});
+
+test("a machine that did not continue is tried again", async () => {
+  await using scratch = await scratchFolder();
+  const machine = { state: "running", obeys: false };
+  await using _monitor = await startMonitor(machineFiles(scratch.path, node).folder, async ({ execute }) => {
+    if (execute === "stop") machine.state = "paused";
+    if (execute === "cont" && machine.obeys) machine.state = "running";
+    if (execute === "query-migrate") return {};
+    return execute === "cont" && !machine.obeys ? new Error("not now") : { status: machine.state };
+  });
+  const machines = { directory: scratch.path, nodes: [node] };
+  const paused = await pauseMachines(machines, neverAborted);
+  expect(await failureOf(Promise.resolve(paused[Symbol.asyncDispose]()))).toMatchObject({ id: "engine-failed" });
+  machine.obeys = true;
+  await resumeForgotten(machines);
+  expect([machine.state, await readdir(scratch.path)]).toEqual(["running", ["machines"]]);
 });
