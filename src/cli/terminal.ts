@@ -5,6 +5,7 @@ import { ClusterError, messageOf } from "../errors.ts";
 import { plainLine, printable } from "../system/printable.ts";
 import { minimalEnvironment } from "../system/processes/run-program.ts";
 import type { Environment } from "../system/runtime.ts";
+import { orAborted } from "../system/time-limit.ts";
 import type { Answers, ProcessLike } from "./command.ts";
 import { pageWidth } from "./help/prepared-help-name.ts";
 import type { Screen } from "./terminal/live-area.ts";
@@ -200,17 +201,11 @@ async function readLine(signal: AbortSignal): Promise<string | undefined> {
 async function readByte(signal: AbortSignal): Promise<number | undefined> {
   signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
-  const onAbort = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error("aborted"));
-  signal.addEventListener("abort", onAbort, { once: true });
   read(stdin, Buffer.alloc(1), 0, 1, null, (error, count, buffer) => {
     if (error?.code === "EAGAIN") setTimeout(() => resolve(readByte(signal)), 20);
     else if (error !== null && error.code !== "EOF")
       reject(new ClusterError("bad-usage", `Cannot read stdin: ${messageOf(error)}.`));
     else resolve(count === 1 ? buffer[0] : undefined);
   });
-  try {
-    return await promise;
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
+  return orAborted(promise, signal);
 }

@@ -115,7 +115,7 @@ const platformHeadOf = (platform: PlatformFacts, isUpgrade: boolean): ArtifactHe
 
 /** A packed folder's third line holds its facts. */
 function readPlatform(text: string, shown: string): ArtifactHead {
-  const [, , third = "", fourth] = text.split("\n", 4);
+  const [, , third = "", fourth] = text.split("\n");
   const line = /^# platform: (.*)$/.exec(third)?.[1];
   const facts = line === undefined ? problem("its third line is missing") : parsePlatformHead(line);
   if (facts.problems === undefined) return platformHeadOf(facts.value, fourth === upgradeLine);

@@ -79,22 +79,19 @@ const mostWrites = 16;
 function createWriter(file: FileHandle): Writer {
   const pending: Promise<void>[] = [];
   const failures: unknown[] = [];
-  const finishUntil = async (left: number): Promise<void> => {
-    while (pending.length > left) await pending.shift();
-  };
   const throwFailure = (): void => {
     if (failures.length > 0) throw failures[0];
   };
   return {
     write: async (bytes, position) => {
       pending.push(writeAll(file, bytes, position).catch((error: unknown) => void failures.push(error)));
-      await finishUntil(mostWrites - 1);
+      if (pending.length === mostWrites) await pending.shift();
       throwFailure();
     },
     finish: async () => {
-      await finishUntil(0);
+      await Promise.all(pending);
       throwFailure();
     },
-    [Symbol.asyncDispose]: async () => finishUntil(0),
+    [Symbol.asyncDispose]: async () => void (await Promise.all(pending)),
   };
 }

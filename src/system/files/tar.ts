@@ -168,16 +168,13 @@ export const hasChecksum = (block: Buffer): boolean =>
 export function readPaxRecords(bytes: Buffer, decode: (bytes: Uint8Array) => string = utf8): PaxRecords {
   const found: { path?: string; linkpath?: string; size?: string } = {};
   for (let start = 0; start < bytes.length;) {
-    const [, digits] = /^(\d{1,6}) /.exec(bytes.toString("latin1", start, start + 8)) ?? [];
-    const end = start + Number(digits ?? 0);
-    const equals = bytes.indexOf("=", start);
-    if (digits === undefined || end > bytes.length || bytes[end - 1] !== newline || equals < 0 || equals >= end) {
-      throw damaged();
-    }
-    const key = bytes.toString("latin1", start + digits.length + 1, equals);
-    if (key === "path" || key === "linkpath" || key === "size")
-      found[key] = decode(bytes.subarray(equals + 1, end - 1));
-    start = end;
+    const [, digits = ""] = /^(\d{1,6}) /.exec(bytes.toString("latin1", start, start + 8)) ?? [];
+    const record = bytes.subarray(start, start + Number(digits));
+    const equals = record.indexOf("=");
+    if (record.length !== Number(digits) || record.at(-1) !== newline || equals === -1) throw damaged();
+    const key = record.toString("latin1", digits.length + 1, equals);
+    if (key === "path" || key === "linkpath" || key === "size") found[key] = decode(record.subarray(equals + 1, -1));
+    start += record.length;
   }
   return found;
 }

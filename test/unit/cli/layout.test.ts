@@ -62,6 +62,8 @@ test("names that leave no room for the other columns get lines to themselves", (
 });
 
 test("a path stays whole and doesn't narrow the other columns", () => {
+  const word = "p".repeat(30);
+  expect(table([["A", "B"], ["one two", word]], 30)).toBe(`A        B\none two  ${word}`); // prettier-ignore
   const path = `/${"p".repeat(90)}`;
   expect(pairs([["Cost at most", "$1"], ["SSH key", path]], 80)).toBe(`Cost at most  $1\nSSH key       ${path}`); // prettier-ignore
 });
