@@ -1,4 +1,5 @@
 /** Clusters that are made from the snapshot of another one, with a scripted engine. */
+import { join } from "node:path";
 import { expect, setDefaultTimeout } from "bun:test";
 import { labelNames } from "../../../../src/backend/container/records/labels.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
@@ -58,3 +59,25 @@ checks("a copy whose claim fails doesn't keep its source from being changed, eve
   await backend.snapshots.delete(source, "installed", AbortSignal.timeout(10_000));
   expect(await backend.snapshots.list(source, neverAborted)).toEqual([]);
 });
+
+checks(
+  "copies have the limits and volumes of their source, and a file leaves out what is on this machine",
+  async () => {
+    const options = { memory: "1g", volumes: ["/:/host:ro"] };
+    await using machine = await openMachine("docker", options);
+    await launched(machine);
+    const { backend, world, told } = machine;
+    const source = (await backend.find("own", neverAborted))!;
+    await backend.snapshots.create(source, "installed", neverAborted);
+    const plan = await backend.snapshots.planCopy({ clusterId: "c1", source, snapshot: "installed" }, neverAborted);
+    expect(plan.summary.facts).toMatchObject(options);
+    expect(Object.fromEntries(plan.summary.lines)).toMatchObject({
+      Machines: "2: 1 master, 1 agent, 0 public agents",
+      Limits: "memory 1g, CPUs none, each",
+    });
+    const path = join(world.folder, "own.zst");
+    const how = { replaces: false, encrypt: undefined };
+    await backend.snapshots.files.save(source, "installed", { path, withoutBase: false, ...how }, neverAborted);
+    expect(told).toContain("The file does not hold the volumes of this machine: /:/host:ro");
+  },
+);

@@ -30,7 +30,7 @@ const request: CreationRequest<ContainerOptions> = {
 };
 
 /** A backend of this machine's own, and its engine. Pauses take no time. */
-export async function openMachine(engine: "docker" | "podman" = "docker") {
+export async function openMachine(engine: "docker" | "podman" = "docker", options = request.options) {
   const world = await (engine === "docker" ? ContainerWorld.open() : ContainerWorld.openPodman());
   const { progress, steps, told } = recordingProgress();
   const passed = { ms: 0 };
@@ -54,7 +54,7 @@ export async function openMachine(engine: "docker" | "podman" = "docker") {
     rights: join(root, ".rights"),
     /** Milliseconds to add to the clock. */
     passed,
-    plan: async (lifetimeMs?: number) => backend.plan({ ...request, lifetimeMs }, neverAborted),
+    plan: async (lifetimeMs?: number) => backend.plan({ ...request, options, lifetimeMs }, neverAborted),
     [Symbol.asyncDispose]: async () => world[Symbol.asyncDispose](),
   };
 }

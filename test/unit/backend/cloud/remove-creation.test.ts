@@ -99,12 +99,15 @@ test("other creations and their groups are left alone, whatever tags they share"
   expect(cloud.changes()).toEqual([]);
 });
 
-test("a machine outside of the cluster's group that has the creation's tags is not terminated with it", async () => {
-  const foreign = machine(1, { groupId: "sg-00000001", groupName: "production" });
-  const cloud = scriptedCloud([foreign, machine(2)], [group()]);
-  expect(await removeCreation(cloud.api, remains([]), cloud.runtime, neverAborted)).toEqual(nothing);
-  expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[idOf(1)], []]);
-});
+test.each([undefined, groupId])(
+  "a machine outside of the cluster's group that has the creation's tags is not terminated with it: %p",
+  async (known) => {
+    const foreign = machine(1, { groupId: "sg-00000001", groupName: "production" });
+    const cloud = scriptedCloud([foreign, machine(2)], [group()]);
+    expect(await removeCreation(cloud.api, remains([], known), cloud.runtime, neverAborted)).toEqual(nothing);
+    expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[idOf(1)], []]);
+  },
+);
 
 test.each([
   ["whose groups the API does not describe", undefined, { groupId: "" }],

@@ -13,6 +13,8 @@ import {
   unmarkUsed,
   writeTemplate,
 } from "../../../../src/backend/vm/templates/template-files.ts";
+import { vmChecks } from "../../../../src/backend/vm/checks.ts";
+import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { VmTemplates } from "../../../../src/backend/vm/templates/vm-templates.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -161,6 +163,30 @@ test("a template that is used is listed with its cluster, and can't be removed b
   ] as const)
     expect(await failureOf(opened.templates.remove(name, neverAborted))).toMatchObject({ id: "bad-usage", message });
   expect(await opened.templates.remove(names[0], neverAborted)).toEqual([names[0]]);
+});
+
+test("doctor names each template with its age and use, and what is wrong with it", async () => {
+  await using opened = await openTemplates();
+  const environment = { XDG_CACHE_HOME: join(opened.folder, "..", "..") };
+  const clock = { ...systemClock, now: () => Date.parse(createdAt) + 5_400_000 };
+  const checks = vmChecks({ environment, clock, progress: silentProgress }, architectureOf("x64"));
+  const check = async () => checks.find(({ name }) => name === "templates")!.run(neverAborted);
+  await rm(join(opened.at(names[0]).folder, "memory"));
+  await markUsed(opened.at(names[1]), "0123456789abcdef", opened.cluster);
+  await writeTemplate(opened.at(names[2]).folder, { kind, createdAt, problem: "it has no perl" });
+  const { message, details } = await check();
+  expect(message).toBe(`3 in ${opened.folder}, 0.0 GB`);
+  const used = `${names[1]}: 0.0 GB, 1 h old, in use`;
+  expect(details!.toSorted()).toEqual([
+    `${names[0]}: 0.0 GB, damaged, unused`,
+    used,
+    `${names[2]}: 0.0 GB, it has no perl, unused`,
+  ]);
+  await limitTemplates(opened.store, 0, neverAborted);
+  expect((await check()).details).toEqual([used]);
+  await unmarkUsed(opened.at(names[1]), "0123456789abcdef");
+  await limitTemplates(opened.store, 0, neverAborted);
+  expect((await check()).status).toBe("skip");
 });
 
 test("a template in another cache folder isn't marked, and nothing is made there", async () => {
