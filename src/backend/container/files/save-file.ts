@@ -11,7 +11,7 @@ import { readEngineFacts } from "../engine/choose-engine.ts";
 import type { Engine } from "../engine/engine.ts";
 import { snapshotImages } from "../records/labels.ts";
 import { createdAt } from "../snapshots/read-snapshots.ts";
-import { readVolumeWords } from "../snapshots/saved-nodes.ts";
+import { nodeRights, readVolumeWords } from "../snapshots/saved-nodes.ts";
 import { type ContainerFileFacts, layerPart, volumePart } from "./file-facts.ts";
 import { type FoundImage, commonLayers, describeImages, inspectImages, layersIn, readIndex } from "./image-archive.ts";
 
@@ -19,8 +19,8 @@ interface FileSource {
   readonly cluster: ClusterName;
   readonly snapshot: string;
   readonly nodes: CopiedNodes;
-  /** See `saveVolumes`. */
-  readonly rights: readonly string[];
+  /** The folder of this backend's state. */
+  readonly root: string;
   readonly progress: Progress;
 }
 
@@ -32,20 +32,21 @@ export async function saveFile(
   signal: AbortSignal,
 ): Promise<void> {
   await assertWritable(path, how.replaces);
-  const { nodes, cluster, progress } = source;
+  const { nodes, cluster, root, progress } = source;
   noteMounts(source);
   using step = progress.start("Save the cluster as a file");
-  const images = await inspectImages(
-    engine,
-    nodes.map(({ image }) => image),
-    signal,
-  );
+  const names = nodes.map(({ image }) => image);
+  const [images, { rights }, { cgroupVersion }] = await Promise.all([
+    inspectImages(engine, names, signal),
+    nodeRights(engine, { image: nodes[0].image, root }, signal),
+    readEngineFacts(engine, signal),
+  ]);
   const base = withoutBase ? await findBase(engine, images, signal) : undefined;
-  const facts = await factsOf(engine, { source, images, base }, signal);
+  const facts = factsOf({ source, images, base, cgroupVersion });
   const layers = new Set(
     images.flatMap((image) => image.layers.filter((layer) => base?.layers.includes(layer) !== true)),
   );
-  const parts = partsOf(engine, { source, layers, left: base?.layers ?? [] }, signal);
+  const parts = partsOf(engine, { source, rights, layers, left: base?.layers ?? [] }, signal);
   const onProgress = (bytes: number): void => step.update(`${inMegabytes(bytes)} MB`);
   const contents = {
     facts,
@@ -85,18 +86,15 @@ async function findBase(engine: Engine, images: readonly FoundImage[], signal: A
 const isBelow = (lower: readonly string[], image: FoundImage): boolean =>
   lower.length > 0 && lower.length < image.layers.length && commonLayers(image, lower) === lower.length;
 
-async function factsOf(
-  engine: Engine,
-  {
-    source,
-    images,
-    base,
-  }: { readonly source: FileSource; readonly images: readonly FoundImage[]; readonly base: BaseImage | undefined },
-  signal: AbortSignal,
-): Promise<ContainerFileFacts> {
-  const { nodes, snapshot } = source;
+interface Saving {
+  readonly source: FileSource;
+  readonly images: readonly FoundImage[];
+  readonly base: BaseImage | undefined;
+  readonly cgroupVersion: ContainerFileFacts["cgroupVersion"];
+}
+
+function factsOf({ source: { nodes, snapshot }, images, base, cgroupVersion }: Saving): ContainerFileFacts {
   const [{ clusterId, counts, labels }] = nodes;
-  const { cgroupVersion } = await readEngineFacts(engine, signal);
   return {
     clusterId,
     snapshot,
@@ -117,6 +115,8 @@ async function factsOf(
 
 interface Parts {
   readonly source: FileSource;
+  /** See `saveVolumes`. */
+  readonly rights: readonly string[];
   readonly layers: ReadonlySet<string>;
   /** Layers that are left out. */
   readonly left: readonly string[];
@@ -124,7 +124,7 @@ interface Parts {
 
 async function* partsOf(
   engine: Engine,
-  { source: { nodes, rights }, layers, left }: Parts,
+  { source: { nodes }, rights, layers, left }: Parts,
   signal: AbortSignal,
 ): AsyncGenerator<PartToWrite, void, undefined> {
   const missing = new Set(layers);

@@ -146,9 +146,8 @@ export class ContainerSnapshots implements Snapshots {
     await using _ = await this.#lock(cluster, signal);
     const nodes = await findSavedNodes(this.#engine, { cluster, name }, signal);
     if (!haveAddresses(nodes)) throw notWhole(cluster, name);
-    const { rights } = await nodeRights(this.#engine, { image: nodes[0].image, root: this.#root }, signal);
     const { progress } = this.#runtime;
-    await saveFile(this.#engine, { cluster, snapshot: name, nodes, rights, progress }, file, signal);
+    await saveFile(this.#engine, { cluster, snapshot: name, nodes, root: this.#root, progress }, file, signal);
   }
 
   async #undo(cluster: ClusterName, name: string): Promise<void> {
