@@ -52,7 +52,15 @@ export async function findWebUi(
   const master = firstMaster(cluster);
   if (master === undefined) throw noMaster(cluster);
   await assertPinned(cluster, master);
-  const report = await nodeReport(cluster, master, runtime, signal);
+  return webUiOf(cluster, master, await nodeReport(cluster, master, runtime, signal));
+}
+
+/** Returns the web UI on the master, as far as the master's report says where it is. */
+export function webUiOf(
+  cluster: ClusterRecord,
+  master: NodeRecord,
+  report: NodeReport | undefined,
+): FoundWebUi | undefined {
   const layout = report && reportedLayout(report);
   const { web } = layout ?? layouts[0];
   const endpoint = layout === undefined ? expectedEndpoint(cluster) : endpointOf(cluster, layout, report);

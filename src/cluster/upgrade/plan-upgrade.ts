@@ -3,6 +3,7 @@ import { type ClusterRecord, nodeReference, webUiText } from "../../model/cluste
 import { outside } from "../../outside-text.ts";
 import { type ArtifactHead, assertVariant } from "../../platform/artifact/artifact-head.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
+import type { PlatformFacts } from "../../platform/folder/platform-file.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { layouts } from "../../platform/layouts/find-layout.ts";
 import { folderLayout } from "../../platform/layouts/folder.ts";
@@ -72,20 +73,20 @@ export function assertFits(
     throw notThisPlatform(artifact, `releases such as this one have other paths than what is installed`);
   if (!isUpgradable(layout)) throw notThisPlatform(artifact, "its releases cannot upgrade a running cluster");
   if (head.platform === undefined) assertVariant(head.variant, cluster.variant, artifact.shown);
-  else assertSamePlatform(head, artifact, surveyed);
+  else assertSamePlatform(head.platform, artifact, surveyed);
   return layout;
 }
 
 const isUpgradable = (layout: Layout): layout is UpgradableLayout => layout.upgrade !== undefined;
 
 function assertSamePlatform(
-  { platform }: ArtifactHead,
+  platform: PlatformFacts,
   artifact: ArtifactLocation,
   surveyed: readonly SurveyedNode[],
 ): void {
   for (const { node, found } of surveyed) {
-    if (found.name === platform?.name) continue;
-    const reason = `it is the platform ${quoted(platform?.name ?? "")}, but ${nodeReference(node)} has ${quoted(found.name)}`;
+    if (found.name === platform.name) continue;
+    const reason = `it is the platform ${quoted(platform.name)}, but ${nodeReference(node)} has ${quoted(found.name)}`;
     throw notThisPlatform(artifact, reason);
   }
   const before = surveyed.find(({ found }) => found.facts !== undefined)?.found.facts;

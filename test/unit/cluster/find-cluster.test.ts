@@ -43,7 +43,9 @@ const cluster: ClusterRecord = {
 test("where a cluster isn't found, it may have ended, so what such clusters have left is removed", async () => {
   const calls: string[] = [];
   const backend = { find: async () => undefined, removeExpired: async () => void calls.push("removed") };
-  expect(await failureOf(findCluster(backend, "nightly", neverAborted))).toMatchObject({ id: "cluster-not-found" });
+  const failure = await failureOf(findCluster(backend, "nightly", neverAborted));
+  expect(failure.id).toBe("cluster-not-found");
+  expect(failure.facts).toEqual({ cluster: "nightly", elsewhere: [] });
   expect(calls).toEqual(["removed"]);
 });
 
@@ -135,14 +137,14 @@ test("a selector is a node or a group", () => {
 });
 
 test.each([
-  ["stopped", "start"],
-  ["paused", "resume"],
-] as const)("a node that is %s is named so, with the command to %s it", (state, action) => {
-  const idle = { ...cluster, nodes: [node(0, { state, stateReason: "it was tired" })] };
+  ["stopped", "start", {}],
+  ["paused", "resume", { stateReason: "it was tired" }],
+] as const)("a node that is %s is named so, with the command to %s it", (state, action, why) => {
+  const idle = { ...cluster, nodes: [node(0, { state, ...why })] };
   expect(() => findNode(idle, "m0")).toThrow(
     expect.objectContaining({
       id: "node-stopped",
-      message: `master_0 of cluster "nightly" is ${state} (it was tired).`,
+      message: `master_0 of cluster "nightly" is ${state}${"stateReason" in why ? " (it was tired)" : ""}.`,
       hint: `Let it continue: run the command "node ${action} master_0"`,
     }),
   );

@@ -1,12 +1,15 @@
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
-import { expectedWebUrl, findWebUi, hasNoWebUi } from "../../../src/cluster/web-ui.ts";
+import { expectedWebUrl, findWebUi, hasNoWebUi, webUiOf } from "../../../src/cluster/web-ui.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
+import { type PlatformFacts, platformHead } from "../../../src/platform/folder/platform-file.ts";
+import { parseNodeReport } from "../../../src/platform/readiness/node-question.ts";
 import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
+import { leastFacts } from "../../support/platform-facts.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const { signal } = new AbortController();
@@ -32,6 +35,30 @@ test.each([
     const cluster = { ...exampleCluster([node({})], variant), ...(webUi !== undefined && { webUi }) };
     expect(expectedWebUrl(cluster)).toBe(url);
     expect(hasNoWebUi(cluster)).toBe(url === undefined);
+  },
+);
+
+const page = { port: 80, path: "/ui/", scheme: "http", certificate: undefined } as const;
+const tlsPage = { port: 443, path: "/ui/", scheme: "https", certificate: "/etc/ca.pem" } as const;
+const ofFolder = (facts: PlatformFacts): string => `layout=folder\nfacts=${platformHead(facts)}\n`;
+
+test.each([
+  ["oss", "", "http://192.0.2.1/", undefined],
+  ["enterprise", "", "https://192.0.2.1/", "https://192.0.2.1/ca/cluster-ca.crt"],
+  ["none", "", undefined, undefined],
+  ["oss", 'layout=dcos\nconfig={"ssl_enabled": true}\n', "https://192.0.2.1/", "https://192.0.2.1/ca/dcos-ca.crt"],
+  ["enterprise", 'layout=dcos\nconfig={"ssl_enabled": false}\n', "http://192.0.2.1/", undefined],
+  ["enterprise", "layout=dcos\n", "https://192.0.2.1/", "https://192.0.2.1/ca/dcos-ca.crt"],
+  ["none", ofFolder(leastFacts), undefined, undefined],
+  ["none", ofFolder({ ...leastFacts, web: page }), "http://192.0.2.1/ui/", undefined],
+  ["none", ofFolder({ ...leastFacts, web: tlsPage }), "https://192.0.2.1/ui/", "/etc/ca.pem on the masters"],
+] as const)(
+  "of a cluster of variant %s whose master reports %j, the web UI is at %s",
+  (variant, output, url, authority) => {
+    const master = node({});
+    const report = output === "" ? undefined : parseNodeReport(output);
+    const found = webUiOf(exampleCluster([master], variant), master, report);
+    expect(found).toEqual(url === undefined ? undefined : { url, authority });
   },
 );
 

@@ -55,6 +55,7 @@ test.each<[string, FaultRequest, Observations, string | undefined]>([
     { before: [clock(-60_000)], after: [clock(3_545_000)] },
     "the clock is 3545.0 s ahead of this computer's, before: the clock is 60.0 s behind",
   ],
+  ["a right clock", early, { after: [clock(3_600_000)] }, "the clock is 3600.0 s ahead of this computer's, before: the clock is 0.0 s ahead"], // prettier-ignore
   ["a clock of which nothing is known", late, { after: [{ clockMs: undefined }] }, undefined],
   ["a clock that was wrong already", early, { before: [clock(3_600_000)], after: [clock(3_600_000)] }, undefined],
   ["a right clock on one node", late, { after: [clock(-3_600_000), clock(0)] }, undefined],

@@ -8,6 +8,10 @@ test("each node has a line with its whole reason", () => {
   const text = waitsText(waits(["agent_0", "x"], ["agent_1", "x"], ["master_0", "y"]), 4);
   expect(text).toBe("waiting for 3 nodes:\n  agent_0: x\n  agent_1: x\n  master_0: y");
   expect(waitsText(waits(["master_0", "x"]), 1)).toBe("master_0: x");
+  const twice = waits(["master_0", "x"], ["master_0", "y"]);
+  expect(waitsText(twice, 1)).toBe("waiting for 1 node:\n  master_0: x\n  master_0: y");
+  const eight = Array.from({ length: 8 }, (_, index) => [`agent_${index}`, "x"] as const);
+  expect(waitsText(waits(...eight), 8)).toEndWith("\n  agent_6: x\n  agent_7: x");
 });
 
 test("many nodes have a line for each reason", () => {
