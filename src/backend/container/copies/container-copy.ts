@@ -5,8 +5,8 @@ import type { Creation, CreationFolder, CreationSummary } from "../../contract.t
 import { describeOrigin } from "../../shared/describe-copy.ts";
 import { deadlineFiles } from "../../shared/first-boot.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "../container-machines.ts";
-import { findReach, readEngineFacts } from "../engine/choose-engine.ts";
-import type { EngineFacts, Reach } from "../engine/engine-kind.ts";
+import { findReach } from "../engine/choose-engine.ts";
+import type { Reach } from "../engine/engine-kind.ts";
 import { createNetworkApart } from "../launch/create-network.ts";
 import { beginNode, identityArchive } from "../launch/launch.ts";
 import type { CreationName } from "../records/labels.ts";
@@ -21,7 +21,6 @@ const startsAtOnce = 6;
 
 interface CopyPlan extends MachinesPlan {
   readonly origin: CopyOrigin;
-  readonly engineFacts: EngineFacts;
   readonly reach: Reach;
 }
 
@@ -49,12 +48,11 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     runtime: Runtime,
     signal: AbortSignal,
   ): Promise<ContainerCopy> {
-    const engineFacts = await readEngineFacts(engine, signal);
     const [reach, { hasLeftovers }] = await Promise.all([
-      findReach(engine, engineFacts, platform(), signal),
+      findReach(engine, origin.engineFacts, platform(), signal),
       assertIdCanBeClaimed(engine, { root, clusterId: request.clusterId, clock: runtime.clock }, signal),
     ]);
-    return new ContainerCopy({ engine, root, request, origin, engineFacts, reach, hasLeftovers }, runtime);
+    return new ContainerCopy({ engine, root, request, origin, reach, hasLeftovers }, runtime);
   }
 
   protected get facts(): ClusterFacts {
@@ -137,8 +135,8 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   }
 }
 
-function describe({ engine: { kind }, engineFacts, request, origin, reach }: CopyPlan, clock: Clock): CreationSummary {
-  const { settings, title, summary, facts } = origin;
+function describe({ engine: { kind }, request, origin, reach }: CopyPlan, clock: Clock): CreationSummary {
+  const { settings, engineFacts, title, summary, facts } = origin;
   return describeOrigin(
     request,
     {

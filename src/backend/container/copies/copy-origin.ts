@@ -6,6 +6,8 @@ import type { CopyRequest } from "../../contract.ts";
 import { snapshotTitle } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import type { ClusterFacts } from "../container-machines.ts";
+import { readEngineFacts } from "../engine/choose-engine.ts";
+import type { EngineFacts } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { CreationName, NodeSettings } from "../records/labels.ts";
 import { readCopiedFrom } from "../records/read-containers.ts";
@@ -22,6 +24,7 @@ export type CopiedNodes = readonly [CopiedNode, ...CopiedNode[]];
 export interface CopyOrigin {
   readonly facts: ClusterFacts;
   readonly settings: NodeSettings;
+  readonly engineFacts: EngineFacts;
   /** For the summary, in words and as data. */
   readonly title: string;
   readonly summary: Readonly<Record<string, unknown>>;
@@ -43,13 +46,14 @@ export async function snapshotOrigin(
   signal: AbortSignal,
 ): Promise<CopyOrigin> {
   const { source, snapshot } = request;
-  const nodes = await findNodes(engine, request, signal);
+  const [nodes, engineFacts] = await Promise.all([findNodes(engine, request, signal), readEngineFacts(engine, signal)]);
   const [{ counts, settings }] = nodes;
   const { id: cluster, variant, distribution, webUi } = source;
   const summary = { cluster, snapshot, createdAt: createdAt({ images: nodes })?.toISOString() };
   return {
     facts: { counts, variant, distribution, webUi },
     settings,
+    engineFacts,
     title: snapshotTitle(summary),
     summary,
     open: async (_, inner) => {

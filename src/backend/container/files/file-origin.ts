@@ -81,6 +81,7 @@ export async function fileOrigin(
   return {
     facts: { counts, variant, distribution, webUi },
     settings: settingsOf(nodes[0]),
+    engineFacts: here,
     title: `${outside(file.shown)}: ${snapshotTitle(summary)}`,
     summary: { file: file.shown, ...summary },
     open: async (creation, inner) =>

@@ -204,9 +204,10 @@ export class ImageLoader implements AsyncDisposable {
   }
 
   async #assertLoaded(images: readonly ImageToLoad[], signal: AbortSignal): Promise<void> {
-    for (const { name, layers } of images) {
-      const [found] = await inspectImages(this.#engine, [name], signal);
-      if (found?.layers.join(" ") === layers.join(" ")) continue;
+    const names = images.map(({ name }) => name);
+    const found = await inspectImages(this.#engine, names, signal);
+    for (const [position, { name, layers }] of images.entries()) {
+      if (found[position]?.layers.join(" ") === layers.join(" ")) continue;
       const { title } = this.#engine.kind;
       throw new ClusterError("engine-failed", `${title} has not loaded the image ${name} as it is in the file.`, {
         hint: `Check whether this version of ${title} is supported: cluster-container doctor`,
