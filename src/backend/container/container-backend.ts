@@ -102,7 +102,7 @@ async function removeCluster(
 async function removeImagesOfSources(engine: Engine, { creationId }: CreationName, signal: AbortSignal): Promise<void> {
   const described = await describeNetworks(engine, { creationId }, signal);
   const { networks } = readContainers({ networks: described, containers: [] });
-  const sources = networks.flatMap(({ copiedFrom = [] }) => copiedFrom);
+  const sources = networks.flatMap(({ copiedFrom }) => copiedFrom);
   await removeUnusedImages(engine, sources, signal);
 }
 

@@ -38,9 +38,7 @@ export async function createNetworkApart(
       signal.throwIfAborted();
       await createNetwork(engine, network);
       const described = await describeNetworks(engine, { creationId }, signal);
-      const ranges = readContainers({ networks: described, containers: [] }).networks.flatMap(
-        (each) => each.ranges ?? [],
-      );
+      const ranges = readContainers({ networks: described, containers: [] }).networks.flatMap((each) => each.ranges);
       if (!ranges.some((range) => known.some((address) => overlap(range, address)))) return;
       await remove({ clusterId, creationId });
       const holder = { clusterId, creationId: randomBytes(8).toString("hex") };

@@ -17,14 +17,14 @@ export interface NetworkFacts {
   readonly distribution: string | undefined;
   readonly webUi?: WebUi | undefined;
   readonly expiresAt?: Date | undefined;
-  /** The creations whose snapshots its nodes are copied from; see the label. */
-  readonly copiedFrom?: readonly string[];
 }
 
 export interface ClusterNetwork extends NetworkFacts {
   readonly id: string;
+  /** The creations whose snapshots its nodes are copied from; see the label. */
+  readonly copiedFrom: readonly string[];
   /** The ranges of its addresses, in the form of `172.18.0.0/16`. */
-  readonly ranges?: readonly string[];
+  readonly ranges: readonly string[];
 }
 
 /** A container that is a node of a cluster. */
@@ -133,9 +133,8 @@ function readNetwork(description: DescribedNetwork): ClusterNetwork | string {
   const id = parseId(description.id);
   if (id === undefined) return "its id is malformed";
   if (description.name !== networkName(known)) return "its name is not the name of its cluster's network";
-  const copiedFrom = readCopiedFrom(texts);
   const ranges = anyList(description.ranges).flatMap((range) => parseNetworkAddress(range) ?? []);
-  return { id, ...known, ...(ranges.length > 0 && { ranges }), ...(copiedFrom.length > 0 && { copiedFrom }) };
+  return { id, ...known, ranges, copiedFrom: readCopiedFrom(texts) };
 }
 
 /** Reads the creations that a copy comes from. */

@@ -67,7 +67,7 @@ export async function removeUnusedImages(
 /** Whether another cluster's nodes were created from this creation's snapshots. They need the images until they are removed. */
 async function hasCopies(engine: Engine, creationId: string, signal: AbortSignal): Promise<boolean> {
   const { networks } = readContainers(await describe(engine, "all", signal));
-  return networks.some(({ copiedFrom = [] }) => copiedFrom.includes(creationId));
+  return networks.some(({ copiedFrom }) => copiedFrom.includes(creationId));
 }
 
 const imageId = read.matching(/^(?:sha256:)?[0-9a-f]{64}$/);

@@ -32,6 +32,8 @@ checks("a copy outlives its source, whose images it still uses", async () => {
     ["master", 0, "running"],
     ["agent", 0, "running"],
   ]);
+  // Snapshots belong to one cluster alone.
+  expect(await backend.snapshots.list(copy, neverAborted)).toEqual([]);
   await using _ = world.strike(
     { call: "images --quiet --no-trunc --filter=dangling=true", when: "before", answer: printed(image) },
     {

@@ -19,9 +19,19 @@ test("the nearest distributions of each are others that are known", () => {
     }
 });
 
+test.each([
+  [defaultDistribution, undefined],
+  ["image ami-0123456789abcdef0", undefined],
+  ["rocky-9", undefined],
+  ["amazon-2023", undefined],
+  ["amazon-2", "amazon-2 comes without SELinux"],
+  ["debian-12", "debian-12 comes without SELinux"],
+])("SELinux on %p: %p", (distribution, problem) => {
+  expect(selinuxProblem(distribution)).toBe(problem);
+});
+
 test("where no distribution is named, it is Debian for a platform with packages for apt only", () => {
   expect(chooseDistribution(defaultDistribution, false)).toBe("centos-7");
   expect(chooseDistribution(defaultDistribution, true)).toBe("debian-12");
   expect(chooseDistribution("rocky-9", true)).toBe("rocky-9");
-  expect(selinuxProblem(defaultDistribution)).toBeUndefined();
 });

@@ -77,8 +77,8 @@ test.each([
 });
 
 test("the user's own image is asked for by its id, and logged in to as the given user", async () => {
-  const { api, requests } = openApi([image(own.id, undefined)]);
-  expect(await findImage(api, "no-such", own, neverAborted)).toMatchObject({ id: own.id, user: "me" });
+  const { api, requests } = openApi([{ ImageId: own.id }]);
+  expect(await findImage(api, "no-such", own, neverAborted)).toMatchObject({ id: own.id, name: own.id, user: "me" });
   expect(requests).toEqual([{ ImageIds: [own.id], IncludeDeprecated: true }]);
 });
 

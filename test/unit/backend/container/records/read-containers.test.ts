@@ -60,6 +60,13 @@ test("a container in a network that only has the right name is left alone", () =
   ]);
 });
 
+test.each([
+  ["its id is malformed", { id: "--all" }],
+  ["its label cluster-e2e.creation-id is missing", { labels: { [labelNames.clusterId]: "default" } }],
+])("a network is left alone when %s", (why, change) => {
+  expect(refusalOf([], [{ ...network, ...change } as typeof network])).toEqual([0, `network ${name}: ${why}`]);
+});
+
 const mount = { Type: "volume", Name: "a1b2-c.d_e", Destination: "/var/lib/docker" };
 
 test("a node's volumes are those whose names and paths can be words of a command", () => {

@@ -76,6 +76,7 @@ test("reads a cluster back from labels, its nodes in order, at their own address
     variant: "enterprise",
     distribution: "debian-12",
     state: "running",
+    requested: { master: 1, agent: 1, public_agent: 0 },
     createdAt: new Date("2026-01-01T00:00:00.500Z"),
     expiresAt: undefined,
     directory: "/state/container/default-00000000000000c1",
@@ -110,6 +111,11 @@ test("a web UI on a port of its own is known by its label, and reached there", (
   const ports = { "22/tcp": [{ HostPort: "32768" }], "8080/tcp": [{ HostPort: "32769" }] };
   const [published] = readIt(container({ ports, labels: { [labelNames.reach]: "published" } }));
   expect(published!.nodes[0]!.web).toMatchObject({ host: "127.0.0.1", httpPort: 32769, httpsPort: 0 });
+});
+
+test("a node of a copy is shown with the address by which the others know it", () => {
+  const [node] = read(container({ labels: { [labelNames.platformAddress]: "10.89.0.2/24" } }))[0]!.nodes;
+  expect(node).toMatchObject({ publicAddress: "172.18.0.2", privateAddress: "10.89.0.2" });
 });
 
 test("where ports are published, they are the way in, and the node has no public address", () => {

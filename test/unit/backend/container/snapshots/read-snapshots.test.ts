@@ -7,7 +7,7 @@ const creationId = "0123456789abcdef";
 const labelled = (values: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(values).map(([key, value]) => [labelNames[key as keyof typeof labelNames], value]));
 const part = { clusterId: "default", creationId, snapshot: "installed", role: "master", index: "0" };
-const settings = JSON.stringify({ volumes: ["/a:/b:ro"], memory: "1g" });
+const settings = JSON.stringify({ volumes: ["/a:/b:ro"], memory: "1g", cpus: "1.5" });
 const image = (more: Readonly<Record<string, string>> = {}, snapshot = "installed") => ({
   Id: `sha256:${"ab".repeat(32)}`,
   RepoTags: [`localhost/cluster-e2e-snapshot:${creationId}-${snapshot}-master_0`],
@@ -18,7 +18,7 @@ const image = (more: Readonly<Record<string, string>> = {}, snapshot = "installe
       counts: "master=1 agent=0 public_agent=0",
       settings,
       address: "172.18.0.2",
-      volumeSize: "4",
+      volumeSize: "1",
       ...more,
     }),
   },
@@ -29,14 +29,22 @@ test("a snapshot with every image and volume is complete, and tells what a resto
   const [snapshot] = toSnapshots([image()], [volume]);
   expect(snapshot).toMatchObject({ name: "installed", clusterId: "default", creationId });
   expect(snapshot!.nodes).toMatchObject([
-    { address: "172.18.0.2", settings: { volumes: ["/a:/b:ro"], memory: "1g" }, volume: volume.Name, reach: "direct" },
+    {
+      address: "172.18.0.2",
+      settings: { volumes: ["/a:/b:ro"], memory: "1g", cpus: "1.5" },
+      volume: volume.Name,
+      reach: "direct",
+    },
   ]);
 });
 
 test.each([
   [{ addressBits: "16" }, "172.18.0.2/16"],
   [{}, undefined],
+  [{ addressBits: "1" }, "172.18.0.2/1"],
+  [{ addressBits: "32" }, "172.18.0.2/32"],
   [{ addressBits: "33" }, undefined],
+  [{ addressBits: "0" }, undefined],
   [{ addressBits: "16", platformAddress: "10.89.0.2/24" }, "10.89.0.2/24"],
   [{ addressBits: "16", platformAddress: "10.89.0.2/24; reboot" }, undefined],
 ])("with %j, the address that the platform knows is %p", (labels, expected) => {
@@ -56,6 +64,14 @@ test.each([
   ["the settings hold something else", [image({ settings: '{"volumes":["--privileged"]}' })], [volume]],
 ] as const)("it is incomplete where %s", (_, images, volumes) => {
   expect(toSnapshots(images, volumes)).toMatchObject([{ name: "installed", nodes: undefined }]);
+});
+
+test("the nodes of a snapshot are in the order of roles, whatever order the engine lists them in", () => {
+  const counts = "master=1 agent=1 public_agent=0";
+  const agent = { ...image({ counts, role: "agent", volumeSize: "0" }) };
+  const RepoTags = agent.RepoTags.map((tag) => tag.replace("master", "agent"));
+  const [snapshot] = toSnapshots([{ ...agent, RepoTags }, image({ counts })], [volume]);
+  expect(snapshot!.nodes!.map(({ role }) => role)).toEqual(["master", "agent"]);
 });
 
 test("an image or volume whose name is not that of its labels is left alone", () => {
@@ -86,7 +102,8 @@ test("snapshots are sorted by age; one without images has no age, and comes firs
 test("a hostile label makes nothing of it ours", () => {
   for (const text of hostileTexts(14, 200).filter((each) => !/^[a-z0-9]*$/.test(each))) {
     for (const label of ["creationId", "snapshot", "role", "index"]) {
-      expect(toSnapshots([image({ [label]: text })], [])).toEqual([]);
+      const hostile = { ...volume, Labels: labelled({ ...part, [label]: text }) };
+      expect(toSnapshots([image({ [label]: text })], [hostile])).toEqual([]);
     }
   }
 });
