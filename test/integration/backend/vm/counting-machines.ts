@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type StoredCluster, writeClusterFacts } from "../../../../src/backend/vm/cluster-facts.ts";
 import { findFreePorts, startMachines, toPorts } from "../../../../src/backend/vm/machines/launch.ts";
-import { machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
+import { allProcessFiles, endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { hostArchitecture } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { runOnMonitor } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
@@ -38,12 +38,13 @@ export async function startCountingMachines(folder: string, runtime: Runtime): P
   const sockets = { folder: join(folder, "sockets"), count: facts.nodes.length };
   await mkdir(sockets.folder);
   const qemu = openQemu(runtime, hostArchitecture());
-  await startMachines(
-    qemu,
-    { directory, facts, options: settings, ...settings, sockets, clock: systemClock, isOfTemplate: false },
-    {},
-    neverAborted,
-  );
+  const plan = { directory, facts, options: settings, ...settings, sockets, clock: systemClock, isOfTemplate: false };
+  try {
+    await startMachines(qemu, plan, {}, neverAborted);
+  } catch (error) {
+    await endMachines(await allProcessFiles(directory), systemClock, neverAborted);
+    throw error;
+  }
   return { directory, facts };
 }
 
