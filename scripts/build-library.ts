@@ -10,10 +10,13 @@ import { buildVersion } from "./build.ts";
 const root = join(import.meta.dir, "..");
 const dist = join(root, "dist");
 
-/** Features that Node 20 lacks, and their replacements in library/node-20.ts. */
+/** What Node lacks or does otherwise, and the replacements in library/node-20.ts. */
 const substitutes: readonly (readonly [RegExp, string])[] = [
   [/\bPromise\.withResolvers\b/g, "node20.withResolvers"],
   [/\bMap\.groupBy\b/g, "node20.groupBy"],
+  [/\bnew AbortController\b/g, "new node20.AbortController"],
+  [/\bAbortSignal\.any\b/g, "node20.anySignal"],
+  [/\bAbortSignal\.timeout\b/g, "node20.timeoutSignal"],
 ];
 
 /** Features that the library must not use, as far as the compiler doesn't find them: see library/node-20.d.ts. */

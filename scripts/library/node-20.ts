@@ -1,7 +1,8 @@
 /**
- * Replacements of language features that the sources use and Node 20 lacks. The build of the library inserts them, because a library must
- * not change its user's globals. Drop them with the support of Node 20: Node 22 has both.
+ * Replacements of what the sources use and Node lacks, or does otherwise. The build of the library inserts them, because a library must not
+ * change its user's globals. Drop the first two with the support of Node 20: Node 22 has both.
  */
+import { setMaxListeners } from "node:events";
 
 /** For `Promise.withResolvers`. */
 export function withResolvers<Value>(): PromiseWithResolvers<Value> {
@@ -23,3 +24,22 @@ export function groupBy<Key, Item>(items: Iterable<Item>, keyOf: (item: Item, in
   }
   return groups;
 }
+
+/** Node warns of a leak when a signal gets its eleventh listener, but many have one for each node of a cluster. */
+function withoutLimit(signal: AbortSignal): AbortSignal {
+  setMaxListeners(0, signal);
+  return signal;
+}
+
+export class AbortController extends globalThis.AbortController {
+  constructor() {
+    super();
+    withoutLimit(this.signal);
+  }
+}
+
+/** For `AbortSignal.any`. */
+export const anySignal = (signals: readonly AbortSignal[]): AbortSignal => withoutLimit(AbortSignal.any([...signals]));
+
+/** For `AbortSignal.timeout`. */
+export const timeoutSignal = (ms: number): AbortSignal => withoutLimit(AbortSignal.timeout(ms));

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { ClusterError } from "../errors.ts";
 import {
   type Shape,
@@ -17,14 +18,17 @@ export interface Cancellation {
 
 const cancellation: Shape<Cancellation> = { cancelSignal: optional(signal) };
 
+export const readCancellation = (given: Cancellation): AbortSignal => signalOf(readArguments(given, cancellation));
+
 /** Returns the caller's signal, or one that is never aborted. */
-export const readCancellation = (given: Cancellation): AbortSignal =>
-  readArguments(given, cancellation).cancelSignal ?? neverAborted();
+export function signalOf({ cancelSignal = new AbortController().signal }: Cancellation): AbortSignal {
+  // Node warns of a leak when a signal gets its eleventh listener, but a call may have one for each node.
+  setMaxListeners(0, cancelSignal);
+  return cancelSignal;
+}
 
 /** The time limit of operations without `timeoutMs`. */
 export const usualLimitMs = 60 * 60_000;
-
-export const neverAborted = (): AbortSignal => new AbortController().signal;
 
 export interface WaitOptions extends Cancellation {
   /** Maximum wait in milliseconds (`deadline-passed`); default: one hour. */

@@ -1,7 +1,7 @@
 import { type PowerAction, changePower } from "../cluster/power.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { type Shape, flag, listOf, optional, readArguments, signal, text } from "../model/read-arguments.ts";
-import { type Cancellation, inLibraryWords, neverAborted } from "./call-options.ts";
+import { type Cancellation, inLibraryWords, signalOf } from "./call-options.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
 /** The nodes whose power to change. */
@@ -26,7 +26,7 @@ export async function changePowerForLibrary(
 ): Promise<ClusterRecord> {
   const takesForce = action === "stop" || action === "restart";
   const given: StopOptions = readArguments(options, takesForce ? stop : power);
-  const { nodes = ["all"], force: isForced = false, cancelSignal = neverAborted() } = given;
+  const { nodes = ["all"], force: isForced = false } = given;
   const request = { clusterId: record.id, action, nodes, isForced };
-  return await inLibraryWords(async () => changePower(backend, request, runtime, cancelSignal));
+  return await inLibraryWords(async () => changePower(backend, request, runtime, signalOf(given)));
 }

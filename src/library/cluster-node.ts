@@ -25,7 +25,7 @@ import { checkedVariableName, quote, variableNameProblem } from "../ssh/shell-te
 import { accepted } from "../model/checked.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import { outsideLines } from "../system/printable.ts";
-import { inLibraryWords, neverAborted } from "./call-options.ts";
+import { inLibraryWords, signalOf } from "./call-options.ts";
 import type { SharedConnections } from "./runtime.ts";
 
 /** A file or folder to bring back from a node. */
@@ -77,7 +77,7 @@ export class ClusterNode {
    */
   async run(command: NodeCommand): Promise<NodeCommandResult> {
     const request = readArguments(command, shape);
-    const signal = request.cancelSignal ?? neverAborted();
+    const signal = signalOf(request);
     return await this.#use(signal, async (connection) => {
       const { status, stdout, stderr } = await connection.run(remoteCommand(request), signal);
       if (status === 0 || request.reject === false) return { status, stdout, stderr };
@@ -91,10 +91,11 @@ export class ClusterNode {
    * `host-key-changed`.
    */
   async fetch(request: NodeFetch): Promise<NodeFetchResult> {
-    const { remote, local, cancelSignal = neverAborted() } = readArguments(request, fetchShape);
+    const { remote, local, ...options } = readArguments(request, fetchShape);
+    const signal = signalOf(options);
     const target = accepted(await checkTarget({ remote, local: resolve(local) }));
-    return await this.#use(cancelSignal, async (connection) =>
-      fetchFile(target, { connection, node: this.reference, settings: [] }, cancelSignal),
+    return await this.#use(signal, async (connection) =>
+      fetchFile(target, { connection, node: this.reference, settings: [] }, signal),
     );
   }
 
@@ -188,7 +189,7 @@ export async function runOnEach(
   nodes: readonly ClusterNode[],
   { nodes: _, ...command }: ClusterCommand,
 ): Promise<readonly ClusterCommandResult[]> {
-  const signal = command.cancelSignal ?? neverAborted();
+  const signal = signalOf(command);
   const run = async (node: ClusterNode): Promise<ClusterCommandResult> => {
     try {
       return { node: node.reference, error: undefined, ...(await node.run({ ...command, reject: false })) };

@@ -28,9 +28,9 @@ import {
   exportShape,
   inLibraryWords,
   logsShape,
-  neverAborted,
   readCancellation,
   saveShape,
+  signalOf,
   waitShape,
   withLibraryWords,
 } from "./call-options.ts";
@@ -86,8 +86,10 @@ export class Cluster implements AsyncDisposable {
     this.#state = { isDestroyed: false, open, nodes: this.#nodesOf(record) };
   }
 
+  /** Throws `cluster-not-found` after the destruction: by then, another cluster may have the same id. */
   get #open(): OpenCluster {
-    return this.#state.open;
+    if (!this.#state.isDestroyed) return this.#state.open;
+    throw new ClusterError("cluster-not-found", `Cluster "${this.id}" has been destroyed.`);
   }
 
   #nodesOf({ nodes }: ClusterRecord): readonly ClusterNode[] {
@@ -157,7 +159,7 @@ export class Cluster implements AsyncDisposable {
    * in to the first master (`key-missing`, `connection-failed`).
    */
   get baseConfig(): Configuration {
-    const { base } = this.#open;
+    const { base } = this.#state.open;
     if ("value" in base) return base.value;
     throw withLibraryWords(base.problem);
   }
@@ -169,7 +171,7 @@ export class Cluster implements AsyncDisposable {
    */
   async installFromPath(installation: Installation): Promise<void> {
     const request = readInstallation(installation, this.#open);
-    const signal = request.cancelSignal ?? neverAborted();
+    const signal = signalOf(request);
     const install = async () =>
       this.#connections.use(async (connections) => installFromPath(this.#open, request, connections, signal));
     await inLibraryWords(install);
@@ -231,14 +233,12 @@ export class Cluster implements AsyncDisposable {
     });
   }
 
-  /**
-   * Saves the logs of all nodes that answer, and the machines' console logs, with known secrets masked.
-   */
+  /** Saves the logs of all nodes that answer, and the machines' console logs, with known secrets masked. */
   async saveLogs(options: LogsOptions = {}): Promise<SavedLogs> {
-    const { folder, cancelSignal = neverAborted() } = readArguments(options, logsShape);
+    const { folder, ...others } = readArguments(options, logsShape);
     const { backend, record, runtime } = this.#open;
     const request = { cluster: record, folder: folder === undefined ? undefined : resolve(folder) };
-    return await inLibraryWords(async () => saveLogs(backend, request, runtime, cancelSignal));
+    return await inLibraryWords(async () => saveLogs(backend, request, runtime, signalOf(others)));
   }
 
   /**
@@ -247,8 +247,8 @@ export class Cluster implements AsyncDisposable {
    * and `machine-not-set-up` if age is needed but not installed.
    */
   async export(options: ExportOptions = {}): Promise<string> {
-    const { recipients = [], cancelSignal = neverAborted() } = readArguments(options, exportShape);
-    return await inLibraryWords(async () => exportForLibrary(this.#open, recipients, cancelSignal));
+    const { recipients = [], ...others } = readArguments(options, exportShape);
+    return await inLibraryWords(async () => exportForLibrary(this.#open, recipients, signalOf(others)));
   }
 
   /**
@@ -336,10 +336,11 @@ export class Cluster implements AsyncDisposable {
    * `bad-usage`, `node-not-found`, `machine-failed`, `remote-command-failed`.
    */
   async fault(request: FaultRequest & Cancellation): Promise<ClusterFault> {
-    const { cancelSignal = neverAborted(), ...fault } = readFaultRequest(request);
+    const { cancelSignal: _, ...fault } = readFaultRequest(request);
+    const signal = signalOf(request);
     const open = this.#open;
     const begin = { clusterId: this.id, request: fault };
-    const begun = await inLibraryWords(async () => beginFault(open.backend, begin, open.runtime, cancelSignal));
+    const begun = await inLibraryWords(async () => beginFault(open.backend, begin, open.runtime, signal));
     return new ClusterFault(begun.fault, open);
   }
 
@@ -358,16 +359,15 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Ends all machines and removes what belongs to them, snapshots included; resolves when they are gone. A second call
-   * does nothing. Throws `cloud-failed` and the like.
+   * Ends all machines and removes what belongs to them, snapshots included. Then a second call does nothing. Throws `cloud-failed` and the like.
    */
   async destroy(options: Cancellation = {}): Promise<void> {
-    await this.#call(options, async ({ backend, record, runtime }, signal) => {
-      if (this.#state.isDestroyed) return;
-      await this.#connections[Symbol.asyncDispose]();
-      await removeCluster(backend, record, runtime.environment, signal);
-      this.#state.isDestroyed = true;
-    });
+    const signal = readCancellation(options);
+    if (this.#state.isDestroyed) return;
+    const { backend, record, runtime } = this.#open;
+    await this.#connections[Symbol.asyncDispose]();
+    await inLibraryWords(async () => removeCluster(backend, record, runtime.environment, signal));
+    this.#state.isDestroyed = true;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -4,7 +4,7 @@ import { importCluster } from "../cluster/import-cluster.ts";
 import { saveSnapshot } from "../cluster/snapshots.ts";
 import { ClusterError } from "../errors.ts";
 import { readArguments, required, text as textCheck } from "../model/read-arguments.ts";
-import { type SaveOptions, neverAborted } from "./call-options.ts";
+import { type SaveOptions, signalOf } from "./call-options.ts";
 import { type ClusterBackend, type OpenCluster, assertBackend, findForLibrary } from "./open-cluster.ts";
 
 export async function exportForLibrary(
@@ -43,7 +43,7 @@ interface SaveRequest extends SaveOptions {
 
 export async function saveForLibrary(
   { backend, record, runtime }: OpenCluster,
-  { name, file, withoutBase = false, replace = false, recipients = [], cancelSignal = neverAborted() }: SaveRequest,
+  { name, file, withoutBase = false, replace = false, recipients = [], ...options }: SaveRequest,
 ): Promise<void> {
   readArguments({ file }, { file: required(textCheck) });
   const target = {
@@ -52,5 +52,5 @@ export async function saveForLibrary(
     replaces: replace,
     encrypt: encryptionFor(recipients, runtime.environment),
   };
-  await saveSnapshot(backend, { clusterId: record.id, name, file: target }, cancelSignal);
+  await saveSnapshot(backend, { clusterId: record.id, name, file: target }, signalOf(options));
 }

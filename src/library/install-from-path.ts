@@ -9,13 +9,13 @@ import { ClusterError } from "../errors.ts";
 import { type ClusterRecord, countNodes } from "../model/cluster-record.ts";
 import {
   type Shape,
-  anything,
   flag,
   listOf,
   mappingOf,
   milliseconds,
   objectWith,
   optional,
+  plainData,
   readArguments,
   required,
   signal as signalCheck,
@@ -69,7 +69,7 @@ const copyShape: Shape<CopyToMaster> = {
 
 const shape: Shape<Installation> = {
   buildArtifact: required(text),
-  clusterConfig: required(mappingOf(anything)),
+  clusterConfig: required(mappingOf(plainData)),
   ipDetectPath: required(text),
   genconfDir: optional(text),
   copyToMaster: optional(listOf(objectWith(copyShape))),

@@ -43,7 +43,7 @@ import { accepted, badUsage } from "../model/checked.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { timeLimit } from "../system/time-limit.ts";
-import { neverAborted, usualLimitMs } from "./call-options.ts";
+import { signalOf, usualLimitMs } from "./call-options.ts";
 
 /** How to create a cluster. */
 interface CreationOptions {
@@ -113,7 +113,7 @@ export async function createForLibrary<Options>(
   const { options: _options, ...settings } = clusters.settings();
   const { runtime } = settings;
   const { clusterId = `test-${randomBytes(4).toString("hex")}` } = request;
-  const signal = request.cancelSignal ?? neverAborted();
+  const signal = signalOf(request);
   const limitMs = request.timeoutMs ?? usualLimitMs;
   const deadlineMs = runtime.clock.now() + limitMs;
   using limit = timeLimit(limitMs, creationTooSlow(clusterId));

@@ -118,9 +118,13 @@ export class SharedConnections implements AsyncDisposable {
     this.#open = open;
   }
 
-  /** Fails as `cluster-not-found` after disposal. */
+  /** Fails as `cluster-not-found` from the beginning of the destruction on, even if that fails. */
   async use<Result>(work: (connections: ConnectionPool) => Promise<Result>): Promise<Result> {
-    if (this.#state.isOver) throw new ClusterError("cluster-not-found", "The cluster has been destroyed.");
+    if (this.#state.isOver) {
+      throw new ClusterError("cluster-not-found", "`destroy` was called for this cluster.", {
+        hint: "If it failed, call it again, or find the cluster again to use it.",
+      });
+    }
     clearTimeout(this.#state.timer);
     this.#state.users += 1;
     this.#state.pool ??= this.#open();

@@ -1,7 +1,7 @@
 import { waitForCluster } from "../cluster/wait-for-cluster.ts";
 import { ClusterError } from "../errors.ts";
 import type { Variant } from "../model/cluster-record.ts";
-import { type WaitOptions, inLibraryWords, neverAborted, usualLimitMs } from "./call-options.ts";
+import { type WaitOptions, inLibraryWords, signalOf, usualLimitMs } from "./call-options.ts";
 import { keepFailureLogs } from "./install-from-path.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 import type { SharedConnections } from "./runtime.ts";
@@ -32,7 +32,8 @@ export async function waitForLibrary(
       hint: `Call ${waits[record.variant]}.`,
     });
   }
-  const { skipHttpChecks = false, cancelSignal = neverAborted() } = options;
+  const { skipHttpChecks = false } = options;
+  const cancelSignal = signalOf(options);
   const request = { clusterId: record.id, login, skipHttpChecks, deadlineMs: runtime.clock.now() + timeoutMs };
   try {
     await inLibraryWords(async () => waitForCluster(backend, request, runtime, cancelSignal));

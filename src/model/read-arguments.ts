@@ -141,6 +141,17 @@ export const objectWith =
 
 export const anything: ArgumentCheck = () => undefined;
 
+/** Data that YAML and JSON can hold, to any depth. */
+export const plainData: ArgumentCheck = (given) => dataProblem(given, []);
+
+function dataProblem(given: unknown, outer: readonly unknown[]): string | undefined {
+  if (["bigint", "function", "symbol"].includes(typeof given)) return wrongType(given, "plain data");
+  if (typeof given !== "object" || given === null) return undefined;
+  if (outer.includes(given)) return "the value contains itself";
+  const entries = Object.entries(given);
+  return firstProblem(entries.map(([name, value]) => [quoted(name), dataProblem(value, [...outer, given])]));
+}
+
 function firstProblem(found: readonly (readonly [subject: string, problem: string | undefined])[]): string | undefined {
   const [first] = found.filter(([, problem]) => problem !== undefined);
   return first === undefined ? undefined : `${first[0]}: ${first[1]}`;

@@ -114,6 +114,9 @@ const operations: readonly (readonly [name: string, given: readonly unknown[], n
   ["installFromPath", [{ ...minimal(), copyToMaster: [{ source: "a", target: "b" }] }], ["copyToMaster"]],
   ["installFromPath", [{ ...minimal(), copyToMaster: ["a:/b"] }], ["copyToMaster"]],
   ["installFromPath", [{ ...minimal(), timeoutMs: 0 }], ["timeoutMs"]],
+  ["installFromPath", [{ ...minimal(), clusterConfig: { a: [{ b: () => 1 }] } }], ['"b": must be plain data']],
+  ["installFromPath", [{ ...minimal(), clusterConfig: { a: 1n } }], ["not of the type bigint"]],
+  ["installFromPath", [{ ...minimal(), clusterConfig: { a: endless() } }], ["contains itself"]],
   ["installFromPath", [{ ...minimal(), enableSelinuxEnforcing: true }], ["debian-12 comes without SELinux"]],
   ["waitForClusterOss", [{ timeoutMs: "1h", skipHttpChecks: 1 }], ["timeoutMs", "skipHttpChecks"]],
   ["waitForClusterOss", [{ timeout: 5 }], ["timeout"]],
@@ -130,6 +133,12 @@ const operations: readonly (readonly [name: string, given: readonly unknown[], n
   ["snapshots", [null], ["object"]],
   ["destroy", [{ cancelSignal: "now" }], ["cancelSignal"]],
 ];
+
+function endless() {
+  const list: unknown[] = [];
+  list.push({ list });
+  return list;
+}
 
 function minimal() {
   return { buildArtifact: "/nowhere/a.sh", clusterConfig: {}, ipDetectPath: "/nowhere/ip-detect" };

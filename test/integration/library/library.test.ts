@@ -155,6 +155,10 @@ test("a failed destruction can be retried, and a successful one is done once", a
   const cluster = await create(fixture);
   cloud.faults.add({ action: "TerminateInstances", when: "before", times: 1, code: "UnauthorizedOperation" });
   expect((await failureOf(cluster.destroy())).id).toBe("not-permitted");
+  expect(await failureOf(cluster.masters[0].run({ args: ["hostname"] }))).toMatchObject({
+    id: "cluster-not-found",
+    message: "`destroy` was called for this cluster.",
+  });
   await cluster.destroy();
   expect(leftIn(cloud)).toEqual(nothing);
   cloud.requests.clear();
@@ -162,6 +166,30 @@ test("a failed destruction can be retried, and a successful one is done once", a
   expect(cloud.requests.entries).toEqual([]);
   expect((await failureOf(cluster.masters[0].run({ args: ["hostname"] }))).id).toBe("cluster-not-found");
   expect((await failureOf(cluster.waitForClusterOss())).id).toBe("cluster-not-found");
+});
+
+test("after its destruction, a cluster does nothing to another one with its id", async () => {
+  await using fixture = await openFixture();
+  const former = await create(fixture, { clusterId: "reused" });
+  await former.destroy();
+  await using _other = await create(fixture, { clusterId: "reused" });
+  const calls = [
+    former.run({ args: ["hostname"] }),
+    former.saveLogs(),
+    former.waitForClusterOss(),
+    former.export(),
+    former.restart(),
+    former.faults(),
+  ];
+  for (const failure of await Promise.all(calls.map(failureOf))) {
+    expect(failure).toMatchObject({
+      id: "cluster-not-found",
+      message: 'Cluster "reused" has been destroyed.',
+    });
+  }
+  await former.destroy();
+  expect(former.baseConfig["cluster_name"]).toBe("reused");
+  expect(leftIn(fixture.cloud)).toEqual({ machines: 3, groups: 1 });
 });
 
 test("a creation that fails or is cancelled leaves nothing", async () => {

@@ -123,6 +123,23 @@ test.skipIf(node === undefined)(
   60_000,
 );
 
+/** Run by Node: uses a cluster with many nodes, and prints Node's warnings about listeners. */
+const crowdedProgram = `
+  const [index, region, environment] = process.argv.slice(-3);
+  const { Cluster, CloudBackend } = await import(index);
+  process.on("warning", ({ name }) => name === "MaxListenersExceededWarning" && console.log(name));
+  const backend = new CloudBackend({ region, linuxDistribution: "debian-12", environment: JSON.parse(environment) });
+  const { signal: cancelSignal } = new AbortController();
+  const request = { variant: "oss", agents: 11, publicAgents: 0, cancelSignal };
+  const cluster = await Cluster.create(backend, request);
+  for (const options of [{}, { cancelSignal }]) {
+    await cluster.run({ args: ["true"], ...options });
+    await cluster.saveLogs(options);
+  }
+  await cluster.destroy();
+  console.log("done");
+`;
+
 /** Run by Node: creates a cluster, fails in several ways, and prints everything in every form. */
 const printingProgram = `
   import { inspect } from "node:util";
@@ -151,32 +168,40 @@ const printingProgram = `
   console.log(failures.map(({ id }) => id).join(" "));
 `;
 
+/** Runs a program in Node with the built library, and returns what it prints. Its last arguments are the library, the region and the environment. */
+async function printedWithCloud(program: string, secrets: Readonly<Record<string, string>> = {}): Promise<string> {
+  await using scratch = await scratchFolder();
+  await using cloud = await LocalCloud.start({ driver: "in-process", directory: scratch.path });
+  cloud.answers.replace([
+    { pattern: "e2e-first-contact", replaceHostKey: true },
+    { pattern: "resolv\\.conf", stdout: "10.0.0.2\n" },
+    { pattern: "-- false$", status: 1 },
+    { pattern: "", readsStdin: true },
+  ]);
+  const library = join(await buildLibrary("0.0.0+test"), "index.js");
+  const environment = { ...cloud.environment, XDG_STATE_HOME: scratch.path, ...secrets };
+  const words = ["--input-type=module", "--eval", program, library, cloud.region, JSON.stringify(environment)];
+  const child = Bun.spawn([node!, ...words], { stdout: "pipe", stderr: "inherit" });
+  const text = await new Response(child.stdout).text();
+  expect(text).not.toContain(cloud.secretAccessKey);
+  return text;
+}
+
 test.skipIf(node === undefined)(
   "under Node, nothing that a program prints shows the environment",
   async () => {
-    await using scratch = await scratchFolder();
-    await using cloud = await LocalCloud.start({ driver: "in-process", directory: scratch.path });
-    cloud.answers.replace([
-      { pattern: "e2e-first-contact", replaceHostKey: true },
-      { pattern: "resolv\\.conf", stdout: "10.0.0.2\n" },
-      { pattern: "-- false$", status: 1 },
-      { pattern: "", readsStdin: true },
-    ]);
-    const library = join(await buildLibrary("0.0.0+test"), "index.js");
-    const environment = { ...cloud.environment, XDG_STATE_HOME: scratch.path, DEPLOY_TOKEN: "hush-0123456789" };
-    const words = [
-      "--input-type=module",
-      "--eval",
-      printingProgram,
-      library,
-      cloud.region,
-      JSON.stringify(environment),
-    ];
-    const child = Bun.spawn([node!, ...words], { stdout: "pipe", stderr: "inherit" });
-    const text = await new Response(child.stdout).text();
+    const text = await printedWithCloud(printingProgram, { DEPLOY_TOKEN: "hush-0123456789" });
     expect(text).toEndWith("\nbad-usage bad-usage remote-command-failed bad-usage cluster-exists\n");
     expect(text).toContain("master_0");
-    for (const secret of ["hush-0123456789", cloud.secretAccessKey]) expect(text).not.toContain(secret);
+    expect(text).not.toContain("hush-0123456789");
+  },
+  120_000,
+);
+
+test.skipIf(node === undefined)(
+  "under Node, a cluster with many nodes causes no warnings about listeners",
+  async () => {
+    expect(await printedWithCloud(crowdedProgram)).toBe("done\n");
   },
   120_000,
 );
