@@ -18,6 +18,7 @@ import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
+const clean = { status: 0, stdout: "", stderr: "" };
 const loginFailed = new ClusterError("machine-failed", "Cannot log in to master_0.");
 
 /** A machine is a process that sleeps; under `crashes`, it ends at once. The network's process creates the sockets and ends. */
@@ -175,6 +176,15 @@ test("if the user chose kvm, a crash under it is an error with a remedy", async 
   expect(hint).toContain("`accelerator tcg`");
 });
 
+test("once a machine has booted, none is started again: the error says to create the cluster again", async () => {
+  await using started = await startCreation("kvm");
+  const { creation } = started;
+  const [first] = (await creation.describe()).nodes;
+  await creation.firstLogin.finishBoot(first!, { run: async () => clean }, neverAborted);
+  const { hint } = await failureOf(creation.recover(loginFailed, neverAborted));
+  expect(hint).toContain("it will use tcg");
+});
+
 test("what cloud-init complains about is shown with -v, and the machine counts as booted", async () => {
   await using started = await startCreation("none");
   const { creation, details } = started;
@@ -183,8 +193,6 @@ test("what cloud-init complains about is shown with -v, and the machine counts a
   await creation.firstLogin.finishBoot(first!, { run: async () => complaint }, neverAborted);
   expect(unmarked(details.at(-1)!)).toBe("-v: master_0: cloud-init reported:\nstatus: error\nno such locale");
 });
-
-const clean = { status: 0, stdout: "", stderr: "" };
 
 test.each([
   ["kvm", 600_000, []],

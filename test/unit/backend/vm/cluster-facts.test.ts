@@ -1,10 +1,11 @@
 import { mkdir, readdir, symlink } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect, test } from "bun:test";
 import {
   type ClusterFacts,
   assertIdCanBeClaimed,
   assertIdIsFree,
+  endOf,
   parseClusterFacts,
   parseMachineSettings,
   readClusters,
@@ -44,6 +45,7 @@ test("cluster.json is read back, also one that lacks what it may lack", () => {
   expect(parseClusterFacts(facts, directory)).toEqual(facts as never);
   const { webUi: _, createdAt: __, bootId: ___, expiresAt: ____, ...least } = facts;
   expect(parseClusterFacts(least, directory)).toMatchObject(least);
+  expect(endOf(parseClusterFacts(least, directory)!).expiresAt).toBeUndefined();
 });
 
 test("it must be its own folder's", () => {
@@ -123,6 +125,14 @@ test("an id is also taken by machines about which nothing is known, but not by a
   expect(await readClusters(root)).toMatchObject([
     { directory: here, facts: { clusterId: "default", counts: { master: 0, agent: 0, public_agent: 0 }, nodes: [] } },
   ]);
+});
+
+test("a link to a cluster's folder is no cluster, even if it has the same name", async () => {
+  await using opened = await openRoot();
+  await using other = await scratchFolder();
+  await symlink(opened.here, join(other.path, basename(opened.here)));
+  expect(await readClusters(opened.root)).toMatchObject([{ facts: { clusterId: "default" } }]);
+  expect(await readClusters(other.path)).toEqual([]);
 });
 
 test("facts that no command could read are not written", async () => {

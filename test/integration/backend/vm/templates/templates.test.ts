@@ -6,6 +6,7 @@ import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.
 import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { VmTemplates } from "../../../../../src/backend/vm/templates/vm-templates.ts";
 import { VmCreation } from "../../../../../src/backend/vm/vm-creation.ts";
+import { ClusterError } from "../../../../../src/errors.ts";
 import { unmarked } from "../../../../../src/outside-text.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
@@ -213,6 +214,18 @@ test("machines that don't become nodes are ended, and all boot instead", async (
   expect(await bench.templates.list(neverAborted)).toMatchObject([
     { clusters: [], problem: expect.stringContaining("eth0") },
   ]);
+});
+
+test("a full disk is no fault of the template, and neither is what happens after a copy has become a node", async () => {
+  await using bench = await openBench();
+  const creation = await bench.create("one");
+  const full = new ClusterError("capacity-lacking", "The disk is full.");
+  expect(await creation.recover(full, neverAborted)).toBe(false);
+  const [first] = (await creation.look()).nodes;
+  const run = async () => ({ status: 0, stdout: "", stderr: "" });
+  await creation.firstLogin.finishBoot(first!, { run }, neverAborted);
+  expect(await creation.recover(new ClusterError("machine-failed", "It ended."), neverAborted)).toBe(false);
+  expect(await bench.templates.list(neverAborted)).toMatchObject([{ clusters: ["one"], problem: undefined }]);
 });
 
 test.each(["memory", "state"])("a template whose %s is damaged is made again", async (file) => {

@@ -29,7 +29,11 @@ function engineWith(ranges: readonly string[]) {
   const ask = async ({ words }: { readonly words: readonly string[] }): Promise<string> => {
     const name = `cluster-e2e-copy-${own.creationId}`;
     const { range, ...made } = networks.get(name)!;
-    const described = { ...made, Name: name, IPAM: { Config: [{ Subnet: "fd00::/64" }, { Subnet: range }] } };
+    const described = {
+      ...made,
+      Name: name,
+      IPAM: { Config: [{ Subnet: "fd00::/64" }, { Subnet: range }, { Subnet: "192.0.2.0/24" }] },
+    };
     return words[1] === "ls" ? made.Id : JSON.stringify([described]);
   };
   const ranged = (): readonly (readonly [name: string, range: string])[] =>
@@ -37,7 +41,7 @@ function engineWith(ranges: readonly string[]) {
   return { engine: { kind: engineKinds.docker, ask, change } as unknown as Engine, ranged, offered };
 }
 
-const known = ["172.18.0.2/16", "172.18.0.3/16"];
+const known = ["172.18.0.2/16", "172.20.0.3/16"];
 
 test.each([
   [["172.19.0.0/16"], "172.19.0.0/16"],

@@ -4,7 +4,7 @@ import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
-import { obtainNodeImage } from "../../../../../src/backend/container/launch/node-image.ts";
+import { findNodeImage, obtainNodeImage } from "../../../../../src/backend/container/launch/node-image.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { unmarked } from "../../../../../src/outside-text.ts";
 import { silentProgress } from "../../../../../src/system/runtime.ts";
@@ -36,16 +36,40 @@ test.each([
   [
     "Step 2/3 : RUN apt-get update\nErr:1 http://deb.debian.org\n  Temporary failure resolving 'deb.debian.org'\nE: Some index files failed to download.\n",
     'Cannot build the node image nodes:1: docker build failed (at "RUN apt-get update"): E: Some index files failed to download.',
+    "RUN apt-get update",
   ],
-  ["", "Cannot build the node image nodes:1: docker build failed: the build's output does not name the cause."],
-])("a failed build with the output %j is explained", async (output, message) => {
+  [
+    "",
+    "Cannot build the node image nodes:1: docker build failed: the build's output does not name the cause.",
+    undefined,
+  ],
+])("a failed build with the output %j is explained", async (output, message, step) => {
   const failure = await failureOfBuild(output);
   expect(failure).toMatchObject({ id: "image-not-found", message });
+  expect(failure.facts?.["step"]).toBe(step);
   expect(failure.hint).toContain("`nodeImage`");
+  expect(failure.hint).toEndWith("Pass -vvv to see the whole build.");
 });
 
-/** Nothing can be written there. */
-const logFile = "/nonexistent/node-image.log";
+test("the image is the user's own, or the one of the distribution, whether the engine has it or not", async () => {
+  const has = engineWith(async ({ words }) =>
+    words.slice(0, 2).join(" ") === "image inspect" && words.at(-1) === "own:1" ? "a".repeat(64) : "",
+  );
+  const find = async (distribution: string, nodeImage?: string) => {
+    const options = { volumes: [], ...(nodeImage !== undefined && { nodeImage }) };
+    return findNodeImage(has, distribution, { options, imagePreparation: undefined }, neverAborted);
+  };
+  expect(await find("debian-12", "own:1")).toEqual({ name: "own:1", isPresent: true });
+  expect(await find("debian-12")).toEqual({
+    name: expect.stringContaining("debian-12-"),
+    isPresent: false,
+    containerfile: expect.stringContaining("FROM docker.io/library/debian:12"),
+  });
+  expect((await failureOf(find("beos-5"))).id).toBe("bad-usage");
+});
+
+/** Nobody can write there. */
+const logFile = "/dev/null/node-image.log";
 
 test("the output of a failed build is kept, and its file is named", async () => {
   await using folder = await scratchFolder();

@@ -20,6 +20,9 @@ test("the helper gets the node's own volumes and no folder of this machine", asy
   await refillVolumes(engine, { volumes }, { node: saved, rights: [] });
   // To copy much takes longer than what engines do otherwise.
   expect(limits).toEqual([1_800_000, 1_800_000]);
+  // A log would hold whatever is copied.
+  for (const words of commands.filter(([word]) => word === "run"))
+    expect(words).toEqual(expect.arrayContaining(["--rm", "--network=none", "--log-driver=none"]));
   const mounts = commands.flat().filter((word) => /^--(?:volume|mount)/.test(word));
   expect(mounts).toEqual([
     "--volume=a1b2:/cluster-e2e-node/var/lib/docker:ro",

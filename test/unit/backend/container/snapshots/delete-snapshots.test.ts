@@ -3,7 +3,12 @@ import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
-import { deleteAllSnapshots, removeImages } from "../../../../../src/backend/container/snapshots/remove-snapshots.ts";
+import type { SavedSnapshot } from "../../../../../src/backend/container/snapshots/read-snapshots.ts";
+import {
+  deleteAllSnapshots,
+  deleteSnapshots,
+  removeImages,
+} from "../../../../../src/backend/container/snapshots/remove-snapshots.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scriptedClock } from "../../../../support/scripted-clock.ts";
@@ -84,6 +89,17 @@ test("images go one at a time, children before parents; some are gone or in use,
   const engine = { kind: engineKinds.docker, ask, change } as unknown as Engine;
   expect(await removeImages(engine, creationId, neverAborted)).toEqual([used]);
   expect([[...left], running.most]).toEqual([[used], 1]);
+});
+
+test("a deleted snapshot's images go once they have no name", async () => {
+  const words: string[] = [];
+  const change: Engine["change"] = async (call) => String(words.push(call.words.join(" ")));
+  const ask: Engine["ask"] = async (call) =>
+    call.words[0] === "image" ? described(call.words.slice(2)) : images.slice(words.length).join("\n");
+  const engine = { kind: engineKinds.docker, ask, change } as unknown as Engine;
+  const snapshot = { creationId, images: [], volumes: [] } as unknown as SavedSnapshot;
+  await deleteSnapshots(engine, [snapshot], neverAborted);
+  expect(words.toSorted()).toEqual(images.map((image) => `image rm ${image}`));
 });
 
 test("images of another creation stay, even if the engine lists them", async () => {
