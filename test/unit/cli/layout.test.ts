@@ -11,6 +11,7 @@ test.each([
   ["a\n\nbb cc", 4, 0, ["a", "", "bb", "cc"]],
   ["a /very/long/path b", 6, 0, ["a", "/very/long/path", "b"]],
   ["Type:\n    a command to copy", 8, 0, ["Type:", "    a command to copy"]],
+  ["one  two three", 9, 0, ["one two", "three"]],
   ["日本 日本 日本", 9, 0, ["日本 日本", "日本"]],
 ])("%j in %d columns", (text, width, hang, lines) => {
   expect(wrap(text, width, hang)).toEqual(lines);
@@ -52,6 +53,20 @@ test("a table that is too wide wraps at words", () => {
   const narrow = table(rows, 80).split("\n");
   expect(Math.max(...narrow.map((line) => line.length))).toBeLessThanOrEqual(80);
   expect(narrow.join(" ").split(/\s+/).toSorted()).toEqual(wide.join(" ").split(/\s+/).toSorted());
+});
+
+test("the heads wrap before other cells do, and cells not below their longest word", () => {
+  const cells = [["ID", "TIME LEFT"], ["a b c d", "5 min"]]; // prettier-ignore
+  expect(table(cells, 18)).toBe("ID       TIME LEFT\na b c d  5 min");
+  expect(table(cells, 15)).toBe("ID       TIME\n         LEFT\na b c d  5 min");
+  const long = [["P", "Q"], ["a longer word", "another word"]]; // prettier-ignore
+  expect(table(long, 12)).toBe("P       Q\na       another\nlonger  word\nword");
+});
+
+test("a wide first column gets lines to itself only if the table doesn't fit", () => {
+  expect(table([["ID", "A", "B"], ["longest", "x", "y"]], 13)).toBe("ID       A  B\nlongest  x  y"); // prettier-ignore
+  const cells = [["ID", "X", "Y"], ["a-very-long-name", outside("eight ht"), "z"]]; // prettier-ignore
+  expect(table(cells, 18)).toBe(`ID\n  X         Y\na-very-long-name\n  ${outside("eight ht")}  z`);
 });
 
 test("names that leave no room for the other columns get lines to themselves", () => {

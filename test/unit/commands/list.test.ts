@@ -56,6 +56,7 @@ test("a chosen lifetime has a column once a cluster has one", async () => {
       .slice(1)
       .map((row) => row.at(-1)),
   ).toEqual(["1 h 30 min", "–"]);
+  expect(rowsOf(stdout).map((row) => row.at(-2))).toEqual(["AGE", "30 min", "–"]);
 });
 
 test("the remains of clusters whose time is over are removed, but not for a list of ids, which completion asks for", async () => {
