@@ -107,7 +107,7 @@ export function findNode(cluster: ClusterRecord, reference: string): NodeRecord 
 }
 
 /** Throws `node-stopped`. */
-export function assertRuns(cluster: ClusterRecord, node: NodeRecord): void {
+export function assertRuns(cluster: Pick<ClusterRecord, "id">, node: NodeRecord): void {
   if (node.state !== "stopped" && node.state !== "paused") return;
   const name = nodeReference(node);
   const why = node.stateReason === undefined ? "" : ` (${outside(node.stateReason)})`;

@@ -119,6 +119,7 @@ const calls: ReadonlyMap<string, string> = new Map([
 export const libraryWords = (message: string): string =>
   message
     .replaceAll(/`(\w+)`/g, (found, name: string) => libraryNames.get(name) ?? found)
+    .replaceAll(/\brun the command "node (start|resume) \w+"/g, "call `$1`")
     .replaceAll(/\b(Run |run )?the (\w+) command\b/g, (found, verb: string | undefined, name: string) => {
       const call = calls.get(name);
       if (call === undefined) return found;

@@ -1,7 +1,8 @@
 import { posix, resolve } from "node:path";
 import { checkTarget, fetchFile } from "../cluster/fetch.ts";
+import { assertRuns } from "../cluster/find-cluster.ts";
 import { ClusterError, quoted } from "../errors.ts";
-import { type NodeRecord, type Role, nodeReference } from "../model/cluster-record.ts";
+import { type ClusterRecord, type NodeRecord, type Role, nodeReference } from "../model/cluster-record.ts";
 import {
   type Shape,
   anyText,
@@ -25,6 +26,7 @@ import { checkedVariableName, quote, variableNameProblem } from "../ssh/shell-te
 import { accepted } from "../model/checked.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import { outsideLines } from "../system/printable.ts";
+import { eitherSignal } from "../system/time-limit.ts";
 import { inLibraryWords, signalOf } from "./call-options.ts";
 import type { SharedConnections } from "./runtime.ts";
 
@@ -58,28 +60,34 @@ export class ClusterNode {
   readonly publicAddress: string | undefined;
   readonly privateAddress: string | undefined;
   readonly #record: NodeRecord;
+  readonly #cluster: Pick<ClusterRecord, "id">;
   readonly #connections: SharedConnections;
 
-  constructor(record: NodeRecord, connections: SharedConnections) {
+  constructor(record: NodeRecord, cluster: Pick<ClusterRecord, "id">, connections: SharedConnections) {
     this.reference = nodeReference(record);
     this.role = record.role;
     this.id = record.id;
     this.publicAddress = record.publicAddress;
     this.privateAddress = record.privateAddress;
     this.#record = record;
+    this.#cluster = cluster;
     this.#connections = connections;
   }
 
   /**
    * Runs a command on the node and resolves with its output. Throws a ClusterError: `remote-command-failed` if the exit
-   * status isn't 0 (`facts` holds `status`, `stdout` and `stderr`), `bad-usage`, `deadline-passed`,
+   * status isn't 0 (`facts` holds `status`, `stdout` and `stderr`), `bad-usage`, `deadline-passed`, `node-stopped`,
    * `connection-failed`, `key-missing`, `host-key-changed`.
    */
   async run(command: NodeCommand): Promise<NodeCommandResult> {
     const request = readArguments(command, shape);
-    const signal = signalOf(request);
+    const thrown = new AbortController();
+    using either = eitherSignal([signalOf(request), thrown.signal]);
+    const { signal } = either;
     return await this.#use(signal, async (connection) => {
-      const { status, stdout, stderr } = await connection.run(remoteCommand(request), signal);
+      const remote = remoteCommand(request, (error) => thrown.abort(error));
+      const { status, stdout, stderr } = await connection.run(remote, signal);
+      thrown.signal.throwIfAborted();
       if (status === 0 || request.reject === false) return { status, stdout, stderr };
       throw commandFailed(request, this.reference, { status, stdout, stderr });
     });
@@ -100,8 +108,10 @@ export class ClusterNode {
   }
 
   async #use<Result>(signal: AbortSignal, work: (connection: Connection) => Promise<Result>): Promise<Result> {
-    const connected = async (connections: ConnectionPool): Promise<Result> =>
-      work(await connections.connect(this.#record, signal));
+    const connected = async (connections: ConnectionPool): Promise<Result> => {
+      assertRuns(this.#cluster, this.#record);
+      return work(await connections.connect(this.#record, signal));
+    };
     return await inLibraryWords(async () => this.#connections.use(connected));
   }
 }
@@ -135,7 +145,7 @@ export interface NodeCommand {
   readonly timeoutMs?: number;
   /** When aborted, ends the command on the node and throws the signal's reason. */
   readonly cancelSignal?: AbortSignal;
-  /** Called with output as it arrives, in chunks that may be partial lines. */
+  /** Called with output as it arrives, in chunks that may be partial lines. If it throws, the command is ended, and `run` throws the same. */
   readonly onOutput?: (stream: "stdout" | "stderr", chunk: string) => void;
 }
 
@@ -202,10 +212,13 @@ export async function runOnEach(
   return await mapConcurrently(nodes, nodesAtOnce, run, signal);
 }
 
-function remoteCommand(command: NodeCommand): RemoteCommand {
+/** A node's shell gets the command as one argument, for which Linux has a limit of 128 KiB. Quoting may make it several times as long. */
+const longestLine = 24 * 1024;
+
+function remoteCommand(command: NodeCommand, onThrown: (error: unknown) => void): RemoteCommand {
   const { args, env = {}, cwd, input, asRoot = true, timeoutMs, onOutput } = command;
-  const { argv, stdin } =
-    Object.keys(env).length === 0 ? { argv: args, stdin: input } : withVariables(args, env, input);
+  const isPlain = Object.keys(env).length === 0 && Buffer.byteLength(quote(args)) <= longestLine;
+  const { argv, stdin } = isPlain ? { argv: args, stdin: input } : withVariables(args, env, input);
   return {
     argv,
     sudo: asRoot,
@@ -215,13 +228,17 @@ function remoteCommand(command: NodeCommand): RemoteCommand {
     ...(onOutput !== undefined && {
       // Ignores what the caller's function returns.
       onOutput: (stream: "stdout" | "stderr", chunk: string) => {
-        onOutput(stream, chunk);
+        try {
+          onOutput(stream, chunk);
+        } catch (error) {
+          onThrown(error);
+        }
       },
     }),
   };
 }
 
-/** Sends the variables ahead of the command's own stdin. If the transfer is cut off, the last line is missing, and the command doesn't run. */
+/** Sends the command and its variables ahead of the command's own stdin. If the transfer is cut off, the last line is missing, and the command doesn't run. */
 function withVariables(
   args: readonly string[],
   env: Readonly<Record<string, string>>,

@@ -92,9 +92,9 @@ export class Cluster implements AsyncDisposable {
     throw new ClusterError("cluster-not-found", `Cluster "${this.id}" has been destroyed.`);
   }
 
-  #nodesOf({ nodes }: ClusterRecord): readonly ClusterNode[] {
-    const present = nodes.filter((node) => node.state !== "ended");
-    return present.map((node) => new ClusterNode(node, this.#connections));
+  #nodesOf(record: ClusterRecord): readonly ClusterNode[] {
+    const present = record.nodes.filter((node) => node.state !== "ended");
+    return present.map((node) => new ClusterNode(node, record, this.#connections));
   }
 
   /**

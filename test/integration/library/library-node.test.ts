@@ -29,7 +29,7 @@ async function startBench(): Promise<Bench> {
     return { ...machines.connections, [Symbol.asyncDispose]: async () => void (counts.closed += 1) };
   });
   return {
-    node: new ClusterNode(machines.nodes[0]!, shared),
+    node: new ClusterNode(machines.nodes[0]!, { id: "mine" }, shared),
     machine: machines.machines[0]!,
     opened: () => counts.opened,
     closed: () => counts.closed,
@@ -105,6 +105,28 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
     expect(cancelled).toBe(reason);
     expect(pieces).toEqual(["stdout: first\n"]);
     expect((await failureOf(bench.node.run({ args: ["sleep", "60"], timeoutMs: 200 }))).id).toBe("deadline-passed");
+  });
+
+  test("throws what the caller's function for output throws, and ends the command", async () => {
+    await using bench = await startBench();
+    const reason = new Error("not what I expect");
+    const onOutput = (): void => {
+      throw reason;
+    };
+    for (const line of ["echo first", "echo first; exec sleep 60"]) {
+      const thrown: unknown = await failureOf(bench.node.run({ args: ["sh", "-c", line], onOutput }));
+      expect(thrown).toBe(reason);
+    }
+    expect((await bench.node.run({ args: ["echo", "next"] })).stdout).toBe("next\n");
+    expect(bench.opened()).toBe(1);
+  });
+
+  test("takes commands that are longer than an argument can be", async () => {
+    await using bench = await startBench();
+    const script = 'printf "%s %s %s" "${#1}" "$#" "$(cat)"';
+    const quotes = "'".repeat(100_000);
+    const command = { args: ["sh", "-c", script, "sh", quotes, ...Array<string>(50_000).fill("x")], input: "in" };
+    expect((await bench.node.run(command)).stdout).toBe("100000 50001 in");
   });
 
   test("brings files and folders back, and refuses what cannot be fetched", async () => {

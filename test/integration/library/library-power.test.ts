@@ -54,6 +54,11 @@ describe.skipIf(machinesLack !== undefined)("the power of a cluster's nodes", ()
       return [...called, now.state];
     };
     expect(await after(cluster.pause())).toEqual([`pause ${id}`, "paused"]);
+    expect(await failureOf(cluster.masters[0].run({ args: ["true"] }))).toMatchObject({
+      id: "node-stopped",
+      message: expect.stringContaining('master_0 of cluster "example" is paused'),
+      hint: "Let it continue: call `resume`",
+    });
     expect(await after(cluster.resume({ nodes: ["master_0"] }))).toEqual([`resume ${id}`, "running"]);
     expect(await after(cluster.stop())).toEqual([`shut down ${id}`, "stopped"]);
     expect(await after(cluster.start({ nodes: ["masters"] }))).toEqual([`start ${id}`, "running"]);
