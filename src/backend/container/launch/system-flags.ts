@@ -105,7 +105,7 @@ export async function rememberedRights(
   if (known !== undefined) return known;
   const found = await findRights(engine, facts, image);
   // If writing fails, the next creation tests again.
-  if (run !== "") await writeFile(memory, memoryText(run, found), { mode: 0o600 }).catch(() => {});
+  await writeFile(memory, memoryText(run, found), { mode: 0o600 }).catch(() => {});
   return found;
 }
 

@@ -57,6 +57,7 @@ test("it says so if there are no tags, no known price, or an image that needs ve
   const { lines, facts } = describePlan(api, plain, { ...resolved, image });
   expect(lines).toContainEqual(["Custom tags", "none"]);
   expect(lines).toContainEqual(["Cost", expect.stringContaining("price unknown")]);
+  expect(lines).toContainEqual(["Instance metadata", expect.stringContaining("after the first login")]);
   expect(facts).toMatchObject({ instanceMetadata: { version1: "until-first-login" } });
   expect(facts).not.toHaveProperty("maximumCostDollars");
 });

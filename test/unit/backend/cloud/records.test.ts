@@ -127,8 +127,9 @@ test("a cluster whose tags give no deadline ends two hours after its launch", ()
 });
 
 test("clusters are sorted by their names, and those of one name by their age", () => {
+  const SecurityGroups = [{ GroupId: "sg-00000001", GroupName: "cluster-e2e-default" }];
   const instances = [
-    instance({ creationId: "bbbbbbbbbbbbbbbb", launchTime: "2026-01-01T01:00:00Z" }),
+    { ...instance({ creationId: "bbbbbbbbbbbbbbbb", launchTime: "2026-01-01T01:00:00Z" }), SecurityGroups },
     instance({ creationId: "cccccccccccccccc", launchTime: "2026-01-01T00:30:00Z" }),
     instance({ creationId: "aaaaaaaaaaaaaaaa", clusterId: "a", launchTime: "2026-01-01T01:30:00Z" }),
   ];

@@ -1,8 +1,14 @@
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseLaunch, readLaunches, saveLaunch } from "../../../../../src/backend/cloud/launch/saved-requests.ts";
+import {
+  parseLaunch,
+  readLaunches,
+  readOwnLaunches,
+  saveLaunch,
+} from "../../../../../src/backend/cloud/launch/saved-requests.ts";
 import { toTags } from "../../../../../src/backend/cloud/tags.ts";
+import { beginCreation, endCreation } from "../../../../../src/store/creation-folder.ts";
 import { hostileTexts } from "../../../../support/hostile-text.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
@@ -41,6 +47,31 @@ test("what an interrupted creation saved is read again, and a damaged file is na
   await saveLaunch(directory, launch);
   await writeFile(join(directory, "launches", "agent-0.json"), "{");
   expect(await readLaunches(directory)).toEqual({ launches: [launch], unreadable: ["agent-0"] });
+});
+
+test("a creation's own launches are known once it is finished, and only if all of them are", async () => {
+  await using folder = await scratchFolder();
+  const directory = join(folder.path, "default-0123456789abcdef");
+  const known = async () => readOwnLaunches({ directory });
+  const launchOf = (name: string, group: string, machineIds?: readonly string[]) => ({
+    name,
+    request: { ...request, NetworkInterfaces: [{ Groups: [group] }] } as never,
+    machineIds,
+  });
+  await beginCreation(directory, "default", "0123456789abcdef");
+  const master = launchOf("master-0", "sg-00000001", ["i-0123456789abcdef0"]);
+  await saveLaunch(directory, master);
+  expect(await known()).toBeUndefined();
+  await endCreation(directory, "finished");
+  expect(await known()).toEqual({ machineIds: new Set(master.machineIds), groupIds: new Set(["sg-00000001"]) });
+  await saveLaunch(directory, launchOf("agent-0", "sg-00000001"));
+  expect(await known()).toBeUndefined();
+  await writeFile(join(directory, "launches", "agent-0.json"), "{");
+  expect(await known()).toBeUndefined();
+  await saveLaunch(directory, launchOf("agent-0", "sg-00000001", []));
+  expect((await known())!.machineIds).toEqual(new Set(master.machineIds));
+  await saveLaunch(directory, launchOf("master-0", "sg-00000001", []));
+  expect(await known()).toBeUndefined();
 });
 
 test("the launch of another creation is not sent again", () => {

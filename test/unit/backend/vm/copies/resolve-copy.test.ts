@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type MachineSettings, writeClusterFacts } from "../../../../../src/backend/vm/cluster-facts.ts";
-import { resolveCopy } from "../../../../../src/backend/vm/copies/resolve-copy.ts";
+import { assertMemory, resolveCopy } from "../../../../../src/backend/vm/copies/resolve-copy.ts";
 import { identityOf } from "../../../../../src/backend/vm/images/image-verification.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
@@ -13,6 +13,7 @@ import {
   savedFiles,
   snapshotFolder,
 } from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
+import { snapshotTitle } from "../../../../../src/backend/shared/describe-copy.ts";
 import type { CopyRequest } from "../../../../../src/backend/contract.ts";
 import { generateKeyPair } from "../../../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../../../src/ssh/openssh-files.ts";
@@ -131,6 +132,48 @@ test.each([
   expect(await failureOf(source.resolve())).toMatchObject({
     id: "capacity-lacking",
     message: expect.stringMatching(message),
+  });
+});
+
+const restoreIt = 'Restore the snapshot in cluster "source" instead of creating another cluster.';
+test.each<[number, readonly string[], number, readonly [message: string, hint: string] | undefined]>([
+  [1, ["stopped", "stopped"], 128, undefined],
+  [1, ["running", "running"], 256, undefined],
+  [3, ["stopped", "stopped"], 384, undefined],
+  [1, ["stopped", "stopped"], 127, ["The nodes need 128 MB of memory, but this machine has 127 MB.", restoreIt]],
+  [
+    1,
+    ["running", "stopped"],
+    128,
+    ['The nodes beside those of cluster "source" need 192 MB of memory, but this machine has 128 MB.', restoreIt],
+  ],
+  [
+    3,
+    ["stopped", "stopped"],
+    383,
+    ["The nodes of 3 copies need 384 MB of memory, but this machine has 383 MB.", "Make fewer copies at once."],
+  ],
+])("%d copies of nodes that are %j, on a machine with %d MB: %p", async (copies, states, megabytes, refusal) => {
+  const source = { id: "source", nodes: states.map((state) => ({ state })) } as unknown as CopyRequest["source"];
+  const check = async (): Promise<void> => assertMemory(source, { memoryMegabytes: 64 }, megabytes * 1024 ** 2, copies);
+  if (refusal === undefined) return await check();
+  const [message, hint] = refusal;
+  expect(await failureOf(check())).toMatchObject({ id: "capacity-lacking", message, hint });
+});
+
+test("a snapshot is named with its age, if that is known", () => {
+  const origin = { cluster: "one", snapshot: "installed" };
+  const text = 'snapshot "installed" of cluster "one", made ';
+  expect(snapshotTitle({ ...origin, createdAt: undefined })).toBe(`${text}at an unknown time`);
+  expect(snapshotTitle({ ...origin, createdAt: "2026-01-02T03:04:05.000Z" })).toBe(`${text}2026-01-02 03:04 UTC`);
+});
+
+test("a snapshot is not copied without the host key of each machine, since nobody could log in to its copy", async () => {
+  await using source = await openSource();
+  await rm(creationFiles(dirname(dirname(source.folder))).knownHosts);
+  expect(await failureOf(source.resolve())).toMatchObject({
+    id: "key-missing",
+    message: 'The host key of master_0 of cluster "source" is not on this machine.',
   });
 });
 
