@@ -83,3 +83,47 @@ checks(
     expect(told).toContain("The file does not hold the volumes of this machine: /:/host:ro");
   },
 );
+
+checks(
+  "copies of a snapshot and of its file are rolled back without a trace; a snapshot that is gone has none",
+  async () => {
+    await using machine = await openMachine();
+    await launched(machine);
+    const { backend, world, root } = machine;
+    const source = (await backend.find("own", neverAborted))!;
+    await backend.snapshots.create(source, "installed", neverAborted);
+    const path = join(world.folder, "own.zst");
+    const file = { path, withoutBase: false, replaces: false, encrypt: undefined };
+    expect(
+      await failureOf(backend.snapshots.files.save(source, "installed", { ...file, withoutBase: true }, neverAborted)),
+    ).toMatchObject({ id: "image-not-found" });
+    await backend.snapshots.files.save(source, "installed", file, neverAborted);
+    const present = () => {
+      const { containers, networks, images, volumes } = world.engine;
+      return [containers, networks, images].map((things) => things.map(({ id }) => id)).concat([...volumes.keys()]);
+    };
+    const before = present();
+    const folder = { creationId: "1".repeat(16), directory: creationDirectory(root, "c1", "1".repeat(16)) };
+    const ofSnapshot = { clusterId: "c1", source, snapshot: "installed" };
+    const plans = [
+      async () => backend.snapshots.planCopy(ofSnapshot, neverAborted),
+      async () =>
+        backend.snapshots.files.planCopy({ clusterId: "c1", file: { location: { path, shown: path } } }, neverAborted),
+    ];
+    for (const plan of plans) {
+      const creation = await plan();
+      expect(Object.fromEntries(creation.summary.lines)["Continues"]).toContain(
+        'snapshot "installed" of cluster "own"',
+      );
+      await creation.claim(folder, neverAborted);
+      await creation.launch(publicKey, neverAborted);
+      expect((await creation.look(neverAborted)).nodes.map(({ state }) => state)).toEqual(["running", "running"]);
+      expect(await creation.remove(neverAborted)).toBeUndefined();
+      expect(present()).toEqual(before);
+    }
+    const creation = await plans[0]!();
+    await backend.snapshots.delete(source, "installed", neverAborted);
+    expect(await failureOf(creation.claim(folder, neverAborted))).toMatchObject({ id: "snapshot-not-found" });
+    await backend.snapshots.create(source, "installed", AbortSignal.timeout(10_000));
+  },
+);

@@ -40,16 +40,19 @@ interface StandIn {
   readonly hangs?: readonly string[];
   /** Accelerators that stop their machines. */
   readonly stops?: readonly string[];
+  /** A CPU model that machines can't have. */
+  readonly refuses?: string;
   readonly networks?: readonly string[];
   readonly hasVvfat?: boolean;
 }
 
 /** Programs that answer like QEMU's, and fail on arguments that they don't know. */
 async function standIns(folder: string, { version = "8.2.1", works = ["tcg"], ...features }: StandIn) {
-  const { hangs = [], stops = [], networks = ["user", "stream"], hasVvfat = true } = features;
+  const { hangs = [], stops = [], refuses = "none", networks = ["user", "stream"], hasVvfat = true } = features;
   const system = `case "$*" in
   --version) echo 'QEMU emulator version ${version} (Debian)' ;;
   '-netdev help') printf '%s\\n' ${networks.join(" ")} ;;
+  *"-cpu ${refuses}"*) echo "qemu-system-x86_64: unable to find CPU model '${refuses}'" >&2; exit 1 ;;
   *isa-debug-exit*)
     for name in ${hangs.join(" ")}; do case "$*" in *"-accel $name "*) exec sleep 60 ;; esac; done
     for name in ${stops.join(" ")}; do case "$*" in *"-accel $name "*)
@@ -116,6 +119,28 @@ test("an old QEMU can only run clusters of one machine", async () => {
   };
   expect(await resolve(0)).toMatchObject({ qemuVersion: "6.2", accelerator: "tcg" });
   expect((await failureOf(resolve(1))).message).toContain("needs the stream networks of version 7.2");
+});
+
+test("a CPU model that QEMU refuses is an error that says where the models are listed", async () => {
+  await using folder = await scratchFolder();
+  await standIns(folder.path, { refuses: "Itanium" });
+  const resolve = async (cpuModel: string) => {
+    const counts = { master: 1, agent: 0, public_agent: 0 };
+    const image = { source: join(folder.path, "qemu-img") };
+    const options = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, cpuModel, image };
+    const request = { distribution: "debian-12", options, counts, needsCgroups1: false };
+    return resolveCreation(
+      openQemu(runtime(folder.path), x64),
+      request,
+      runtime(folder.path).environment,
+      neverAborted,
+    );
+  };
+  expect(await resolve("Nehalem")).toMatchObject({ accelerator: "tcg" });
+  const failure = await failureOf(resolve("Itanium"));
+  expect(failure).toMatchObject({ id: "machine-not-set-up", facts: { model: "Itanium", accelerator: "tcg" } });
+  expect(failure.message).toBe("The CPU model Itanium does not work under tcg: unable to find CPU model 'Itanium'.");
+  expect(failure.hint).toContain("qemu-system-x86_64 -cpu help");
 });
 
 test("nodes that need more memory than this machine has are rejected", async () => {

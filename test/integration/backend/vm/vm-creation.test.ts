@@ -4,6 +4,7 @@ import { access, chmod, mkdir, readdir, readFile, writeFile } from "node:fs/prom
 import { join } from "node:path";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
+import { vmPower } from "../../../../src/backend/vm/vm-power.ts";
 import { VmCreation } from "../../../../src/backend/vm/vm-creation.ts";
 import { readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import {
@@ -113,6 +114,7 @@ async function openCreation(
   const creation = new VmCreation(plan, runtime);
   return {
     creation,
+    power: vmPower(plan.qemu, runtime),
     notes,
     details,
     directory,
@@ -319,4 +321,25 @@ test("the sockets of the private network stay, so that a machine can be started 
   expect(await isThere(join(sockets, "socket-1"))).toBe(true);
   await creation.firstLogin.finishBoot(second!, shell, neverAborted);
   expect(await isThere(join(sockets, "socket-1"))).toBe(true);
+});
+
+test("without the process that connects them, machines start again together, or not at all", async () => {
+  await using started = await startCreation("none");
+  const { creation, power } = started;
+  const { nodes } = await creation.look();
+  const cluster = await creation.describe();
+  const states = async () => (await creation.describe()).nodes.map(({ state }) => state);
+  const earlier = await started.sockets();
+  await power.cutPower(cluster, nodes.slice(0, 1), neverAborted);
+  expect(await states()).toEqual(["stopped", "running"]);
+  expect(await failureOf(power.start(cluster, nodes, neverAborted))).toMatchObject({
+    id: "engine-failed",
+    hint: expect.stringContaining("Restart the whole cluster"),
+  });
+  await power.start(cluster, nodes.slice(1), neverAborted);
+  expect([await states(), await started.sockets()]).toEqual([["stopped", "running"], earlier]);
+  await power.cutPower(cluster, nodes, neverAborted);
+  await power.start(cluster, nodes, neverAborted);
+  expect(await states()).toEqual(["running", "running"]);
+  expect([await isThere(earlier), await isThere(await started.sockets())]).toEqual([false, true]);
 });

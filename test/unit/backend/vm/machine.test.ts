@@ -287,6 +287,7 @@ test("why QEMU stopped a machine is told in its own words", () => {
     stateReason: "QEMU stopped it with an internal error (KVM internal error. Suberror: 1; emulation failure)",
   });
   expect(failed("internal-error")).toMatchObject({ stateReason: "QEMU stopped it with an internal error" });
+  expect(failed("io-error", "full")).toMatchObject({ stateReason: "QEMU stopped it because of a disk error (full)" });
   expect(failed("guest-panicked")).toMatchObject({ stateReason: "its kernel panicked" });
   expect(failed("crashed", "out of handles")).toMatchObject({ stateReason: "its QEMU crashed (out of handles)" });
 });

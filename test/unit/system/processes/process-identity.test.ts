@@ -7,6 +7,7 @@ import {
   readBootId,
   signalProcess,
 } from "../../../../src/system/processes/process-identity.ts";
+import { until } from "../../../support/until.ts";
 
 /** The identity of a process of this machine, from the kernel's own file. */
 async function identityOf(pid: number) {
@@ -43,7 +44,8 @@ test("this process is alive, another with its id is not, and one of another host
 
 test("a process has a command line until it is ended", async () => {
   await using child = Bun.spawn(["sleep", "600"]);
-  expect(await commandOfProcess(child.pid)).toBe("sleep 600");
+  // A process that has just been started may have none yet.
+  await until("the command line", async () => (await commandOfProcess(child.pid)) === "sleep 600");
   await signalProcess(child.pid, "TERM");
   await child.exited;
   expect(child.signalCode).toBe("SIGTERM");

@@ -1,9 +1,17 @@
 /** A machine's console goes through a pipe to files of limited size. */
 
-import { readdir, readlink, stat } from "node:fs/promises";
+import { mkdir, readdir, readlink, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { openConsoleSink, readConsole } from "../../../../../src/backend/vm/machines/console-sink.ts";
+import {
+  clusterConsoleOutput,
+  openConsoleSink,
+  readConsole,
+} from "../../../../../src/backend/vm/machines/console-sink.ts";
+import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
+import type { ClusterRecord } from "../../../../../src/model/cluster-record.ts";
+import { machineNodes } from "../../../../support/machine-node.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { until } from "../../../../support/until.ts";
 
@@ -52,6 +60,25 @@ test("a machine that starts again continues the same files", async () => {
     await until(text, async () => reads(folder.path, `${text}\n`));
   }
   expect(await readConsole(folder.path, mostBytes)).toBe("first\nsecond\n");
+});
+
+test("a cluster's logs are the consoles, and the end of what each QEMU that wrote anything wrote", async () => {
+  await using folder = await scratchFolder();
+  const [first, second] = machineNodes.map((node) => machineFiles(folder.path, node));
+  for (const files of [first!, second!]) {
+    await mkdir(files.folder, { recursive: true });
+    await writeFile(join(files.folder, "console.txt"), "booted\n");
+    await writeFile(files.qemuLog, "");
+  }
+  await writeFile(second!.qemuLog, `first${"x".repeat(mostBytes)}last`);
+  const cluster = { directory: folder.path, nodes: machineNodes } as unknown as ClusterRecord;
+  const logs = await clusterConsoleOutput(cluster, neverAborted);
+  expect(logs.map(({ name, text }) => [name, text.length])).toEqual([
+    [expect.stringContaining("master_0"), 7],
+    [expect.stringContaining("agent_0"), 7],
+    ["agent_0.qemu.txt", mostBytes],
+  ]);
+  expect(logs[2]!.text).toEndWith("last");
 });
 
 test.skipIf(process.platform !== "linux")("nothing goes on running without a machine that writes", async () => {

@@ -7,7 +7,7 @@ import { type MonitorCommand, listenForLines, TemplateMachine } from "../../../.
 
 export interface Behaviour {
   readonly version: string;
-  /** What a template's agent reports. */
+  /** What a template's agent reports. Empty: the machine ends. */
   readonly boot: string;
   /** What the agent of a copy reports when it has its script. */
   readonly copy: string;
@@ -41,7 +41,10 @@ async function runMachine(): Promise<void> {
       appendFileSync(join(folder, "scripts"), `${Buffer.from(text, "base64").toString()}\n--end--\n`);
       socket.write(`${behaviour.copy}\n`);
     },
-    (socket) => machine.isTemplate && socket.write(`${behaviour.boot}\n`),
+    (socket) => {
+      if (machine.isTemplate && behaviour.boot === "") process.kill(process.pid, "SIGKILL");
+      if (machine.isTemplate) socket.write(`${behaviour.boot}\n`);
+    },
   );
   process.once("SIGTERM", () => {
     rmSync(after("-pidfile"), { force: true });

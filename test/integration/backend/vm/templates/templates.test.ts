@@ -197,6 +197,32 @@ test("a template that can't be saved leaves nothing, and the next creation tries
   expect((await bench.starts()).slice(3)).toEqual(["boot", "copy", "copy"]);
 });
 
+test("a machine that ends before it has booted makes no template, which is said once", async () => {
+  await using bench = await openBench();
+  await bench.behave({ boot: "" });
+  await bench.create("one");
+  await bench.create("two");
+  expect(await bench.starts()).toEqual(["boot", "fresh", "fresh", "fresh", "fresh"]);
+  expect(bench.notes()).toEqual([
+    expect.stringMatching(/^No template can be used \(.* ended.*\): every machine boots/),
+  ]);
+});
+
+test("while a cluster needs a template, it stays, even if it is damaged or fails another cluster's machines", async () => {
+  await using bench = await openBench();
+  await bench.create("one");
+  const [name] = await bench.names();
+  const second = await bench.create("two");
+  expect(await second.recover(new ClusterError("machine-failed", "It fell over."), neverAborted)).toBe(true);
+  expect(bench.notes()).toEqual(["No template can be used (It fell over): every machine boots."]);
+  expect(await bench.templates.list(neverAborted)).toMatchObject([{ clusters: ["one"], problem: undefined }]);
+  await writeFile(bench.at("cache", "cluster-e2e", "templates", name!, "state"), "damaged");
+  await bench.create("three");
+  expect(bench.notes().at(-1)).toContain(`The template ${name} is damaged, and clusters need what is left of it`);
+  expect((await bench.starts()).slice(5)).toEqual(["fresh", "fresh"]);
+  expect(await bench.names()).toEqual([name!]);
+});
+
 test("machines that don't become nodes are ended, and all boot instead", async () => {
   await using bench = await openBench();
   await bench.behave({ copy: "failed eth0 has no address" });
