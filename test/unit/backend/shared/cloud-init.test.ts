@@ -16,6 +16,7 @@ const boot = {
 const parsed = (text: string) =>
   parse(text) as {
     readonly locale: boolean;
+    readonly ssh_deletekeys: boolean;
     readonly ssh_keys: Readonly<Record<string, string>>;
     readonly users: readonly [string, { readonly name: string; readonly ssh_authorized_keys: readonly string[] }];
     readonly bootcmd?: readonly (readonly string[])[];
@@ -24,8 +25,9 @@ const parsed = (text: string) =>
 test("is cloud-config that YAML readers understand", () => {
   const text = userData(boot);
   expect(text.split("\n", 1)).toEqual(["#cloud-config"]);
-  const { users, ssh_keys: keys, locale } = parsed(text);
-  expect(locale).toBe(false);
+  const { users, ssh_keys: keys, locale, ssh_deletekeys: deletesKeys } = parsed(text);
+  // Keys of the image are known to everyone who has it.
+  expect([locale, deletesKeys]).toEqual([false, true]);
   expect(keys).toEqual({
     ed25519_private: hostKey.privateKey,
     ed25519_public: hostKey.publicKey,

@@ -4,6 +4,7 @@ import { expect, test } from "bun:test";
 import {
   awaitFirstBoot,
   deadlineFiles,
+  deadlineSetup,
   firstBootScript,
   usualFirstBootLimitMs,
 } from "../../../../src/backend/shared/first-boot.ts";
@@ -64,6 +65,8 @@ test("a machine with a deadline gets a program that ends it then, and one withou
   const without = deadlineFiles(undefined);
   expect(without.map(({ name }) => name)).toEqual(["etc/systemd/system/sysinit.target.d/", wants]);
   expect(without.map(({ text }) => text).join("")).not.toContain("Wants");
+  expect(deadlineSetup(undefined)).not.toContain("ExecStart");
+  expect(deadlineSetup(new Date())).toContain("ExecStart");
 });
 
 /** As cloud-init writes it. */

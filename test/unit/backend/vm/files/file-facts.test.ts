@@ -54,6 +54,7 @@ test.each(parts.map(({ name }, place) => [name, place] as const))(
 test.each([
   ["in another order", parts.toSpliced(2, 2, parts[3]!, parts[2]!)],
   ["of another node", [...parts, ...filesOf("agent_1")]],
+  ["of another node in front", [...filesOf("agent_1"), ...parts]],
   ["with a layer of another length", parts.with(1, { ...layer, bytes: 7 })],
   ["with a layer of another checksum", parts.with(1, { ...layer, sha256: "cd".repeat(32) })],
 ])("parts %s are damaged", (_, given) => {
@@ -66,7 +67,8 @@ const nodes = (agent: number) => ({
 });
 const layers = (count: number) => ({ layers: Array.from({ length: count }, () => base), below: {} });
 
-test("a file may have a thousand nodes, and 64 layers", () => {
+test("a file may have one node or a thousand, and 64 layers", () => {
+  expect(readFacts(nodes(0), [keys, layer, ...filesOf("master_0")]).instanceIds.length).toBe(1);
   const many = Array.from({ length: 999 }, (_, index) => filesOf(`agent_${index}`)).flat();
   expect(readFacts(nodes(999), [keys, layer, ...filesOf("master_0"), ...many]).instanceIds.length).toBe(1000);
   expect(readFacts(layers(64), [keys, ...parts.slice(2)]).layers.length).toBe(64);

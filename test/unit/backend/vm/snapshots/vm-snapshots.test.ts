@@ -5,6 +5,7 @@ import {
   draftFolder,
   factsPath,
   factsText,
+  findSnapshot,
   snapshotFolder,
   snapshotsFolder,
 } from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
@@ -28,6 +29,7 @@ async function openSnapshots() {
   return {
     ...state,
     directory,
+    cluster,
     list: async () => snapshots.list(cluster, neverAborted),
     remove: async (name: string) => snapshots.delete(cluster, name, neverAborted),
     names: async () => (await readdir(snapshotsFolder(directory))).toSorted(),
@@ -77,4 +79,17 @@ test("a snapshot that doesn't exist is an error, and nothing is deleted", async 
   await using opened = await openSnapshots();
   expect((await failureOf(opened.remove("other"))).id).toBe("snapshot-not-found");
   expect(await opened.names()).toEqual([".torn", "installed"]);
+});
+
+test("only a complete snapshot is used, and if there is none of a name, the error lists those that exist", async () => {
+  await using opened = await openSnapshots();
+  const { cluster, directory } = opened;
+  await mkdir(join(snapshotsFolder(directory), "lost+found"));
+  await mkdir(draftFolder(directory, "installed"));
+  expect(await findSnapshot(cluster, "installed")).toMatchObject({ folder: snapshotFolder(directory, "installed") });
+  expect(await failureOf(findSnapshot(cluster, "torn"))).toMatchObject({ id: "snapshot-unusable" });
+  expect(await failureOf(findSnapshot(cluster, "other"))).toMatchObject({
+    id: "snapshot-not-found",
+    hint: "It has: installed, torn.",
+  });
 });
