@@ -113,6 +113,8 @@ export interface Context extends Invocation {
 export interface Output {
   /** The value of `--output`, or "text" if the command has no such option. */
   readonly format: string;
+  /** Whether stdout no longer accepts anything, such as in `| head -1`. */
+  readonly isClosed: boolean;
   /**
    * Sets the command's result; call it once. Text is written at once: a missing final newline is added, and an empty text writes nothing. JSON is
    * written when the command has ended, with `schemaVersion`, and with `error` if the command failed after all.

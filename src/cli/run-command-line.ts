@@ -130,10 +130,11 @@ async function finish(outcome: PromiseSettledResult<number>, session: Session, r
   else interrupts.raise(interruption.signalName);
 }
 
-/** Reports that the command did its work but its result is lost, for example with `> /dev/full`. */
+/** Reports that the command has ended but its output is lost, for example with `> /dev/full`. */
 async function reportLostOutput(session: Session, run: Run): Promise<void> {
+  const where = "Check where stdout is redirected.";
   const loss = new ClusterError("output-lost", `Cannot write the result: ${run.terminal.stdoutFailure?.message}.`, {
-    hint: "The command succeeded; only its output is lost. Check where stdout is redirected.",
+    hint: run.host.exitCode === 0 ? `The command succeeded; only its output is lost. ${where}` : where,
   });
   const report = reportError(loss, { program: run.program, logPath: session.log.path });
   printReport(report, session, run);

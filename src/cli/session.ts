@@ -118,6 +118,7 @@ function openOutput(
       progress.settle();
       return terminal.paint(stream, text);
     },
+    isClosed: () => terminal.isClosed("stdout"),
     mask: (text) => masker.text(text),
     write: (text) => {
       progress.settle();

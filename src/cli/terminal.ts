@@ -95,6 +95,11 @@ export class Terminal {
     }
   }
 
+  /** Whether this stream no longer accepts anything. */
+  isClosed(name: "stdout" | "stderr"): boolean {
+    return this.#closed.has(name);
+  }
+
   /** Resolves when all output so far has been accepted or rejected. */
   async flush(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);

@@ -10,6 +10,7 @@ import { sshFailed } from "../ssh/session/ssh-process.ts";
 import { accepted } from "../model/checked.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import type { Runtime } from "../system/runtime.ts";
+import { eitherSignal } from "../system/time-limit.ts";
 import {
   assertKeyIsHere,
   clusterMasterConnection,
@@ -40,6 +41,8 @@ export interface NodesRun extends Omit<RunRequest, "node" | "isTerminal"> {
   readonly nodes: readonly NodeRecord[];
   /** Absent: the output is only in the outcomes. */
   readonly onLine?: OnNodeLine | undefined;
+  /** Whether nobody reads the lines any more. A command that prints more to stdout then ends, as by SIGPIPE. */
+  readonly isOutputClosed?: () => boolean;
   /** Whether files go to the paths that were given, for a single node. Otherwise each node has a folder of its name beside them. */
   readonly keepsPaths?: boolean;
   /** Whether the next command may come soon; see `ReusableLogins`. */
@@ -47,6 +50,8 @@ export interface NodesRun extends Omit<RunRequest, "node" | "isTerminal"> {
 }
 
 const loginsAtOnce = 64;
+/** The status of a command that has ended by SIGPIPE. */
+const brokenPipe = 141;
 /** The most characters of both streams of all nodes together that are kept in memory. */
 const mostKeptOfAll = 64 * 1024 * 1024;
 const mostKept = 4 * 1024 * 1024;
@@ -117,25 +122,33 @@ async function runOnOneNode(
   const limit = onLine === undefined ? keptCharactersOf(request.nodes.length) : leastKept;
   const kept = { stdout: createOutputTail(limit), stderr: createOutputTail(limit) };
   const texts = () => ({ stdout: kept.stdout.text(), stderr: kept.stderr.text() });
+  const closed = new AbortController();
   const command: RemoteCommand = {
     ...sessionCommand(script),
     isOutputHidden: true,
     keptCharacters: leastKept,
     onOutput: (stream, chunk) => {
       kept[stream].add(chunk);
+      if (stream === "stdout" && request.isOutputClosed?.() === true)
+        closed.abort(new Error("nobody reads the output"));
       return lines?.onOutput(stream, chunk);
     },
   };
-  const execute = async (): Promise<RemoteResult> => {
+  const execute = async (): Promise<number> => {
+    using either = eitherSignal([signal, closed.signal]);
+    const end = either.signal;
     try {
-      return (await logins.run(node, command, signal)) ?? (await (await connect(node)).run(command, signal));
+      return ((await logins.run(node, command, end)) ?? (await (await connect(node)).run(command, end))).status;
+    } catch (error) {
+      if (error === closed.signal.reason) return brokenPipe;
+      throw error;
     } finally {
       lines?.end();
     }
   };
   const open = async () => ({ connection: await connect(node), node: nodeReference(node), settings: script.settings });
   try {
-    const { status } = await execute();
+    const status = await execute();
     await fetchFiles(status, fetchesOf(node, request), { open, progress: runtime.progress }, signal);
     return { node, status, ...texts(), error: undefined };
   } catch (error) {

@@ -96,6 +96,7 @@ async function executeOnNodes(
       nodes,
       keepsPaths: isAlone,
       keepsLogins: shard === undefined,
+      isOutputClosed: () => output.isClosed,
       ...(output.format === "text" && {
         onLine: (node, stream, line) => output.line(stream, sources.get(node) ?? { name: "", index: 0 }, line),
       }),

@@ -12,6 +12,7 @@ interface Parts {
   readonly writePainted: (text: string) => void;
   /** Writes a painted text, which must be printable. Returns a promise if the reader is slow. */
   readonly paint: (stream: "stdout" | "stderr", text: string) => void | Promise<void>;
+  readonly isClosed: () => boolean;
   readonly colours: Readonly<Record<"stdout" | "stderr", Colours>>;
 }
 
@@ -25,6 +26,10 @@ export class OutputWriter implements Output {
 
   get format(): string {
     return this.#parts.format;
+  }
+
+  get isClosed(): boolean {
+    return this.#parts.isClosed();
   }
 
   result(result: Result): void {

@@ -90,7 +90,14 @@ async function runShard(
     failuresExitWith,
     logPath: () => log.path,
     // The program has one result, not one for each shard.
-    output: { format: output.format, result: () => {}, line: output.line.bind(output) },
+    output: {
+      format: output.format,
+      get isClosed() {
+        return output.isClosed;
+      },
+      result: () => {},
+      line: output.line.bind(output),
+    },
   };
   const title = `Cluster ${input.clusterId}: failed`;
   try {

@@ -191,6 +191,24 @@ describe.skipIf(machinesLack !== undefined)(`a command on many nodes (${machines
   });
 
   test.each(withLogins)(
+    "a command ends when it prints more than anybody reads, and its file is fetched, %s",
+    async (_, isKept) => {
+      await using nodes = await openNodes();
+      if (isKept) await nodes.keepLogins();
+      const lines: string[] = [];
+      const onLine: NodesRun["onLine"] = (_node, _stream, line) => void lines.push(line);
+      const isOutputClosed = (): boolean => lines.length > 0;
+      const fetches = [{ remote: "made", local: join(nodes.folder, "here", "report.xml") }];
+      const words = ["echo $$ | tee made; while echo on; do sleep 0.05; done"];
+      const { statuses } = await nodes.run(words, { onLine, isOutputClosed, fetches });
+      expect(statuses).toEqual([141, 141, 141]);
+      const files = nodes.machines.map(({ node }) => join(nodes.folder, "here", nodeReference(node), "report.xml"));
+      const pids = await Promise.all(files.map(async (file) => Number(await readFile(file, "utf8"))));
+      await until("the commands have ended", () => pids.every((pid) => !existsSync(`/proc/${pid}`)));
+    },
+  );
+
+  test.each(withLogins)(
     "output without a reader is kept, and files go into each node's folder, %s",
     async (_, isKept) => {
       await using nodes = await openNodes();

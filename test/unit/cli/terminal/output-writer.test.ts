@@ -10,6 +10,7 @@ function openWriter(format: string, colours = noColours) {
   const texts: string[] = [];
   const writer = new OutputWriter({
     format,
+    isClosed: () => false,
     mask: (text) => masker.text(text),
     write: (text) => void texts.push(text),
     writePainted: (text) => void texts.push(`painted ${text}`),
