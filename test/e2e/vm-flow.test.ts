@@ -54,7 +54,7 @@ test("a dry run says what would be made, and makes nothing", async () => {
   const ran = await vms().run([...createWords(), "--dry-run"]);
   expect(ran.status).toBe(0);
   expect(ran.stdout).toContain("disk.qcow2 (will be downloaded)");
-  expect(ran.stdout).toContain("768 MB of memory, 1 CPUs, a disk of up to 4096 MB");
+  expect(ran.stdout).toContain("768 MB of memory, 1 CPU, a disk of up to 4096 MB");
   expect(await vms().files(id())).toEqual([]);
 });
 

@@ -1,4 +1,4 @@
-import { nodesText } from "../../system/amounts.ts";
+import { nodesText, numbered } from "../../system/amounts.ts";
 import { platform, totalmem } from "node:os";
 import { ClusterError } from "../../errors.ts";
 import { nodeCount } from "../../model/cluster-record.ts";
@@ -141,7 +141,10 @@ export function describePlan(
       ["Engine", `QEMU ${resolved.qemuVersion}, ${accelerator}${slowly}`],
       ["Image", `${image.name} (${isPresent ? "present" : "will be downloaded"})`],
       ["Machines", `${nodeCount(counts)}: ${nodesText(counts)}`],
-      ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs${model}, a disk of up to ${diskMegabytes} MB`],
+      [
+        "Per machine",
+        `${memoryMegabytes} MB of memory, ${numbered(cpus, "CPU")}${model}, a disk of up to ${diskMegabytes} MB`,
+      ],
       ["Network", "a private network between the machines; outside traffic goes through this machine"],
       ["Reached at", "ports of 127.0.0.1"],
       endLine(lifetimeMs, clock),

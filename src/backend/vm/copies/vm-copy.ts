@@ -1,5 +1,6 @@
 import { hasErrorId, messageOf } from "../../../errors.ts";
 import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
+import { numbered } from "../../../system/amounts.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest, Creation, CreationFolder, CreationSummary } from "../../contract.ts";
@@ -178,7 +179,7 @@ function describe({ request, origin }: CopyPlan, clock: Clock): CreationSummary 
       engine: `QEMU ${origin.qemuVersion}, ${accelerator}`,
       lines: [
         ...boots,
-        ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs`],
+        ["Per machine", `${memoryMegabytes} MB of memory, ${numbered(cpus, "CPU")}`],
         ["Network", "a private network of its own; outside traffic goes through this machine"],
         ["Reached at", "ports of 127.0.0.1"],
       ],

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { ClusterError, quoted } from "../../../errors.ts";
 import { creationOfDirectory } from "../../../store/creation-folder.ts";
+import { numbered } from "../../../system/amounts.ts";
 import type { Clock, Environment } from "../../../system/runtime.ts";
 import type { TemplateRecord } from "../../../model/snapshot.ts";
 import type { Templates } from "../../contract.ts";
@@ -53,4 +54,4 @@ const toRecord = ({ name, facts, sizeBytes, users }: StoredTemplate): TemplateRe
 });
 
 const machineText = ({ image, memoryMegabytes, cpus, cpuModel, diskMegabytes, accelerator }: TemplateKind): string =>
-  `${basename(image)}, ${memoryMegabytes} MB, ${cpus} ${cpus === 1 ? "CPU" : "CPUs"}${cpuModel === undefined ? "" : ` (${cpuModel})`}, disk ${diskMegabytes} MB, ${accelerator}`;
+  `${basename(image)}, ${memoryMegabytes} MB, ${numbered(cpus, "CPU")}${cpuModel === undefined ? "" : ` (${cpuModel})`}, disk ${diskMegabytes} MB, ${accelerator}`;

@@ -20,10 +20,11 @@ interface Given {
   readonly onChange?: (command: string) => void | Promise<void>;
   readonly distribution?: string;
   readonly nodeImage?: string;
+  readonly needsApt?: boolean;
 }
 
 /** A creation on an engine that has the image and allows everything. */
-async function openCreation({ onChange, distribution = defaultDistribution, nodeImage }: Given) {
+async function openCreation({ onChange, distribution = defaultDistribution, nodeImage, needsApt = false }: Given) {
   const folder = await scratchFolder();
   const changes: string[] = [];
   const change: Engine["change"] = async ({ words }) => {
@@ -43,6 +44,7 @@ async function openCreation({ onChange, distribution = defaultDistribution, node
       variant: "oss",
       distribution,
       options,
+      needsApt,
       counts: { master: 1, agent: 0, public_agent: 0 },
     },
     resolved: {
@@ -68,6 +70,7 @@ async function openCreation({ onChange, distribution = defaultDistribution, node
 
 test.each([
   [{}, ["Nodes run debian-12, the default under cgroups 2."]],
+  [{ needsApt: true }, ["Nodes run debian-12, the default for a platform with packages for apt."]],
   [{ distribution: "debian-12" }, []],
   [{ nodeImage: "nodes:1" }, []],
 ])("the default distribution is named if it is used: with %j", async (given, told) => {

@@ -43,6 +43,7 @@ test("a plan says what each machine gets, and how it is reached", () => {
   expect(facts).not.toHaveProperty("cpuModel");
   const { lines: others, facts: more } = planned({}, "kvm", { cpuModel: "Nehalem" });
   expect(others).toContainEqual(["Per machine", text.replace("CPUs", "CPUs (Nehalem)")]);
+  expect(planned({}, "kvm", { cpus: 1 }).lines).toContainEqual(["Per machine", text.replace("2 CPUs", "1 CPU")]);
   expect(more).toMatchObject({ cpuModel: "Nehalem", memoryMegabytes: 2048, cpus: 2, diskMegabytes: 10_240 });
 });
 

@@ -78,6 +78,23 @@ test("a copy has its source's nodes in the same order, with ids and ports of its
   expect((await failureOf(opened.claim())).id).toBe("cluster-exists");
 });
 
+test.each([undefined, "their memory was saved on another processor"])(
+  "the plan of a copy says what its machines get, and why they boot: %p",
+  async (whyBoot) => {
+    await using opened = await openCopy({ title: "a snapshot", whyBoot });
+    const { lines, facts } = opened.copy.summary;
+    expect(Object.fromEntries(lines)).toMatchObject({
+      Continues: "a snapshot",
+      Engine: "QEMU 7.2.22, kvm",
+      Machines: "2: 1 master, 1 agent, 0 public agents",
+      "Per machine": "512 MB of memory, 1 CPU",
+      "Reached at": "ports of 127.0.0.1",
+    });
+    expect(Object.fromEntries(lines)["Boots"]).toBe(whyBoot);
+    expect(facts).toMatchObject({ boots: whyBoot !== undefined, engine: { name: "qemu", accelerator: "kvm" } });
+  },
+);
+
 test("before the id is claimed, nothing can be left; after that, the command that removes it is known", async () => {
   await using opened = await openCopy();
   expect(opened.copy.remains()).toBeUndefined();

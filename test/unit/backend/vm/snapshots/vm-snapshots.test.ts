@@ -92,4 +92,6 @@ test("only a complete snapshot is used, and if there is none of a name, the erro
     id: "snapshot-not-found",
     hint: "It has: installed, torn.",
   });
+  const none = { ...cluster, directory: join(directory, "none") };
+  expect((await failureOf(findSnapshot(none, "other"))).hint).toBe("It has no snapshots.");
 });
