@@ -113,7 +113,7 @@ function stackOf(thrown: unknown, depth: number): string {
 
 /** How to fix problems of this machine that no program can foresee, by the system's error code. */
 const remedies: Readonly<Record<string, string>> = {
-  ENOSPC: "Free some space on that disk.",
+  ENOSPC: "Free some space on that disk, or set XDG_STATE_HOME or TMPDIR to another folder.",
   EDQUOT: "Delete files of this user: its quota on that disk is used up.",
   EROFS: "That disk is read-only: set XDG_STATE_HOME or TMPDIR to another folder.",
   EACCES: "Give this user permission, or set XDG_STATE_HOME or TMPDIR to another folder.",

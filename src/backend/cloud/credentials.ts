@@ -63,6 +63,8 @@ function fromVariables(environment: Environment, prefix: "CLOUD" | "AWS"): Crede
   if (present.length === 0) return undefined;
   const missing = names.filter((name) => !isSet(environment, name));
   if (missing.length > 0) throw incomplete(present, missing);
+  const unusable = present.filter((name) => !/^[!-~]+$/.test(environment[name] ?? ""));
+  if (unusable.length > 0) throw notPlain(unusable);
   const identity: Identity = {
     accessKeyId: environment[names[0]] ?? "",
     secretAccessKey: environment[names[1]] ?? "",
@@ -77,6 +79,15 @@ function incomplete(present: readonly string[], missing: readonly string[]): Clu
   return new ClusterError("no-credentials", `${present.join(", ")} ${verb} set without ${missing.join(" and ")}.`, {
     hint: `Set ${missing.join(" and ")} too, or unset ${present.join(" and ")} to use another source.`,
     facts: { present, missing },
+  });
+}
+
+/** The cloud would refuse a secret with the end of a line as a wrong signature, and a key with one couldn't be sent. */
+function notPlain(unusable: readonly string[]): ClusterError {
+  const message = `${unusable.join(" and ")} must not contain white space, the end of a line or characters beyond ASCII.`;
+  return new ClusterError("no-credentials", message, {
+    hint: `Set ${unusable.join(" and ")} again. A secret that was copied into a CI system may end with a line break.`,
+    facts: { unusable },
   });
 }
 

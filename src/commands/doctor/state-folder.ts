@@ -1,5 +1,5 @@
 import type { Stats } from "node:fs";
-import { lstat, readdir, stat } from "node:fs/promises";
+import { lstat, readdir, stat, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import { type Check, type Outcome, fail, localLimitMs, pass, warn } from "../../model/check.ts";
@@ -82,10 +82,15 @@ async function foldersIn(folder: string): Promise<readonly string[]> {
   return entries.filter((entry) => entry.isDirectory()).map((entry) => join(folder, entry.name));
 }
 
+/** About what the key and the logs of one creation take. */
+const usualBytes = 128 * 1024;
+
 /** Tests by writing: modes don't reveal read-only file systems, and root passes every permission check. */
 async function writeProblem(folder: string): Promise<string | undefined> {
   try {
-    await using _ = await temporaryFolder(folder);
+    await using trial = await temporaryFolder(folder);
+    // On a full disk, an empty folder can often still be created.
+    await writeFile(join(trial.path, "trial"), Buffer.alloc(usualBytes));
     return undefined;
   } catch (error) {
     return `${folder}: ${errorCode(error) ?? String(error)}`;

@@ -56,7 +56,7 @@ export async function openApi(region: string, runtime: Runtime, signal: AbortSig
     return found;
   });
   const resolve = async (): Promise<Identity> => resolveCredentials(source, provide, signal);
-  const identity = await whileWaitingFor(() => `credentials from ${source.name}`, resolve, signal);
+  const identity = await firstIdentity(source, resolve, progress, signal);
   progress.detail(1, `Credentials from ${source.name}`);
   const configuration = { retryMode: "adaptive", maxAttempts: attempts, ...endpoint };
   const requestHandler = handle(judge);
@@ -76,6 +76,17 @@ export async function openApi(region: string, runtime: Runtime, signal: AbortSig
         }),
     };
   };
+}
+
+/** A profile may start a program that asks a person, so it has no time limit. */
+async function firstIdentity(
+  { name }: CredentialSource,
+  resolve: () => Promise<Identity>,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<Identity> {
+  using _slow = slowNote(() => progress.note(`Waiting for credentials from ${name}.`));
+  return await whileWaitingFor(() => `credentials from ${name}`, resolve, signal);
 }
 
 type CommandOf<Name extends Action> = new (

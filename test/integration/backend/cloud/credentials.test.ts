@@ -65,6 +65,17 @@ test("a credential_process provides credentials, and runs once", async () => {
   expect(await Bun.file(join(folder.path, "asked")).text()).toBe("asked\n");
 });
 
+test("progress names a source that takes long", async () => {
+  await using folder = await scratchFolder();
+  const config = join(folder.path, "config");
+  await writeFile(config, "[profile slow]\ncredential_process = sleep 6\n");
+  await using fixture = await openFixture({ ...noneGiven, CLOUD_PROFILE: "slow", AWS_CONFIG_FILE: config });
+  const notes: string[] = [];
+  const progress = { ...fixture.runtime.progress, note: (text: string) => void notes.push(text) };
+  expect((await failureOf(openApi(region, { ...fixture.runtime, progress }, neverAborted))).id).toBe("no-credentials");
+  expect(notes).toEqual(['Waiting for credentials from profile "slow" (CLOUD_PROFILE).']);
+}, 30_000);
+
 test("renewed credentials are masked like the first ones", async () => {
   await using folder = await scratchFolder();
   const program = join(folder.path, "give-credentials");

@@ -75,6 +75,17 @@ test.each([
   expect((await stat(folder.path)).mode & 0o777).toBe(mode);
 });
 
+test.skipIf(userInfo().uid !== 0)("a state folder on a full disk (needs root)", async () => {
+  await using folder = await scratchFolder();
+  await Bun.$`mount -t tmpfs -o size=64k,mode=700 tmpfs ${folder.path}`;
+  try {
+    const found = await told(stateFolderCheck(folder.path, process.env));
+    expect(found).toStartWith(`fail: Cannot write to the state folder ${folder.path}: ${folder.path}: ENOSPC.`);
+  } finally {
+    await Bun.$`umount ${folder.path}`;
+  }
+});
+
 test.skipIf(userInfo().uid !== 0)("a state folder of another user (needs root)", async () => {
   await using folder = await scratchFolder();
   await chmod(folder.path, 0o700);

@@ -48,6 +48,16 @@ test.each([
   expect(error).toMatchObject({ id: "no-credentials", exitCode: 5, message });
 });
 
+test.each([
+  [{ ...own, CLOUD_SECRET_ACCESS_KEY: "own\n" }, ["CLOUD_SECRET_ACCESS_KEY"]],
+  [{ ...usual, AWS_ACCESS_KEY_ID: " AK", AWS_SESSION_TOKEN: "t\r" }, ["AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN"]],
+  [{ ...own, CLOUD_ACCESS_KEY_ID: "AKé" }, ["CLOUD_ACCESS_KEY_ID"]],
+])("what no key contains is an error that doesn't show it: %p", async (variables, unusable) => {
+  const error = await find(variables).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ id: "no-credentials", exitCode: 5, facts: { unusable } });
+  expect((error as ClusterError).message).toStartWith(`${unusable.join(" and ")} must not contain`);
+});
+
 test("none at all is an error that says what was looked for", async () => {
   const error = await find({}).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ id: "no-credentials" });
