@@ -218,7 +218,7 @@ export function readWords(
       if (!(error instanceof arg.ArgError) || rounds < 0) throw error;
       // Only the error's text names the option. The version is pinned, and a test reads every message.
       const text = error.message.replace(/^[^:]*: /, "");
-      const [name = text] = text.split(" (alias for ", 1);
+      const [name = text] = text.split(" (alias for ");
       if (error.code === "ARG_UNKNOWN_OPTION") acceptUnknown(text, reading);
       else if (!joinValue(name, encoded, declared)) acceptWithoutValue(name, reading);
     }

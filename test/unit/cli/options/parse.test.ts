@@ -14,6 +14,7 @@ import {
   value,
   verbose,
 } from "../../../../src/cli/options/value-types.ts";
+import { habitsOf } from "../../../../src/commands/habits.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 
 const create = defineCommand({
@@ -275,6 +276,8 @@ test.each([
   [["--cluster-id=-a", "-"], { "--cluster-id": ["-a"], words: ["-"] }],
   [["--cluster-id", "-"], { "--cluster-id": ["-"], words: [] }],
   [["-vvv", "-v", "--verbose"], { "--verbose": ["", "", "", "", ""], words: [] }],
+  [["-vcab"], { "--verbose": [""], "--cluster-id": ["ab"], words: [] }],
+  [["--masters", "-1"], { "--masters": ["-1"], words: [] }],
   [["-vc", "a"], { "--verbose": [""], "--cluster-id": ["a"], words: [] }],
   [["--dry-run", "--", "--masters", "--nonsense", "--dry-run=x"], { "--dry-run": [""], words: ["--masters", "--nonsense", "--dry-run=x"] }], // prettier-ignore
 ])("%j is understood", (argv, expected) => {
@@ -294,11 +297,30 @@ test.each([
   [["--dry-run=false"], ["--dry-run: takes no value"]],
   [["--verbose=3", "-v"], ["--verbose: takes no value"]],
   [["--masters"], ["--masters: the value is missing (if it begins with a dash, write --masters=-…)"]],
+  [["--cluster-id=cc", "-c"], ["--cluster-id: the value is missing (if it begins with a dash, write --cluster-id=-…)"]],
   [["-c", "--masters", "3"], ["--cluster-id: the value is missing (if it begins with a dash, write --cluster-id=-…)"]],
   [["--masters", "--nonsense", "--dry-run=1"], ["--masters: the value is missing (if it begins with a dash, write --masters=-…)", "--nonsense: no such option", "--dry-run: takes no value"]], // prettier-ignore
   [["--a: b (alias for --c)", "---", "--=x"], ["--a: b (alias for --c): no such option", "---: no such option", "--: no such option"]], // prettier-ignore
 ])("everything that is wrong with %j is found", (argv, problems) => {
   expect(readWords(declared, argv, false).problems).toEqual(problems);
+});
+
+test("a command's own options come before habits, which stand only for options that it has", () => {
+  const options = new Map([["-v", "--dry-run"], ["-m", "--masters"], ["--three", "--masters=3"], ["-o", "--output"]]); // prettier-ignore
+  const { texts, problems } = readWords(declared, ["-v", "-m", "1", "--three", "-o"], false, {
+    habits: { ...habitsOf("example"), options },
+  });
+  expect(texts.get("--verbose")).toEqual([""]);
+  expect(texts.get("--masters")).toEqual(["1", "3"]);
+  expect(problems).toEqual(["-o: no such option"]);
+});
+
+test("a missing value is an option's only problem", async () => {
+  const problems = new Problems("");
+  const reader = { invocation: { cwd: "/", environment: {} }, problems, hide: () => {} };
+  await parseCommandLine(create, ["a.sh", "--variant", "oss", "--masters"], reader);
+  problems.add("--masters: must be odd");
+  expect(problems.all).toEqual([expect.stringContaining("the value is missing")]);
 });
 
 test("an unknown option that looks like one with a value swallows its value, so that nothing else seems wrong", () => {
