@@ -63,7 +63,7 @@ export async function withShortPath<Result>(
   return await work(join(link, name));
 }
 
-/** QEMU talks to one client at a time and lets one more wait; it refuses all others. */
+/** QEMU talks to one client at a time and lets one more wait; it refuses all others. The signal also closes the connection. */
 export async function openMonitor(path: string, signal: AbortSignal): Promise<Socket> {
   const tolerates = (error: unknown): boolean => refusals.has(errorCode(error) ?? "");
   return await poll(async () => connectTo(path, signal), { ...waits.monitor, clock: systemClock, tolerates }, signal);
@@ -111,15 +111,11 @@ export interface MonitorCommand {
 
 async function runAt(path: string, commands: readonly MonitorCommand[], signal: AbortSignal): Promise<unknown[]> {
   const socket = await openMonitor(path, signal);
-  const onAbort = (): void => void socket.destroy();
-  signal.addEventListener("abort", onAbort);
   try {
-    signal.throwIfAborted();
     const all = [{ execute: "qmp_capabilities" }, ...commands];
     socket.write(all.map((command, id) => `${JSON.stringify({ ...command, id })}\n`).join(""));
     return (await readAnswers(socket, all)).slice(1);
   } finally {
-    signal.removeEventListener("abort", onAbort);
     socket.destroy();
   }
 }

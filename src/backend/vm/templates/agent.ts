@@ -23,19 +23,14 @@ export type Report = { readonly is: "ready" | "done" } | { readonly is: "unsuita
 export async function askAgent(folder: string, script: string | undefined, signal: AbortSignal): Promise<Report> {
   return await withShortPath(folder, portName, async (path) => {
     const socket = await openMonitor(path, signal);
-    const onAbort = (): void => void socket.destroy();
-    signal.addEventListener("abort", onAbort);
     try {
-      signal.throwIfAborted();
       if (script !== undefined) socket.write(`${Buffer.from(script).toString("base64")}\n`);
       for await (const line of linesOf(socket)) {
         const report = parseReport(line);
         if (report !== undefined) return report;
       }
-      signal.throwIfAborted();
       throw new Error("it ended");
     } finally {
-      signal.removeEventListener("abort", onAbort);
       socket.destroy();
     }
   });

@@ -1,7 +1,7 @@
 /** The state of a machine as QEMU's monitor reports it, with real QEMUs that run nothing. */
 
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import { type Socket, createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { machineFiles, machineLife } from "../../../../../src/backend/vm/machines/machine-process.ts";
@@ -79,6 +79,23 @@ test("a run state that QEMU cannot have is none", async () => {
     answer.status = status;
     expect(await queryRunState(folder.path)).toBeUndefined();
   }
+});
+
+test("a QEMU that goes away is an error, and an interrupt ends the wait for one that does not answer", async () => {
+  await using folder = await scratchFolder();
+  const interrupted = new AbortController();
+  const turns = [(socket: Socket) => void socket.end(), () => interrupted.abort(new Error("interrupted"))];
+  const server = createServer((socket) => void socket.once("data", () => turns.shift()!(socket)));
+  const listening = Promise.withResolvers<void>();
+  server.listen(join(folder.path, monitorName), () => listening.resolve());
+  await listening.promise;
+  const stop = async () => runOnMonitor(folder.path, [{ execute: "stop" }], interrupted.signal);
+  expect(await failureOf(stop())).toMatchObject({
+    id: "engine-failed",
+    message: expect.stringMatching(/^QEMU did not do "stop" for .*: it ended\.$/),
+  });
+  expect((await failureOf(stop())).message).toBe("interrupted");
+  server.close();
 });
 
 test("a machine whose monitor reports a failure has failed, with QEMU's message", async () => {

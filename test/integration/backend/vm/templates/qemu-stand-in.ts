@@ -34,6 +34,7 @@ async function runMachine(): Promise<void> {
   await listenForLines("monitor.sock", (socket, text) => {
     const { execute, arguments: given, id } = JSON.parse(text) as MonitorCommand;
     socket.write(`${JSON.stringify({ return: machine.execute(execute, given?.uri), id })}\n`);
+    if (execute === "system_powerdown") socket.once("close", powerOff);
   });
   await listenForLines(
     "identity.sock",
@@ -46,9 +47,12 @@ async function runMachine(): Promise<void> {
       if (machine.isTemplate) socket.write(`${behaviour.boot}\n`);
     },
   );
-  process.once("SIGTERM", () => {
-    rmSync(after("-pidfile"), { force: true });
-    process.kill(process.pid, "SIGKILL");
-  });
+  process.once("SIGTERM", powerOff);
   await writeFile(after("-pidfile"), String(process.pid));
+}
+
+/** As in an orderly end, the process file disappears. */
+function powerOff(): void {
+  rmSync(after("-pidfile"), { force: true });
+  process.kill(process.pid, "SIGKILL");
 }

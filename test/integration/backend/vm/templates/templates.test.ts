@@ -4,6 +4,7 @@ import { chmod, mkdir, readdir, readFile, utimes, writeFile } from "node:fs/prom
 import { join } from "node:path";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
+import { vmPower } from "../../../../../src/backend/vm/vm-power.ts";
 import { VmTemplates } from "../../../../../src/backend/vm/templates/vm-templates.ts";
 import { VmCreation } from "../../../../../src/backend/vm/vm-creation.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
@@ -82,6 +83,7 @@ async function openBench() {
     at,
     notes: () => notes.filter((note) => !note.includes("under tcg")),
     behave,
+    power: vmPower(qemu, runtime),
     claim,
     create: async (id: string) => {
       const creation = await claim(id);
@@ -159,6 +161,20 @@ test("each copy gets names, keys and random numbers of its own, and no script is
     expect(await readFile(seed, "utf8")).not.toContain("PRIVATE KEY");
   }
   expect(new Set(valueOf("LOGIN_KEY"))).toEqual(new Set(["ssh-ed25519 AAAA"]));
+});
+
+test("machines pause, continue and shut down when they are told to, and no others do", async () => {
+  await using bench = await openBench();
+  const creation = await bench.create("one");
+  const cluster = await creation.look();
+  const [master] = cluster.nodes;
+  const states = async () => (await creation.describe()).nodes.map(({ state }) => state);
+  await bench.power.pause(cluster, [master!], neverAborted);
+  expect(await states()).toEqual(["paused", "running"]);
+  await bench.power.resume(cluster, [master!], neverAborted);
+  expect(await states()).toEqual(["running", "running"]);
+  await bench.power.shutDown(cluster, [master!], neverAborted);
+  expect(await states()).toEqual(["stopped", "running"]);
 });
 
 test("two creations at the same time make one template", async () => {
