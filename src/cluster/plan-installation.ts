@@ -113,13 +113,13 @@ interface GivenInstallation {
   readonly securityMode?: SecurityMode | undefined;
 }
 
-/** Whether the variant must be chosen. For an artifact from the network, that is checked later. */
+/** Whether the variant must be chosen. For an artifact from the network, or one that can't be read, that is checked later. */
 async function needsVariant(artifact: ArtifactLocation | undefined): Promise<boolean> {
   if (artifact?.kind !== "file") return false;
   try {
     return parseHead(await readFileStart(artifact.path), artifact.shown).variant !== "none";
   } catch {
-    return true;
+    return false;
   }
 }
 

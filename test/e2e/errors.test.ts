@@ -140,7 +140,7 @@ const cases: readonly ErrorCase[] = [
     id: "artifact-unreachable",
     status: 1,
     words: ["create", "--variant", "oss", "none.sh"],
-    says: ["none.sh: the file does not exist", "ARTIFACT_URL must be"],
+    says: ["none.sh: the file does not exist", "the folder of a platform"],
   },
   {
     id: "artifact-invalid",

@@ -180,7 +180,7 @@ export async function readFileStart(path: string): Promise<ArtifactStart & { rea
   }
 }
 
-const pathHint = "Pass the path, or the URL, of the installer generator script.";
+const pathHint = "Pass the path or URL of the installer generator script, or the folder of a platform.";
 
 async function takeStart(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];

@@ -1,4 +1,5 @@
-import { open, stat } from "node:fs/promises";
+import { lstat, open, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { quoted } from "../../errors.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
@@ -33,7 +34,11 @@ export async function readPlatformFolder(folder: string, signal: AbortSignal): P
   if (information === undefined) return problem(`the folder ${folder} does not exist`);
   if (!information.isDirectory()) return problem(`${folder} is not a folder`);
   const listed = await listFiles(folder, { isSkipped: (name) => skipped.has(name) }, signal);
-  if (listed.problems !== undefined) return listed;
+  if (listed.problems !== undefined) {
+    const facts = await lstat(join(folder, "platform.yaml")).catch(() => undefined);
+    // Another folder was meant: what is wrong with the files of this one doesn't matter.
+    return facts === undefined ? problem(`${folder}/platform.yaml: is missing`) : listed;
+  }
   return checkFolder(folder, listed.value.map(fileOnDisk));
 }
 

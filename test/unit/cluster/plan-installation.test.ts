@@ -44,7 +44,7 @@ test.each([
 const packed = `#!/bin/bash\n# variant: none\n# platform: ${platformHead(leastFacts)}\n`;
 const required = "`variant`: required (oss, enterprise)";
 
-test("the variant is required for a local artifact that has variants, or of which nothing is known", async () => {
+test("the variant is required for a local artifact that has variants, but first it must be an artifact", async () => {
   await using scratch = await scratchFolder();
   const path = join(scratch.path, "artifact.sh");
   const problems = async (text: string, given: object = {}): Promise<readonly string[]> => {
@@ -54,7 +54,7 @@ test("the variant is required for a local artifact that has variants, or of whic
   expect(await problems("#!/bin/bash\n# variant: oss\n")).toEqual([required]);
   expect(await problems("#!/bin/bash\n# variant: oss\n", { variant: "oss" })).toEqual([]);
   expect(await problems("#!/bin/bash\n# variant: oss\n", { hasWrongVariant: true })).toEqual([]);
-  expect(await problems("not a script")).toEqual([required]);
+  expect(await problems("not a script")).toEqual([]);
   expect(await problems(packed)).toEqual([]);
 });
 

@@ -131,6 +131,12 @@ describe("a platform's folder", () => {
     ["tests that are a file", { tests: "x" }, "small/tests: is not a folder"],
     ["a link that leads out", {}, outsideLink, async (folder) => symlink("/etc/hostname", join(folder, "key"))],
     [
+      "a link that leads out, in a folder of something else",
+      { "platform.yaml": undefined },
+      "small/platform.yaml: is missing",
+      async (folder) => symlink("/etc/hostname", join(folder, "key")),
+    ],
+    [
       "a dangling link",
       {},
       "small/key is a broken symbolic link.",

@@ -23,5 +23,5 @@ test.each([
   const failure = await failureOf(readFileStart(path));
   expect(failure).toMatchObject({ id: "artifact-unreachable", facts: { artifact: path, code } });
   expect(failure.message).toBe(`Cannot read the artifact ${path}: ${reason}`);
-  expect(failure.hint).toContain("Pass the path, or the URL");
+  expect(failure.hint).toContain("Pass the path or URL");
 });
