@@ -9,15 +9,15 @@ import { networkFiles } from "../../../../src/backend/vm/machines/private-networ
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
+import { startQemuProcess } from "../../../support/qemu-process.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
 const creationId = "0123456789abcdef";
 
-/** A process that has its process file on its command line, like QEMU. */
 async function start({ pid }: ProcessFiles): Promise<AsyncDisposable> {
   await mkdir(join(pid, ".."), { recursive: true });
-  const child = Bun.spawn(["sh", "-c", "read _", "qemu", "-pidfile", pid], { stdin: "pipe" });
+  const child = await startQemuProcess(pid);
   await writeFile(pid, `${child.pid}\n`);
   return child;
 }

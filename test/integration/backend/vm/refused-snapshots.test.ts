@@ -9,6 +9,7 @@ import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { machineNodes } from "../../../support/machine-node.ts";
+import { startQemuProcess } from "../../../support/qemu-process.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { startMonitor } from "./scripted-monitor.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
@@ -32,7 +33,7 @@ async function save(given: Given) {
     const files = machineFiles(directory, nodes[place]!);
     await mkdir(files.folder, { recursive: true });
     if (runState === undefined) continue;
-    const child = stack.use(Bun.spawn(["sh", "-c", "read _", "qemu", "-pidfile", files.pid], { stdin: "pipe" }));
+    const child = stack.use(await startQemuProcess(files.pid));
     await writeFile(files.pid, `${child.pid}\n`);
     stack.use(await startMonitor(files.folder, async () => Promise.resolve({ status: runState })));
   }

@@ -13,6 +13,7 @@ import { lookAtMachines } from "../../../../src/backend/vm/machines/launch.ts";
 import { destroyCluster } from "../../../../src/cluster/destroy-clusters.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { startQemuProcess } from "../../../support/qemu-process.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scriptedClock } from "../../../support/scripted-clock.ts";
@@ -23,8 +24,7 @@ const silent = { clock: systemClock, progress: silentProgress };
 async function machine(directory: string) {
   const files = machineFiles(directory, { role: "agent", index: 2 });
   await mkdir(files.folder, { recursive: true });
-  const words = ["sh", "-c", "while :; do sleep 0.2; done", "qemu", "-pidfile", files.pid];
-  const child = Bun.spawn(words, { stdout: "ignore", stderr: "ignore" });
+  const child = await startQemuProcess(files.pid);
   await writeFile(files.pid, `${child.pid}\n`);
   await writeFile(files.disk, "");
   return child;

@@ -15,6 +15,7 @@ import { silentProgress, systemClock } from "../../../../../src/system/runtime.t
 import { failureOf } from "../../../../support/failure-of.ts";
 import { machineNodes } from "../../../../support/machine-node.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
+import { startQemuProcess } from "../../../../support/qemu-process.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const creationId = "fedcba9876543210";
@@ -111,7 +112,7 @@ test("a machine that runs but still has its source's keys isn't up, because a lo
   for (const node of nodes) {
     const files = machineFiles(opened.directory, node);
     await mkdir(files.folder, { recursive: true });
-    const child = processes.use(Bun.spawn(["sh", "-c", "read _", "qemu", "-pidfile", files.pid], { stdin: "pipe" }));
+    const child = processes.use(await startQemuProcess(files.pid));
     await writeFile(files.pid, `${child.pid}\n`);
     await writeFile(files.started, "");
   }

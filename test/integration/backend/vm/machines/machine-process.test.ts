@@ -1,7 +1,7 @@
 /** Which process belongs to a machine, with real processes in place of QEMU. */
 
 import { writeFileSync } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { expect, test } from "bun:test";
 import {
   endMachines,
@@ -13,16 +13,9 @@ import {
 import { type Clock, systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
+import { startQemuProcess } from "../../../../support/qemu-process.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { until } from "../../../../support/until.ts";
-
-/** Has the machine's process file on its command line, like QEMU. */
-async function standIn(pidFile: string, script = "while :; do sleep 0.2; done") {
-  const child = Bun.spawn(["sh", "-c", script, "qemu", "-pidfile", pidFile], { stdout: "ignore", stderr: "ignore" });
-  // On Linux, the parent continues before the child's command line can be read.
-  while ((await readFile(`/proc/${child.pid}/cmdline`, "utf8")) === "") await Bun.sleep(1);
-  return child;
-}
 
 async function machine(directory: string, index: number) {
   const files = machineFiles(directory, { role: "agent", index });
@@ -39,7 +32,7 @@ test("a machine's state follows from its process and its files", async () => {
   // QEMU leaves it like this for a moment when it starts.
   await writeFile(files.pid, "");
   expect(await machineLife(files)).toBe("unstarted");
-  await using process = await standIn(files.pid);
+  await using process = await startQemuProcess(files.pid);
   await writeFile(files.pid, `${process.pid}\n`);
   await writeFile(files.started, "");
   expect(await machineLife(files)).toBe("running");
@@ -72,7 +65,7 @@ test("a failed start, as when a port is taken meanwhile, doesn't count as the en
 test("a process that reuses the id of a dead machine is neither mistaken for it nor killed", async () => {
   await using folder = await scratchFolder();
   const files = await machine(folder.path, 0);
-  await using foreign = await standIn("/elsewhere/qemu.pid");
+  await using foreign = await startQemuProcess("/elsewhere/qemu.pid");
   await writeFile(files.pid, `${foreign.pid}\n`);
   expect(await machineLife(files)).toBe("killed");
   await endMachines([files], systemClock, neverAborted);
@@ -83,9 +76,9 @@ test("a process that reuses the id of a dead machine is neither mistaken for it 
 test("ends all given machines, and no others", async () => {
   await using folder = await scratchFolder();
   const [one, two, other] = await Promise.all([0, 1, 2].map((index) => machine(folder.path, index)));
-  await using first = await standIn(one!.pid);
-  await using second = await standIn(two!.pid);
-  await using third = await standIn(other!.pid);
+  await using first = await startQemuProcess(one!.pid);
+  await using second = await startQemuProcess(two!.pid);
+  await using third = await startQemuProcess(other!.pid);
   for (const [files, { pid }] of [
     [one!, first],
     [two!, second],
@@ -103,7 +96,7 @@ test("ends all given machines, and no others", async () => {
 test("a machine that ignores TERM for ten seconds is killed, even if another one has ended", async () => {
   await using folder = await scratchFolder();
   const [files, ended] = [await machine(folder.path, 0), await machine(folder.path, 1)];
-  await using process = await standIn(files.pid, `trap '' TERM; : >"$2.ready"; while :; do sleep 0.2; done`);
+  await using process = await startQemuProcess(files.pid, `trap '' TERM; : >"$2.ready"; while :; do sleep 0.2; done`);
   await writeFile(files.pid, `${process.pid}\n`);
   await until("it ignores TERM", async () => Bun.file(`${files.pid}.ready`).exists());
   const time = { ms: 0 };
@@ -120,7 +113,9 @@ test("a machine that is still there after a KILL is an error with its process, b
   await using folder = await scratchFolder();
   const files = await machine(folder.path, 0);
   await using stack = new AsyncDisposableStack();
-  const children = await Promise.all(Array.from({ length: 8 }, async () => stack.use(await standIn(files.pid))));
+  const children = await Promise.all(
+    Array.from({ length: 8 }, async () => stack.use(await startQemuProcess(files.pid))),
+  );
   const [first, ...others] = children.map(({ pid }) => pid);
   await writeFile(files.pid, `${first}\n`);
   const state = { ms: 0, running: first };
@@ -140,7 +135,7 @@ const locked = { status: 1, stdout: "", stderr: "qemu-system-x86_64: cannot lock
 test("a QEMU that a killed program left ends before another one starts in its place", async () => {
   await using folder = await scratchFolder();
   const files = await machine(folder.path, 0);
-  await using other = await standIn(files.pid);
+  await using other = await startQemuProcess(files.pid);
   await writeFile(files.pid, `${other.pid}\n`);
   const starts: unknown[] = [];
   const start = async () => {

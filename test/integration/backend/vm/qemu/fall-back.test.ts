@@ -7,6 +7,7 @@ import { machineFiles } from "../../../../../src/backend/vm/machines/machine-pro
 import type { Accelerator } from "../../../../../src/backend/vm/options.ts";
 import { readBrokenAccelerator } from "../../../../../src/backend/vm/qemu/broken-accelerator.ts";
 import { findBrokenAccelerator } from "../../../../../src/backend/vm/qemu/fall-back.ts";
+import { startQemuProcess } from "../../../../support/qemu-process.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { startMonitor } from "../scripted-monitor.ts";
 
@@ -25,7 +26,7 @@ async function find({ accelerator, state, said = "" }: Given) {
   const files = machineFiles(folder.path, node);
   await mkdir(files.folder, { recursive: true });
   await using stack = new AsyncDisposableStack();
-  const child = stack.use(Bun.spawn(["sh", "-c", "read _", "qemu", "-pidfile", files.pid], { stdin: "pipe" }));
+  const child = stack.use(await startQemuProcess(files.pid));
   await writeFile(files.pid, `${state === undefined ? 4_194_305 : child.pid}\n`);
   await writeFile(files.started, "");
   await writeFile(files.qemuLog, said);

@@ -14,6 +14,7 @@ import {
 import { unmarked } from "../../../../../src/outside-text.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
+import { startQemuProcess } from "../../../../support/qemu-process.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const qemu = "qemu-system-x86_64";
@@ -102,7 +103,7 @@ test("a machine whose monitor reports a failure has failed, with QEMU's message"
   await using folder = await scratchFolder();
   const files = machineFiles(folder.path, { role: "agent", index: 0 });
   await mkdir(files.folder, { recursive: true });
-  await using process = Bun.spawn(["sh", "-c", "while :; do sleep 0.2; done", "qemu", "-pidfile", files.pid]);
+  await using process = await startQemuProcess(files.pid);
   await writeFile(files.pid, `${process.pid}\n`);
   await writeFile(files.started, "");
   await writeFile(files.qemuLog, "KVM internal error. Suberror: 1\nEAX=0\n");
