@@ -1,10 +1,6 @@
 import type { Program } from "./command.ts";
-import { helpOption, licensesOption, versionOption } from "./help/help.ts";
+import { helpOption } from "./help/help.ts";
 import type { Habits } from "./options/option.ts";
-
-const programOptions: readonly string[] = [helpOption, versionOption, licensesOption].flatMap(
-  ({ flag, short = flag }) => [flag, short],
-);
 
 /** Rewrites a command line: `ls` becomes `list`, `help create` becomes `create --help`, and `-c x list` becomes `list -c x`. */
 export async function withoutHabits(program: Program, argv: readonly string[]): Promise<readonly string[]> {
@@ -29,11 +25,11 @@ async function commandFirst(
   argv: readonly string[],
   habits: Habits | undefined,
 ): Promise<readonly string[]> {
-  if (argv[0]?.startsWith("-") !== true || programOptions.includes(argv[0])) return argv;
-  const { readWords } = await import("./options/parse.ts");
+  if (argv[0]?.startsWith("-") !== true) return argv;
   const all = new Map(program.commands.flatMap((each) => Object.values(each.options).map((one) => [one.flag, one])));
   for (const [index, word] of argv.entries()) {
     if (!program.commands.some(({ name }) => name === meantWord(program, word, habits))) continue;
+    const { readWords } = await import("./options/parse.ts");
     const leading = argv.slice(0, index);
     const { positionals, problems } = readWords([...all.values()], leading, false, { habits });
     if (positionals.length === 0 && problems.length === 0) return [word, ...leading, ...argv.slice(index + 1)];

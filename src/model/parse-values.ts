@@ -86,8 +86,7 @@ export function readMegabytes(text: string): number | undefined {
 function wholeNumber({ least, most }: { readonly least: number; readonly most: number }): read.Reader<number> {
   const digits = read.matching(/^(?:0|[1-9]\d{0,8})$/);
   return (found) => {
-    const text = typeof found === "number" ? String(found) : digits(found);
-    const number = text === undefined ? Number.NaN : Number(text);
+    const number = typeof found === "number" ? found : Number(digits(found));
     return Number.isInteger(number) && number >= least && number <= most ? number : undefined;
   };
 }

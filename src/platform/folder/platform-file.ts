@@ -2,6 +2,7 @@ import { type Role, type WebEndpoint, masterCounts, roles } from "../../model/cl
 import { integer, matching, oneOf, refined } from "../../model/reader.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { parseJson } from "../../system/files/read-text.ts";
+import { numbered } from "../../system/amounts.ts";
 import { unicodeEscape } from "../../system/printable.ts";
 import { parseConfiguration } from "../configuration/configuration-file.ts";
 import type { NodeCondition } from "../layouts/layout.ts";
@@ -158,7 +159,9 @@ function readFacts(found: unknown): Checked<PlatformFacts> {
   const { problems } = reader;
   if (problems.length === 0) return { value: facts };
   const more = problems.length - mostProblems;
-  return { problems: more > 0 ? [...problems.slice(0, mostProblems), `and ${more} more problems`] : problems };
+  return {
+    problems: more > 0 ? [...problems.slice(0, mostProblems), `and ${numbered(more, "more problem")}`] : problems,
+  };
 }
 
 const mostNodes = 1000;

@@ -18,6 +18,10 @@ const named = check.mappingOf(
   check.textThat((name) => (name === "x" ? "not x" : undefined)),
 );
 
+const shared = { a: 1 };
+const circular = { inner: { outer: {} } };
+circular.inner.outer = circular;
+
 test.each<
   [string, (given: unknown) => string | undefined, readonly unknown[], readonly (readonly [unknown, string])[]]
 >([
@@ -87,6 +91,17 @@ test.each<
       [[], "an array"],
       [{ x: 1 }, '"x": not x'],
       [{ b: null }, '"b": must be'],
+    ],
+  ],
+  [
+    "plain data",
+    check.plainData,
+    [null, undefined, 1, ["a", { b: true }], { one: shared, other: shared }],
+    [
+      [1n, "not of the type bigint"],
+      [{ a: ["b", () => {}] }, '"a": "1": must be plain data'],
+      [Symbol("a"), "not of the type symbol"],
+      [circular, '"inner": "outer": the value contains itself'],
     ],
   ],
   ["anything", check.anything, [undefined, null], []],

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import {
   type Reader,
+  anyMapping,
   anything,
   boolean,
   field,
@@ -50,6 +51,8 @@ test.each([
   ["choice", oneOf("a", "b"), ["a"]],
   ["list", list(string), [[], ["a"]]],
   ["mapping", mapping(matching(/^a$/), number), [{}, { a: 1 }]],
+  ["mapping with other keys", mapping(matching(/^b$/), number), [{}]],
+  ["any mapping", anyMapping, [{}, { a: 1 }]],
   ["object", object({ a: number }), [{ a: 1 }]],
   ["field", field("a", number), [1]],
   ["default", withDefault(boolean, false), values.map((value) => value === true)],

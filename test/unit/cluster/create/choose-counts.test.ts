@@ -22,6 +22,11 @@ test("a platform's own defaults and limits count, and one node of each role othe
   });
 });
 
+test.each([1, 2, 3, 4, 5, 6, 7, 8, 9])("%d masters become an odd number, which can decide by majority", (min) => {
+  const facts = { ...leastFacts, nodes: { ...leastFacts.nodes, master: { min } } };
+  expect(chooseCounts(nobody, facts)).toMatchObject({ value: { master: min % 2 === 0 ? min + 1 : min } });
+});
+
 test("every number that the platform doesn't allow is a problem, with both numbers", () => {
   expect(chooseCounts({ master: 7, agent: 1, public_agent: 1 }, limited)).toEqual({
     problems: [

@@ -50,10 +50,20 @@ describe("platform.yaml", () => {
     ["everything", full, fullFacts],
     [
       "values that are as long and as large as can be",
-      `name: etcd\nversion: ${"v".repeat(50)}\nnodes: { agents: { max: 1000 } }\nports: [65535]\n`,
-      { ...emptyFacts, version: "v".repeat(50), nodes: { ...emptyFacts.nodes, agent: { max: 1000 } }, ports: [65_535] },
+      `name: etcd\nversion: ${"v".repeat(50)}\nnodes: { agents: { max: 1000 } }\nports: [1, 65535]\n`,
+      {
+        ...emptyFacts,
+        version: "v".repeat(50),
+        nodes: { ...emptyFacts.nodes, agent: { max: 1000 } },
+        ports: [1, 65_535],
+      },
     ],
     ["the least", smallest, emptyFacts],
+    [
+      "a platform of one master",
+      `${smallest}nodes: { masters: { max: 1 } }`,
+      { ...emptyFacts, nodes: { ...emptyFacts.nodes, master: { max: 1 } } },
+    ],
     [
       "a web UI's defaults",
       `${smallest}web: { port: 80 }`,
@@ -205,7 +215,7 @@ describe("mistakes", () => {
     expect(unmarked(problems![0]!)).toMatch(problem);
   });
 
-  test.each([["x"], [""], ['{"name": "etcd"'], ["[".repeat(1_000)], ["x".repeat(13_000)]])(
+  test.each([["x"], [""], ['{"name": "etcd"'], ["[".repeat(1_000)], [platformHead(emptyFacts).padEnd(13_000)]])(
     "a head that cannot be read: %#",
     (line) => {
       expect(parsePlatformHead(line).problems).toHaveLength(1);
@@ -225,6 +235,7 @@ describe("mistakes", () => {
     const many = async (length: number) =>
       (await parse(Array.from({ length }, (_, index) => `key${index}: 1`).join("\n"))).problems?.slice(49);
     expect(await many(48)).toEqual([expect.stringContaining("version: is missing")]);
+    expect(await many(49)).toEqual([expect.any(String), expect.stringMatching(/: and 1 more problem$/)]);
     expect(await many(100)).toEqual([expect.any(String), expect.stringMatching(/: and 52 more problems$/)]);
   });
 
