@@ -5,7 +5,7 @@ import { createKnownHosts } from "../../../../src/ssh/openssh-files.ts";
 import { beginCreation, creationFiles, endCreation } from "../../../../src/store/creation-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
-import { type Machine, checks, creationId, launched, openMachine, statuses } from "./scripted-machine.ts";
+import { type Machine, checks, creationId, launched, openMachine, printed, statuses } from "./scripted-machine.ts";
 
 setDefaultTimeout(60_000);
 
@@ -73,6 +73,17 @@ checks("a node that starts alone leaves the address of one that stays stopped fr
     expect.stringMatching(/^rm --force .*[0-9a-f]{64}$/),
   ]);
   await running.start("master");
+  expect((await running.find()).nodes).toEqual(before.nodes);
+});
+
+checks("nodes start in the order of their addresses, whatever order the engine lists them in", async () => {
+  await using running = await openRunning("docker");
+  const { backend, world, master, agent, ids } = running;
+  const before = await running.find();
+  await backend.power.cutPower(before, [master, agent], neverAborted);
+  await using _ = world.strike({ call: "ps", when: "before", answer: printed(ids.toReversed().join("\n")) });
+  await running.start("agent", "master");
+  expect(changes(running)).toEqual(ids.map((id) => `start ${id}`));
   expect((await running.find()).nodes).toEqual(before.nodes);
 });
 

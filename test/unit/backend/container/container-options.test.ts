@@ -192,3 +192,10 @@ test("a node's keys come with the modes that sshd wants, folders before what is 
     "ExecStart=/bin/sh /usr/local/sbin/cluster-e2e-deadline 1700000000",
   );
 });
+
+test("what is asked for reaches the creation, and nothing else does", () => {
+  const given = { memory: "2g", cpus: 0.5, nodeImage: "a:1", customVolumes: ["/tmp:/b:ro"] };
+  const options = { memory: "2g", cpus: "0.5", nodeImage: "a:1", volumes: ["/tmp:/b:ro"] };
+  expect(readContainerOptions(given).options).toStrictEqual(options);
+  expect(readContainerOptions({}).options).toStrictEqual({ volumes: [] });
+});

@@ -64,6 +64,13 @@ test("the library tells everything that is wrong at once", () => {
     distribution: "by-artifact",
     options: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20_480, templates: { mostMegabytes: 10_240 } },
   });
+  const image = { image: "/dev/null", imageSha256: "a".repeat(64) };
+  expect(readVmOptions({ memory: "1g", cpus: 4, diskSize: "30g", ...image }).options).toMatchObject({
+    memoryMegabytes: 1024,
+    cpus: 4,
+    diskMegabytes: 30_720,
+    image: { source: "/dev/null", sha256: image.imageSha256 },
+  });
   expect(readVmOptions({ freshBoot: true }).options).not.toHaveProperty("templates");
   expect(readVmOptions({ templateSpace: "3g" }).options.templates).toEqual({ mostMegabytes: 3072 });
 });

@@ -161,6 +161,9 @@ test("each copy gets names, keys and random numbers of its own, and no script is
     expect(await readFile(seed, "utf8")).not.toContain("PRIVATE KEY");
   }
   expect(new Set(valueOf("LOGIN_KEY"))).toEqual(new Set(["ssh-ed25519 AAAA"]));
+  // Each knows the names of all.
+  for (const { role, privateAddress } of nodes)
+    for (const script of scripts) expect(script).toContain(`${privateAddress} ${role}-0`);
 });
 
 test("machines pause, continue and shut down when they are told to, and no others do", async () => {
