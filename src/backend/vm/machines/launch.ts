@@ -100,7 +100,7 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
       memory: memory === undefined ? undefined : { path: memory, isShared: false, continues: true },
     };
     const end = await startQemu(files, async () => startMachine(qemu, machine), plan.clock, signal);
-    if (end.status === 0) return await writeFile(files.started, "", { mode: 0o600 });
+    if (end.status === 0) return await writeFile(files.started, "");
     if (tries === portTries || !/could not set up host forwarding rule/i.test(end.stderr))
       throw startFailure(qemu, nodeReference(node), end);
     await book.changePorts(place, toPorts(await findFreePorts(3)));

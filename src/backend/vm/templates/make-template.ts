@@ -118,7 +118,7 @@ async function boot(qemu: Qemu, { making, machine, memory }: Booting, signal: Ab
     isOfTemplate: true,
   });
   if (end.status !== 0) throw startFailure(qemu, "a template", end);
-  await writeFile(machine.started, "", { mode: 0o600 });
+  await writeFile(machine.started, "");
   using limit = timeLimit(limitMs, bootTooSlow(limitMs));
   await untilReady(machine, clock, AbortSignal.any([signal, limit.signal]));
 }

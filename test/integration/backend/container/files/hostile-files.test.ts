@@ -147,6 +147,19 @@ test("a file without its lowest layers takes those of an image that the engine h
   expect(world().engine.images.find(({ name }) => name === opened.nodes[0].image)!.layers).toEqual(nodes[0]!.layers);
 });
 
+test("an engine that has not loaded what is in the file is an error, and nothing is left", async () => {
+  const path = join(world().folder, "unloaded.zst");
+  await writeFile(path, bytes);
+  await using _ = world().strike({
+    call: "load",
+    when: "before",
+    answer: { status: 0, stdout: "", stderr: "", isKilled: false },
+  });
+  const failure = await failureOf(open(path));
+  expect(failure).toMatchObject({ id: "engine-failed", message: expect.stringContaining("has not loaded the image") });
+  expect(made()).toEqual([]);
+});
+
 const damaged = "snapshot-unusable";
 const leadsOut = /leads out of the archive/;
 const notWithin = /is not a name within the archive/;
@@ -174,6 +187,12 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer])[] = [
     damaged,
     /holds containers for s390x/,
     () => withFacts({ architecture: "s390x" }),
+  ],
+  [
+    "nodes that need cgroups 1",
+    damaged,
+    /holds nodes with centos-7, whose systemd needs cgroups 1/,
+    () => withFacts({ cgroupVersion: "1", distribution: "centos-7" }),
   ],
   ["a cluster id that is a path", damaged, badFacts, () => withFacts({ clusterId: "../../etc" })],
   ["a snapshot's name with an option", damaged, badFacts, () => withFacts({ snapshot: "--privileged" })],
