@@ -127,13 +127,15 @@ async function untilReady(machine: MachineFiles, clock: Clock, signal: AbortSign
   const over = new AbortController();
   const inner = AbortSignal.any([signal, over.signal]);
   const look = async (): Promise<true | undefined> => ((await machineLife(machine)) === "running" ? undefined : true);
-  const ended = poll(look, ruleOf(waits.templateBoot, clock), inner).then(() => {
-    throw notReady("the machine ended before it had booted");
+  const failure = async (why: string): Promise<ClusterError> =>
+    (await machineLife(machine)) === "killed" ? wasKilled() : notReady(why);
+  const ended = poll(look, ruleOf(waits.templateBoot, clock), inner).then(async () => {
+    throw await failure("the machine ended before it had booted");
   });
   try {
-    const asked = askAgent(machine.folder, undefined, inner).catch((error: unknown) => {
+    const asked = askAgent(machine.folder, undefined, inner).catch(async (error: unknown) => {
       inner.throwIfAborted();
-      throw notReady(`it does not answer: ${messageOf(error)}`);
+      throw await failure(`it does not answer: ${messageOf(error)}`);
     });
     const report = await Promise.race([asked, ended]);
     if (report.is !== "ready") throw notReady("why" in report ? report.why : report.is);
@@ -142,6 +144,10 @@ async function untilReady(machine: MachineFiles, clock: Clock, signal: AbortSign
     await ended.catch(() => {});
   }
 }
+
+/** No fault of this kind of machine. */
+const wasKilled = (): ClusterError =>
+  new ClusterError("engine-failed", "its QEMU was killed, perhaps because memory ran out.");
 
 const notReady = (why: string): ClusterError => new ClusterError("machine-failed", `${why}.`);
 

@@ -2,6 +2,8 @@ import { mkdir } from "node:fs/promises";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { withoutFullStop } from "../../../system/printable.ts";
 import type { Runtime } from "../../../system/runtime.ts";
+import { lockMachines } from "../../shared/lock-machines.ts";
+import { readOwnCluster } from "../machines/launch.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { type Making, makeTemplate } from "./make-template.ts";
 import {
@@ -57,6 +59,7 @@ export async function obtainTemplate(
         await makeTemplate(qemu, { ...request, name, kind, store: folder, clock }, signal);
       } catch (error) {
         signal.throwIfAborted();
+        await assertNotRemoved(request.directory, runtime, signal);
         await refuse(template, { kind, error }, runtime);
         return undefined;
       }
@@ -66,6 +69,12 @@ export async function obtainTemplate(
   await limitTemplates(store, request.mostBytes, signal);
   step.done();
   return template;
+}
+
+/** Another command may have ended the machine, to remove the cluster. */
+async function assertNotRemoved(directory: string, runtime: Runtime, signal: AbortSignal): Promise<void> {
+  await using _ = await lockMachines(directory, runtime, signal);
+  await readOwnCluster(directory);
 }
 
 /** A copy did not become a node. Removes the template, for a creation whose machines are gone, and remembers why, so that later creations boot. */

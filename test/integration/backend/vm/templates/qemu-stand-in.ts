@@ -43,7 +43,7 @@ async function runMachine(): Promise<void> {
       socket.write(`${behaviour.copy}\n`);
     },
     (socket) => {
-      if (machine.isTemplate && behaviour.boot === "") process.kill(process.pid, "SIGKILL");
+      if (machine.isTemplate && behaviour.boot === "") powerOff();
       if (machine.isTemplate) socket.write(`${behaviour.boot}\n`);
     },
   );

@@ -10,9 +10,11 @@ import { VmCreation } from "../../../../../src/backend/vm/vm-creation.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { unmarked } from "../../../../../src/outside-text.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
+import { isAccessible } from "../../../../../src/system/files/private-file.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { until } from "../../../../support/until.ts";
 import type { Behaviour } from "./qemu-stand-in.ts";
 
 const image = `
@@ -105,6 +107,9 @@ async function openBench() {
     },
   };
 }
+
+const untilTemplateBoots = async (directory: string): Promise<void> =>
+  until("the template boots", async () => isAccessible(join(directory, "machines", "template", "started")));
 
 test("the first creation boots one machine, and all nodes are copies; the next one boots none", async () => {
   await using bench = await openBench();
@@ -240,6 +245,36 @@ test("while a cluster needs a template, it stays, even if it is damaged or fails
   expect(bench.notes().at(-1)).toContain(`The template ${name} is damaged, and clusters need what is left of it`);
   expect((await bench.starts()).slice(5)).toEqual(["fresh", "fresh"]);
   expect(await bench.names()).toEqual([name!]);
+});
+
+test("a cluster that is removed while its template boots leaves nothing, and the next creation makes the template", async () => {
+  await using bench = await openBench();
+  await bench.behave({ boot: "still booting" });
+  const creation = await bench.claim("one");
+  const { directory } = await creation.look();
+  const failing = failureOf(creation.launch(key, neverAborted));
+  await untilTemplateBoots(directory);
+  await creation.remove(neverAborted);
+  expect(await failing).toMatchObject({ id: "machine-failed", facts: { directory } });
+  expect(bench.notes().join()).not.toContain("template");
+  expect(await bench.names()).toEqual([]);
+  await bench.behave();
+  await bench.create("two");
+  expect((await bench.starts()).slice(1)).toEqual(["boot", "copy", "copy"]);
+});
+
+test("a template whose QEMU is killed leaves nothing, and the next creation tries again", async () => {
+  await using bench = await openBench();
+  await bench.behave({ boot: "still booting" });
+  const creation = await bench.claim("one");
+  const { directory } = await creation.look();
+  const launching = creation.launch(key, neverAborted);
+  await untilTemplateBoots(directory);
+  process.kill(Number(await readFile(join(directory, "machines", "template", "qemu.pid"), "utf8")), "SIGKILL");
+  await launching;
+  expect(await bench.starts()).toEqual(["boot", "fresh", "fresh"]);
+  expect(bench.notes().join()).toContain("its QEMU was killed, perhaps because memory ran out");
+  expect(await bench.names()).toEqual([]);
 });
 
 test("machines that don't become nodes are ended, and all boot instead", async () => {
