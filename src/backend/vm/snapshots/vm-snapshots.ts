@@ -172,19 +172,29 @@ export class VmSnapshots implements Snapshots {
 
 async function assertAllRun({ directory, facts }: StoredCluster): Promise<void> {
   const states = await Promise.all(
-    facts.nodes.map(async (node) => ({ node, state: await runState(machineFiles(directory, node)) })),
+    facts.nodes.map(async (node) => ({
+      name: nodeReference(node),
+      state: await runState(machineFiles(directory, node)),
+    })),
   );
-  const idle = states.find(({ state }) => state !== "running");
+  const idle = states.find(({ state }) => state !== "is running");
   if (idle === undefined) return;
-  const problem = `${nodeReference(idle.node)} ${idle.state === undefined ? "does not run" : `is ${idle.state}`}`;
-  throw new ClusterError("machine-failed", `Cluster "${facts.clusterId}" cannot be saved: ${problem}.`, {
-    hint: "Start its nodes, or restore another snapshot first.",
+  const { name, state } = idle;
+  throw new ClusterError("machine-failed", `Cluster "${facts.clusterId}" cannot be saved: ${name} ${state}.`, {
+    hint:
+      state === silent
+        ? `Restart ${name} by force, or restore another snapshot first.`
+        : "Start its nodes, or restore another snapshot first.",
     facts: { cluster: facts.clusterId },
   });
 }
 
-async function runState(files: MachineFiles): Promise<string | undefined> {
-  return (await isRunning(files)) ? queryRunState(files.folder) : undefined;
+const silent = "does not answer";
+
+async function runState(files: MachineFiles): Promise<string> {
+  if (!(await isRunning(files))) return "does not run";
+  const state = await queryRunState(files.folder);
+  return state === undefined ? silent : `is ${state}`;
 }
 
 function savable({ facts }: StoredCluster): NonNullable<StoredCluster["facts"]["machines"]> {

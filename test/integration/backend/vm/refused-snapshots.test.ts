@@ -71,6 +71,15 @@ test.each<[string, Given, object]>([
     { id: "machine-failed", message: 'Cluster "one" cannot be saved: agent_0 does not run.' },
   ],
   [
+    "a machine whose QEMU does not answer",
+    { state: "", machines },
+    {
+      id: "machine-failed",
+      message: 'Cluster "one" cannot be saved: agent_0 does not answer.',
+      hint: "Restart agent_0 by force, or restore another snapshot first.",
+    },
+  ],
+  [
     "machines of an earlier version of this program",
     { state: "running" },
     {
