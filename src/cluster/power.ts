@@ -1,6 +1,12 @@
 import type { Backend, Power } from "../backend/contract.ts";
 import { ClusterError, hasErrorId } from "../errors.ts";
-import { type ClusterRecord, type NodeRecord, type NodeState, nodeReference } from "../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  type NodeState,
+  nodeGroups,
+  nodeReference,
+} from "../model/cluster-record.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { mapConcurrently, withTasks } from "../system/concurrency.ts";
 import { outside } from "../outside-text.ts";
@@ -47,6 +53,7 @@ export async function changePower(
     return cluster;
   }
   const power = powerOf(backend);
+  if (action === "pause" || action === "resume") assertNoneIsOff(cluster, selectors);
   const ids = new Set(chosen.map(({ id }) => id));
   for (const { title, states, change } of changesOf(power, action, isForced)) {
     const before = await findCluster(backend, clusterId, signal);
@@ -68,6 +75,12 @@ export async function changePower(
     await whileNodesRun({ backend, cluster: watched, runtime, unlistedMs: 0 }, logIn, signal);
   }
   return after;
+}
+
+/** Throws `node-stopped` for a node that can be neither paused nor running. In a group, such nodes stay as they are. */
+function assertNoneIsOff(cluster: ClusterRecord, selectors: readonly string[]): void {
+  const names = selectors.filter((each) => !Object.hasOwn(nodeGroups, each));
+  for (const node of findNodes(cluster, names)) if (node.state === "stopped") assertRuns(cluster, node);
 }
 
 /** A change of all nodes that are in one of these states. */

@@ -17,7 +17,7 @@ export const nodeCommand = (kind: BackendKind) =>
   defineCommand({
     name: "node",
     summary: kind.parts.power === undefined ? "Restart nodes" : "Stop, start, restart, pause or resume nodes",
-    description: `${kind.parts.power ?? restartOnly} Nodes keep their names, addresses, keys and disks. Nodes that are in the wanted state already stay as they are. \`start\`, \`restart\` and \`resume\` return when the nodes accept logins; run \`wait\` to find out when the platform is ready again.`,
+    description: `${kind.parts.power ?? restartOnly} Nodes keep their names, addresses, keys and disks. Nodes that are in the wanted state already stay as they are; to pause or resume a stopped node is an error, except for those of a group. \`start\`, \`restart\` and \`resume\` return when the nodes accept logins; run \`wait\` to find out when the platform is ready again.`,
     positionals: {
       action: argument(choice(actionsOf(kind)), {
         name: "ACTION",

@@ -116,9 +116,21 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
     states.set("agent_0", "stopped").set("agent_1", "paused");
     expect((await change(action, ["all"], isForced)).id).toBe(cluster.id);
     expect(calls).toEqual([...expected]);
-    await change(action, ["agent_0"], isForced);
-    expect(calls.slice(expected.length).filter((each) => !each.endsWith(" agent_0"))).toEqual([]);
+    await change(action, ["master_0"], isForced);
+    expect(calls.slice(expected.length).filter((each) => !each.endsWith(" master_0"))).toEqual([]);
   });
+
+  test.each<PowerAction>(["pause", "resume"])(
+    "to %s a stopped node is an error, and changes no other",
+    async (action) => {
+      const { calls, change, states, stack } = await openCluster();
+      await using _ = stack;
+      states.set("agent_0", "stopped").set("agent_1", "paused");
+      const failure = await failureOf(change(action, ["all", "agent_0"]));
+      expect(failure).toMatchObject({ id: "node-stopped", facts: { node: "agent_0", state: "stopped" } });
+      expect(calls).toEqual([]);
+    },
+  );
 
   test("clocks that stood still are set, and one that can't be is an error", async () => {
     const date =
