@@ -1,16 +1,21 @@
 /** How machines pause and continue, with a scripted monitor. */
 
-import { readdir } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "bun:test";
 import type { NodeFacts } from "../../../../../src/backend/vm/cluster-facts.ts";
-import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
+import { lockMachines } from "../../../../../src/backend/shared/lock-machines.ts";
+import { isRunning, machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
 import {
   pauseMachines,
+  receiverFiles,
   resumeForgotten,
   resumeMachines,
 } from "../../../../../src/backend/vm/snapshots/pause-machines.ts";
+import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
+import { startQemuProcess } from "../../../../support/qemu-process.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { startMonitor } from "../scripted-monitor.ts";
 
@@ -66,4 +71,24 @@ test("a machine that did not continue is tried again", async () => {
   machine.obeys = true;
   await resumeForgotten(machines);
   expect([machine.state, await readdir(scratch.path)]).toEqual(["running", ["machines"]]);
+});
+
+test("what a killed program saved machines with is ended and removed, but not while another program works on them", async () => {
+  await using scratch = await scratchFolder();
+  const directory = join(scratch.path, "cluster");
+  const [machine, receiver] = [machineFiles(directory, node), receiverFiles(directory, node)];
+  await using processes = new AsyncDisposableStack();
+  for (const { folder, pid } of [machine, receiver]) {
+    await mkdir(folder, { recursive: true });
+    await writeFile(pid, `${processes.use(await startQemuProcess(pid)).pid}\n`);
+  }
+  const left = async () => {
+    await resumeForgotten({ directory, nodes: [] });
+    return [await isRunning(machine), await isRunning(receiver), ...(await readdir(join(directory, "machines")))];
+  };
+  {
+    await using _ = await lockMachines(directory, { clock: systemClock, progress: silentProgress }, neverAborted);
+    expect(await left()).toEqual([true, true, "agent_0", "receiver-agent_0"]);
+  }
+  expect(await left()).toEqual([true, false, "agent_0"]);
 });

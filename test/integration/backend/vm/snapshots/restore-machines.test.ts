@@ -1,7 +1,7 @@
 /** How machines continue from a snapshot, with scripted monitors and without QEMU. */
 
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { expect, test } from "bun:test";
 import { type ClusterFacts, readCluster } from "../../../../../src/backend/vm/cluster-facts.ts";
 import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
@@ -50,6 +50,9 @@ async function restore({ states, said = "", hasVariables = false }: Given) {
     [files.disk, "the disk of now"],
     [join(folder, saved.disk), "the saved disk"],
     [files.flash.variables, "the variables of now"],
+    // What a QEMU leaves that was killed.
+    [files.started, ""],
+    [files.pid, "4194305\n"],
   ] as const)
     await writeFile(path, text);
   if (hasVariables) await writeFile(join(folder, saved.variables), "the saved variables");
@@ -59,7 +62,9 @@ async function restore({ states, said = "", hasVariables = false }: Given) {
     return { status: states?.[Math.min(looks, states.length) - 1] };
   };
   await using stack = new AsyncDisposableStack();
+  const atStart: string[] = [];
   const run = async () => {
+    atStart.push(...(await readdir(files.folder)));
     await writeFile(files.qemuLog, said);
     if (states !== undefined) {
       const answer = async (execute: string): Promise<object> => {
@@ -84,6 +89,7 @@ async function restore({ states, said = "", hasVariables = false }: Given) {
   return {
     failure,
     asked,
+    atStart,
     left,
     time,
     files,
@@ -95,7 +101,8 @@ async function restore({ states, said = "", hasVariables = false }: Given) {
 test("a machine gets its saved disk and variables, and continues once its memory is loaded", async () => {
   await using restored = await restore({ states: ["inmigrate", "inmigrate", "paused"], hasVariables: true });
   expect(restored.failure).toBeUndefined();
-  const { disk, flash } = restored.files;
+  const { disk, flash, started, pid } = restored.files;
+  for (const path of [started, pid]) expect(restored.atStart).not.toContain(basename(path));
   expect([await readFile(disk, "utf8"), await readFile(flash.variables, "utf8")]).toEqual([
     "the saved disk",
     "the saved variables",
