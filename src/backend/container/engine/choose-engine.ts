@@ -21,7 +21,7 @@ const quietMs = 1_500;
  * Returns the named engine, or else the first that answers and is usable: Docker, then Podman. Fails if a variable or
  * Docker's context chooses an engine that isn't usable. A `docker` that is
  * really Podman counts as Podman. Throws `machine-not-set-up`, which says what was tried for each engine and what to
- * do.
+ * do, and `deadline-passed` if an engine hangs: it may have the user's clusters, so no other engine takes its place.
  */
 export async function chooseEngine(
   named: EngineName | undefined,
@@ -42,6 +42,7 @@ export async function chooseEngine(
       if (!(error instanceof ClusterError)) throw error;
       const choice = isPresent(error) ? await chosenBy(name, runtime.environment) : undefined;
       if (choice !== undefined) throw chosenFailure(error, kind, choice);
+      if (error.id === "deadline-passed") throw hangs(error, kind);
       failures.push({ kind, error });
     }
   }
@@ -62,8 +63,20 @@ async function chosenBy(name: EngineName, environment: Environment): Promise<str
   return ["", "default"].includes(context ?? "") ? undefined : "docker context use";
 }
 
-function chosenFailure(error: ClusterError, { title, name }: EngineKind, choice: string): ClusterError {
-  const other = name === "docker" ? "Podman" : "Docker";
+const otherThan = ({ name }: EngineKind): EngineKind => engineKinds[name === "docker" ? "podman" : "docker"];
+
+function hangs(error: ClusterError, kind: EngineKind): ClusterError {
+  const other = otherThan(kind);
+  return new ClusterError(error.id, messageOf(error), {
+    hint: `${error.hint ?? ""}\nTo use ${other.title} instead, pass \`engine ${other.name}\`.`,
+    facts: ClusterError.marked(error).facts,
+    cause: error,
+  });
+}
+
+function chosenFailure(error: ClusterError, kind: EngineKind, choice: string): ClusterError {
+  const { title } = kind;
+  const other = otherThan(kind).title;
   const undo = choice === "docker context use" ? "run: docker context use default" : `unset ${choice}`;
   return new ClusterError(error.id, messageOf(error), {
     hint: `${title} was chosen (${choice}), so ${other} is not tried. ${error.hint ?? ""} To use another engine, ${undo}, or pass \`engine\`.`,
