@@ -52,7 +52,10 @@ function hintFor(scope: BackendScope | undefined, { scopes, unreachable }: Other
   const unasked = unreachable.map(
     (each) => `It may be in ${each.scope}, whose clusters cannot be listed: ${each.reason}`,
   );
-  return [...unasked, "Run the list command to see all clusters."].join(" ");
+  return [
+    ...unasked,
+    "Run the list command to see all clusters, or the doctor command to see what is left of others.",
+  ].join(" ");
 }
 
 const byRole = new RegExp(`^(?:${roles.join("|")})_(?:0|[1-9][0-9]{0,3})$`);
@@ -111,9 +114,9 @@ export function assertRuns(cluster: Pick<ClusterRecord, "id">, node: NodeRecord)
   if (node.state !== "stopped" && node.state !== "paused") return;
   const name = nodeReference(node);
   const why = node.stateReason === undefined ? "" : ` (${outside(node.stateReason)})`;
-  const action = node.state === "stopped" ? "start" : "resume";
+  const [advice, action] = node.state === "stopped" ? ["Start it", "start"] : ["Let it continue", "resume"];
   throw new ClusterError("node-stopped", `${name} of cluster "${cluster.id}" is ${node.state}${why}.`, {
-    hint: `Let it continue: run the command "node ${action} ${name}"`,
+    hint: `${advice}: run the command "node ${action} ${name}"`,
     facts: { cluster: cluster.id, node: name, state: node.state },
   });
 }

@@ -73,7 +73,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   "cluster-not-found": [
     [
       async () => search([]),
-      'There is no cluster "base" in region us-east-1. → Run the list command to see all clusters.',
+      'There is no cluster "base" in region us-east-1. → Run the list command to see all clusters, or the doctor command to see what is left of others.',
     ],
     [
       async () => search(["us-west-2"]),

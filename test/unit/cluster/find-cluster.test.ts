@@ -137,15 +137,15 @@ test("a selector is a node or a group", () => {
 });
 
 test.each([
-  ["stopped", "start", {}],
-  ["paused", "resume", { stateReason: "it was tired" }],
-] as const)("a node that is %s is named so, with the command to %s it", (state, action, why) => {
+  ["stopped", "start", "Start it", {}],
+  ["paused", "resume", "Let it continue", { stateReason: "it was tired" }],
+] as const)("a node that is %s is named so, with the command to %s it", (state, action, advice, why) => {
   const idle = { ...cluster, nodes: [node(0, { state, ...why })] };
   expect(() => findNode(idle, "m0")).toThrow(
     expect.objectContaining({
       id: "node-stopped",
       message: `master_0 of cluster "nightly" is ${state}${"stateReason" in why ? " (it was tired)" : ""}.`,
-      hint: `Let it continue: run the command "node ${action} master_0"`,
+      hint: `${advice}: run the command "node ${action} master_0"`,
     }),
   );
   expect(findNodes(idle, ["masters"])).toHaveLength(1);

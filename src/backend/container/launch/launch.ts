@@ -90,7 +90,8 @@ export async function createNode(engine: Engine, plan: LaunchPlan, node: NodeNam
     return await engine.change({ words: createWords(plan, node) });
   } catch (error) {
     if (!isNameTaken(error)) throw error;
-    throw clusterExists(plan.clusterId, { removal: removalCommand(engine, plan.clusterId), cause: error });
+    const removal = `${removalCommand(engine, plan.clusterId)}\nIf there is no such cluster, run the doctor command: it names the container that has its name.`;
+    throw clusterExists(plan.clusterId, { removal, cause: error });
   }
 }
 

@@ -121,7 +121,8 @@ export class ContainerSnapshots implements Snapshots {
     const idle = containers.find(({ status }) => status !== "running");
     const isWhole = counts !== undefined && containers.length === nodeCount(counts);
     if (idle === undefined && isWhole) return containers;
-    const problem = idle === undefined ? "some of its nodes are missing" : `${nodeReference(idle)} is ${idle.status}`;
+    const state = idle?.status === "exited" ? "stopped" : idle?.status;
+    const problem = idle === undefined ? "some of its nodes are missing" : `${nodeReference(idle)} is ${state}`;
     throw new ClusterError("machine-failed", `Cluster "${clusterId}" cannot be saved: ${problem}.`, {
       hint: "Start its nodes, or restore another snapshot first.",
       facts: { cluster: clusterId },

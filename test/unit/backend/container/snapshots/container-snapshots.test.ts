@@ -100,13 +100,14 @@ test("a name can't be used twice, and an unknown name is not found", async () =>
 });
 
 test.each([
-  ["is paused", "agent_0 is paused"],
-  ["is missing", "some of its nodes are missing"],
-])("a cluster of which a node %s is not saved", async (what, problem) => {
+  ["paused", "agent_0 is paused"],
+  ["exited", "agent_0 is stopped"],
+  ["missing", "some of its nodes are missing"],
+])("a cluster of which a node is %s is not saved", async (what, problem) => {
   await using cluster = await openCluster();
   const [, [id, agent]] = [...cluster.containers] as [unknown, [string, { status: string }]];
-  if (what === "is paused") agent.status = "paused";
-  else cluster.containers.delete(id);
+  if (what === "missing") cluster.containers.delete(id);
+  else agent.status = what;
   const failure = await failureOf(cluster.create("installed"));
   expect(failure).toMatchObject({ id: "machine-failed" });
   expect(failure.message).toBe(`Cluster "default" cannot be saved: ${problem}.`);
