@@ -18,6 +18,9 @@ const rejected = (words: string) =>
 
 test.each([
   ["--variant oss --superuser-password x", "--superuser-password: only allowed with --wait"],
+  [`--variant oss --sha256 ${"ab".repeat(32)}`, "--sha256: only allowed with a file in --from"],
+  [`--from default:installed --sha256 ${"ab".repeat(32)}`, "--sha256: only allowed with a file in --from"],
+  ["--from https://h.example/c.zst", "--from: a URL requires --sha256"],
   ["--variant oss --summary --dry-run", "--summary: cannot be combined with --dry-run"],
   ["--variant oss --masters 9 --agents 600 --public-agents 600", "--masters, --agents, --public-agents: "],
   ["--variant oss --enable-selinux-enforcing --linux-distribution debian-12", "--enable-selinux-enforcing: "],

@@ -70,9 +70,16 @@ async function parsedForVms(words: string) {
   const command = programFor(vmKind).commands.find(({ name }) => name === "create")!;
   const problems = new Problems("");
   const invocation = { cwd: "/tmp", environment: {} };
-  const { values } = await parseCommandLine(command, words.split(" "), { invocation, problems, hide: () => {} });
-  return { values, problems: problems.all };
+  const hidden: string[] = [];
+  const hide = (secret: string): void => void hidden.push(secret);
+  const { values } = await parseCommandLine(command, words.split(" "), { invocation, problems, hide });
+  return { values, problems: problems.all, hidden };
 }
+
+test("the secrets in a file's URL are hidden", async () => {
+  const { hidden } = await parsedForVms("--from https://me:hunter22@h.example/cluster.zst");
+  expect(hidden).toContain("hunter22");
+});
 
 test("a snapshot takes the place of the artifact and of everything that is told with it", async () => {
   const { values, problems } = await parsedForVms("--from default:installed -c copy --wait --timeout 5m");

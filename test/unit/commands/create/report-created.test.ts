@@ -110,4 +110,5 @@ test.each([
 ])("a cluster that is kept says when it ends, if it does", (kind, expiresAt, end) => {
   const note = keptNote(kind, { id: "example", expiresAt, scope: {} }, open().context);
   expect(/It ends.*/.exec(note)?.[0]).toBe(end);
+  expect(note.includes("Remove it: ")).toBe(kind === containerKind);
 });

@@ -1,6 +1,13 @@
 import { expect, test } from "bun:test";
 import { BadValue } from "../../../../src/cli/options/option.ts";
-import { parseLoss, parseOffset, parseRate, parseSize } from "../../../../src/commands/fault/fault-values.ts";
+import { Problems } from "../../../../src/cli/options/problems.ts";
+import {
+  checkFault,
+  parseLoss,
+  parseOffset,
+  parseRate,
+  parseSize,
+} from "../../../../src/commands/fault/fault-values.ts";
 
 test.each([
   [parseLoss, "5%", 5],
@@ -25,4 +32,17 @@ test.each([
   [parseSize, ["", "K", "1T", "1.5G", "-1", "1k"]],
 ])("%p refuses what has another form", (parse, given) => {
   for (const text of given) expect(() => parse(text)).toThrow(BadValue);
+});
+
+test.each<Partial<Parameters<typeof checkFault>[0]>>([
+  { action: "network", nodes: ["agent_0"], delayMs: 10, durationMs: 60_000 },
+  // That the duration is missing is a problem of the option.
+  { action: "network", nodes: ["agent_0"], delayMs: 10 },
+  { action: "list", nodes: [] },
+  { action: "heal", nodes: ["agent_0"] },
+  { nodes: ["agent_0"] },
+])("%j has no problem", (values) => {
+  const problems = new Problems("");
+  checkFault(values, problems);
+  expect(problems.all).toEqual([]);
 });

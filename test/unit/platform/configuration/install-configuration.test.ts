@@ -40,3 +40,24 @@ test("of a complete configuration, the keys of the base stay there", async () =>
     extra_config: { colour: "blue" },
   });
 });
+
+test("the scripts that print a node's addresses are executable, unless the user provides them", async () => {
+  const own = { source: "/own", target: "ip-detect", mode: 0o700, sizeBytes: 1 };
+  const plan = { ...examplePlan("/a", { variant: "none" }), ...exampleTraits };
+  const cluster = exampleCluster([node("master", "10.0.0.1")], "none");
+  const facts = { resolvers: ["10.0.0.53"], bootstrapUrl, layout: folderLayout(), release: "1.0" };
+  const generate = async (changes: Partial<typeof plan>) => genconfFiles({ ...plan, ...changes }, cluster, facts);
+  const modes = async (changes: Partial<typeof plan>) =>
+    (await generate(changes)).map(({ path, mode }) => [path, mode]);
+  const configured = ["config.yaml", 0o600];
+  expect(await modes({})).toEqual([configured, ["ip-detect", 0o755]]);
+  expect(await modes({ ipDetectPublic: "#!/bin/sh\n", genconfFiles: [own] })).toEqual([
+    configured,
+    ["ip-detect-public", 0o755],
+    ["ip-detect", 0o700],
+  ]);
+  const key = "ip_detect_public_filename";
+  expect(JSON.stringify(await generate({ genconfFiles: [own] }))).not.toContain(key);
+  const ownPublic = { ...own, target: "ip-detect-public" };
+  expect(JSON.stringify(await generate({ genconfFiles: [own, ownPublic] }))).toContain(key);
+});
