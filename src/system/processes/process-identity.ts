@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
-import { randomUUID } from "node:crypto";
-import { link, readlink, rename, rm, writeFile } from "node:fs/promises";
+import { createHash, randomUUID } from "node:crypto";
+import { readlink, rename, rm, symlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { promisify } from "node:util";
 import * as read from "../../model/reader.ts";
 import { errorCode } from "../files/private-file.ts";
-import { parseJson, readOwnText, readOwnTextIfThere } from "../files/read-text.ts";
+import { readOwnText } from "../files/read-text.ts";
 import { poll } from "../retry.ts";
 import type { Clock, Environment } from "../runtime.ts";
 import { waits } from "../waits.ts";
@@ -120,15 +120,16 @@ interface Waiting {
 }
 
 /**
- * Holds the file at `path`, whose folder exists, as a lock until the result is disposed of. Waits while another living process holds it. A killed
- * process loses its locks. Throws the system's error if the lock can't be created or read, such as one of another user.
+ * Holds a lock at `path`, whose folder exists, until the result is disposed of. Waits while another living process holds it. A killed process loses its
+ * locks. Throws the system's error if the lock can't be created or read, such as one of another user. The lock is a symbolic link to nowhere, so short
+ * that it needs no block of the disk: also on a full disk, commands can free space.
  */
 export async function acquireProcessLock(
   path: string,
   { clock, onWait, giveUp }: Waiting,
   signal: AbortSignal,
 ): Promise<AsyncDisposable> {
-  const text = JSON.stringify({ ...(await identifyThisProcess()), token: randomUUID() });
+  const text = lockText(await identifyThisProcess());
   let hasReported = false;
   const look = async (): Promise<true | undefined> => {
     if (await takeFreed(path, text, signal)) return true;
@@ -141,7 +142,7 @@ export async function acquireProcessLock(
   else if ((await poll(look, { ...rule, deadlineMs: giveUp.atMs }, signal)) === undefined) throw giveUp.error;
   return {
     [Symbol.asyncDispose]: async () => {
-      if ((await readOwnText(path).catch(() => "")) === text) await rm(path, { force: true });
+      if ((await readlink(path).catch(() => "")) === text) await rm(path, { force: true });
     },
   };
 }
@@ -150,7 +151,7 @@ export async function acquireProcessLock(
 async function takeFreed(path: string, text: string, signal: AbortSignal): Promise<boolean> {
   while (!(await take(path, text))) {
     signal.throwIfAborted();
-    const holder = await readOwnTextIfThere(path);
+    const holder = await readHolder(path);
     if (holder === undefined) continue;
     if (await isHeld(holder)) return false;
     await breakLock(path, holder);
@@ -160,26 +161,43 @@ async function takeFreed(path: string, text: string, signal: AbortSignal): Promi
 
 /** Creating a link is atomic, so nobody sees a lock without its holder. */
 async function take(path: string, text: string): Promise<boolean> {
-  const draft = `${path}.${randomUUID()}`;
-  await writeFile(draft, text, { mode: 0o600 });
   try {
-    await link(draft, path);
+    await symlink(text, path);
     return true;
   } catch (error) {
     if (errorCode(error) === "EEXIST") return false;
     throw error;
-  } finally {
-    await rm(draft, { force: true });
   }
 }
 
-async function isHeld(holder: string): Promise<boolean> {
+async function readHolder(path: string): Promise<string | undefined> {
   try {
-    const identity = parseProcessIdentity(parseJson(holder));
-    return identity !== undefined && (await isProcessAlive(identity));
-  } catch {
-    return false;
+    return await readlink(path);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw error;
   }
+}
+
+/** File systems keep links of up to 59 bytes beside the name. */
+const lockText = (holder: ProcessIdentity | undefined): string =>
+  [...(holder === undefined ? [] : holderWords(holder)), randomUUID().slice(-12)].join(":");
+
+const holderWords = ({ host, pid, startedAt }: ProcessIdentity): readonly string[] => [
+  digest(host).slice(0, 8),
+  String(pid),
+  digest(startedAt).slice(0, 16),
+];
+
+const digest = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+/** Like `isProcessAlive`. */
+async function isHeld(text: string): Promise<boolean> {
+  const [, host, pid, start] = /^([0-9a-f]{8}):([1-9][0-9]{0,9}):([0-9a-f]{16}):/.exec(text) ?? [];
+  if (host === undefined) return false;
+  if (host !== digest(hostname()).slice(0, 8)) return true;
+  const now = await identifyProcess(Number(pid));
+  return now !== undefined && holderWords(now)[2] === start;
 }
 
 /** If several processes find the holder dead, one moves the lock away. A process that moved a new lock away gives it back. */
@@ -187,7 +205,8 @@ async function breakLock(path: string, holder: string): Promise<void> {
   const aside = `${path}.${randomUUID()}`;
   try {
     await rename(path, aside);
-    if ((await readOwnText(aside)) !== holder) await link(aside, path);
+    const moved = await readlink(aside);
+    if (moved !== holder) await symlink(moved, path);
   } catch (error) {
     const code = errorCode(error);
     if (code !== "ENOENT" && code !== "EEXIST") throw error;

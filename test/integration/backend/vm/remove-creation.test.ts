@@ -131,7 +131,7 @@ test("nothing is removed while machines are starting", async () => {
 test("a lock that is never released is reported with its file", async () => {
   await using root = await scratchFolder();
   const directory = join(root.path, "one");
-  await writeFile(`${directory}.lock`, JSON.stringify({ host: "another-name", pid: 1, startedAt: "then" }));
+  await symlink("00000000:1:0123456789abcdef:0123456789ab", `${directory}.lock`);
   const clock = scriptedClock();
   const failure = await failureOf(removeCreation(directory, { clock, progress: silentProgress }, neverAborted));
   expect(failure.id).toBe("deadline-passed");

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { readdir, writeFile } from "node:fs/promises";
-import { hostname } from "node:os";
+import { lstat, readdir, readlink, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { acquireProcessLock } from "../../../../src/system/processes/process-identity.ts";
@@ -45,15 +44,29 @@ test("who waits can be told to stop", async () => {
 });
 
 test.each([
-  ["of a process that is gone", JSON.stringify({ host: hostname(), pid: 999_999_999, startedAt: "then" })],
-  ["that says nothing", ""],
-])("a lock %s is taken over", async (_, text) => {
+  ["of a process that is gone", (own: string) => own.replace(/:[0-9]+:/, ":999999999:")],
+  ["of an earlier process with the same number", (own: string) => own.replace(/:[0-9a-f]{16}:/, ":0123456789abcdef:")],
+  ["that says nothing", () => "nothing"],
+])("a lock %s is taken over", async (_, change) => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "lock");
-  await writeFile(path, text);
-  await using lock = await acquireProcessLock(path, { clock: systemClock, onWait: () => {} }, neverAborted);
-  expect(lock).toBeDefined();
+  const waiting = { clock: systemClock, onWait: () => {} };
+  const own = await acquireProcessLock(path, waiting, neverAborted);
+  const text = await readlink(path);
+  await own[Symbol.asyncDispose]();
+  expect(change(text)).not.toBe(text);
+  await symlink(change(text), path);
+  await using _lock = await acquireProcessLock(path, waiting, neverAborted);
+  expect((await readlink(path)).slice(0, -12)).toBe(text.slice(0, -12));
   expect(await readdir(folder.path)).toEqual(["lock"]);
+});
+
+test("a lock takes no block of the disk, so that a full one can be cleaned up", async () => {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "lock");
+  await using _ = await acquireProcessLock(path, { clock: systemClock, onWait: () => {} }, neverAborted);
+  expect((await lstat(path)).blocks).toBe(0);
+  expect((await readlink(path)).length).toBeLessThan(60);
 });
 
 test("where something unreadable is in the lock's place, the system's error says so, instead of an endless wait", async () => {
@@ -61,6 +74,6 @@ test("where something unreadable is in the lock's place, the system's error says
   const waiting = { clock: systemClock, onWait: () => {} };
   // An attempt that never ends would otherwise keep the test going.
   expect(await failureOf(acquireProcessLock(folder.path, waiting, AbortSignal.timeout(5_000)))).toMatchObject({
-    code: "EISDIR",
+    code: "EINVAL",
   });
 });
