@@ -28,7 +28,11 @@ test.each([
   [{ CLOUD_PROFILE: "dev", AWS_PROFILE: "other", ...usual }, 'profile "dev" (CLOUD_PROFILE)'],
   [{ AWS_PROFILE: "other", ...usual }, 'profile "other" (AWS_PROFILE)'],
   [{ CLOUD_PROFILE: "", ...usual }, "the variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY"],
-  [{ AWS_WEB_IDENTITY_TOKEN_FILE: "/token" }, "the service that AWS_WEB_IDENTITY_TOKEN_FILE names"],
+  ...[
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+  ].map((variable) => [{ [variable]: "/token" }, `the service that ${variable} names`] as const),
 ])("then %p", async (variables, name) => {
   expect((await find(variables)).name).toBe(name);
 });

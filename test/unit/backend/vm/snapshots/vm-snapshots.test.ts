@@ -10,6 +10,7 @@ import {
   snapshotsFolder,
 } from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { createVmBackend } from "../../../../../src/backend/vm/vm-backend.ts";
+import type { ClusterRecord } from "../../../../../src/model/cluster-record.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
@@ -30,6 +31,7 @@ async function openSnapshots() {
     ...state,
     directory,
     cluster,
+    snapshots,
     list: async () => snapshots.list(cluster, neverAborted),
     remove: async (name: string) => snapshots.delete(cluster, name, neverAborted),
     names: async () => (await readdir(snapshotsFolder(directory))).toSorted(),
@@ -94,4 +96,16 @@ test("only a complete snapshot is used, and if there is none of a name, the erro
   });
   const none = { ...cluster, directory: join(directory, "none") };
   expect((await failureOf(findSnapshot(none, "other"))).hint).toBe("It has no snapshots.");
+});
+
+test("a copy needs an id that is free, whether it is made of a snapshot or of a file", async () => {
+  await using opened = await openSnapshots();
+  const { cluster, directory, snapshots } = opened;
+  await mkdir(join(directory, "machines"));
+  const source = cluster as unknown as ClusterRecord;
+  const file = { location: { path: "/nowhere", shown: "FILE" } };
+  const ofSnapshot = snapshots.planCopy({ clusterId: "default", source, snapshot: "installed" }, neverAborted);
+  expect((await failureOf(ofSnapshot)).id).toBe("cluster-exists");
+  const ofFile = snapshots.files.planCopy({ clusterId: "default", file }, neverAborted);
+  expect((await failureOf(ofFile)).id).toBe("cluster-exists");
 });
