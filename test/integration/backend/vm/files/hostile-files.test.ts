@@ -3,6 +3,7 @@ import { appendFile, readFile, symlink, truncate, writeFile } from "node:fs/prom
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { ClusterFileReference } from "../../../../../src/model/snapshot.ts";
+import { generateKeyPair } from "../../../../../src/ssh/keys.ts";
 import {
   type ExampleFile,
   type Facts,
@@ -60,6 +61,11 @@ const withFields = (fields: Facts): Buffer => putTogether({ ...good().manifest, 
 
 const withParts = (changes: Readonly<Record<string, Buffer | undefined>>, facts: Facts = {}): Buffer =>
   withOtherParts(good(), changes, facts);
+
+const withKeys = (changes: object): Buffer => {
+  const keys = JSON.parse(good().contents.get("keys.json")!.toString()) as object;
+  return withParts({ "keys.json": Buffer.from(JSON.stringify({ ...keys, ...changes })) });
+};
 
 /** The file whose manifest lies about a part. */
 function withLie(
@@ -226,6 +232,14 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<
     damaged,
     /no usable keys/,
     () => withParts({ "keys.json": Buffer.from('{"privateKey":"x","hostKeys":["AAAA"]}') }),
+  ],
+  ["keys that aren't JSON", damaged, /no usable keys/, () => withParts({ "keys.json": Buffer.from("{") })],
+  ["no host key for a node", damaged, /no usable keys/, () => withKeys({ hostKeys: [] })],
+  [
+    "a public key in place of the private one",
+    damaged,
+    /no usable keys/,
+    () => withKeys({ privateKey: generateKeyPair("").publicKey }),
   ],
   ["keys of 2 MB", damaged, /keys are too long/, () => withParts({ "keys.json": Buffer.alloc(2 * megabyte) })],
   ["a disk that isn't qcow2", damaged, /is not a qcow2 disk/, () => withParts({ [disk]: Buffer.alloc(1000) })],
