@@ -71,7 +71,6 @@ async function main(): Promise<void> {
     { name: "shell", argv: ["shellcheck", "--external-sources", ...scripts] },
     { name: "python", argv: [process.execPath, "scripts/check-python.ts"] },
     { name: "expressions", argv: [process.execPath, "scripts/slow-expressions.ts"] },
-    { name: "reference", argv: [process.execPath, "scripts/reference.ts", "--check"] },
     { name: "notices", argv: [process.execPath, "scripts/notices.ts", "--check"] },
     {
       name: "rules",
