@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import type { NodeFacts, StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
@@ -14,8 +14,9 @@ import { type Failure, type MachineLife, machineFiles } from "../../../../src/ba
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { parseDescription } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { qemuMessage } from "../../../../src/backend/vm/qemu/qemu.ts";
-import { toCluster } from "../../../../src/backend/vm/records.ts";
+import { observeCluster, toCluster } from "../../../../src/backend/vm/records.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
+import { readBootId } from "../../../../src/system/processes/process-identity.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const directory = "/state/vm/a,b-c1";
@@ -278,6 +279,23 @@ test("why a machine ended is told apart", () => {
   ]);
   const restarted = { isRestarted: true, isAbandoned: false };
   expect(reasons(["running", "killed"], restarted)).toEqual([undefined, "this computer has restarted since"]);
+});
+
+test.each([
+  ["another", "this computer has restarted since"],
+  ["this", "its QEMU was killed, perhaps because memory ran out"],
+  ["no known", "its QEMU was killed, perhaps because memory ran out"],
+])("a machine that %s start of this computer saw, and that is gone: %s", async (start, stateReason) => {
+  await using folder = await scratchFolder();
+  for (const each of stored.facts.nodes) {
+    const files = machineFiles(folder.path, each);
+    await mkdir(files.folder, { recursive: true });
+    await writeFile(files.started, "");
+    await writeFile(files.pid, "4194305\n");
+  }
+  const bootId = { another: "another", this: await readBootId() }[start];
+  const { nodes } = await observeCluster({ directory: folder.path, facts: { ...stored.facts, bootId } });
+  expect(nodes.map((each) => each.stateReason)).toEqual([stateReason, stateReason]);
 });
 
 test("why QEMU stopped a machine is told in its own words", () => {
