@@ -111,13 +111,15 @@ function stackOf(thrown: unknown, depth: number): string {
   return [own, ...inner.map((each) => `Caused by ${stackOf(each, depth + 1)}`)].join("\n");
 }
 
+const elsewhere = "set XDG_STATE_HOME, XDG_CACHE_HOME or TMPDIR to another folder.";
+
 /** How to fix problems of this machine that no program can foresee, by the system's error code. */
 const remedies: Readonly<Record<string, string>> = {
-  ENOSPC: "Free some space on that disk, or set XDG_STATE_HOME or TMPDIR to another folder.",
+  ENOSPC: `Free some space on that disk, or ${elsewhere}`,
   EDQUOT: "Delete files of this user: its quota on that disk is used up.",
-  EROFS: "That disk is read-only: set XDG_STATE_HOME or TMPDIR to another folder.",
-  EACCES: "Give this user permission, or set XDG_STATE_HOME or TMPDIR to another folder.",
-  EPERM: "Give this user permission, or set XDG_STATE_HOME or TMPDIR to another folder.",
+  EROFS: `That disk is read-only: ${elsewhere}`,
+  EACCES: `Give this user permission, or ${elsewhere}`,
+  EPERM: `Give this user permission, or ${elsewhere}`,
   EIO: "Check that disk: it cannot be read or written.",
   EMFILE: "Raise the limit on open files (ulimit -n).",
   ENFILE: "Close other programs: this machine has too many open files.",
