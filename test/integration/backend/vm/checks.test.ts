@@ -117,7 +117,7 @@ test("an old QEMU can only run clusters of one machine", async () => {
     const request = { distribution: "debian-12", options, counts, needsCgroups1: false };
     return resolveCreation(qemu, request, runtime(folder.path).environment, neverAborted);
   };
-  expect(await resolve(0)).toMatchObject({ qemuVersion: "6.2", accelerator: "tcg" });
+  expect(await resolve(0)).toMatchObject({ qemuVersion: "6.2", accelerator: "tcg", isSandboxed: true });
   expect((await failureOf(resolve(1))).message).toContain("needs the stream networks of version 7.2");
 });
 
