@@ -1,7 +1,7 @@
 import type { BackendKind } from "../backend/contract.ts";
 import type { Context } from "../cli/command.ts";
 import { BadValue, type Invocation, type ValueType, flag, option, whileOptionsAreRead } from "../cli/options/option.ts";
-import { duration, outputFormat, value, verbose } from "../cli/options/value-types.ts";
+import { duration, parseDuration, outputFormat, value, verbose } from "../cli/options/value-types.ts";
 import { clusterIdProblem } from "../model/parse-values.ts";
 import type { Checked } from "../model/checked.ts";
 import { checked } from "../model/option-schema.ts";
@@ -40,9 +40,17 @@ export const readPassword = async <Given extends string | undefined>(
 
 export const canAsk = ({ isTerminal }: Pick<Context, "isTerminal">): boolean => isTerminal.stdin && isTerminal.stderr;
 
+const usualTimeout = "60m";
+
 /** `--timeout`; the command states what is limited. */
-export const timeout = (summary: string, defaultText: string, defaultMs: number) =>
-  option(duration, { flag: "--timeout", placeholder: "<duration>", summary, default: defaultMs, defaultText });
+export const timeout = (summary: string) =>
+  option(duration, {
+    flag: "--timeout",
+    placeholder: "<duration>",
+    summary,
+    default: parseDuration(usualTimeout),
+    defaultText: usualTimeout,
+  });
 
 /** A name that `findNodes` accepts. */
 export const nodeSelector = (machineId: RegExp) =>

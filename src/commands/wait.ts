@@ -18,7 +18,7 @@ const waitOptions = {
     default: "admin",
     secret: true,
   }),
-  timeout: timeout("Time limit for the wait", "60m", 60 * 60 * 1000),
+  timeout: timeout("Time limit for the wait"),
   skipHttpChecks,
   summary,
   junit,

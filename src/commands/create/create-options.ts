@@ -169,7 +169,7 @@ export const createOptions = (kind: BackendKind) => ({
   }),
   keepOnFailure: flag({ flag: "--keep-on-failure", summary: "Keep the machines as they are if the creation fails" }),
   summary,
-  timeout: timeout("Time limit for the creation; with --wait, it includes the wait", "60m", 60 * 60 * 1000),
+  timeout: timeout("Time limit for the creation; with --wait, it includes the wait"),
   clusterId,
   output: outputFormat(["text", "json"]),
   verbose,

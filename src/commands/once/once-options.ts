@@ -53,7 +53,7 @@ export function onceOptions(kind: BackendKind) {
   return {
     ...create,
     keepOnFailure: flag({ flag: "--keep-on-failure", summary: "Keep the cluster if anything fails, even the command" }),
-    timeout: timeout("Time limit until the platform is ready; the command has none", "60m", 60 * 60 * 1000),
+    timeout: timeout("Time limit until the platform is ready; the command has none"),
     clusterId: temporaryClusterId,
     skipHttpChecks,
     ...sessionOptions,

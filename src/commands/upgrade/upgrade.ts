@@ -16,7 +16,7 @@ const upgradeOptions = {
   }),
   artifactSha256,
   workspaceDir,
-  timeout: timeout("Time limit for the upgrade", "60m", 60 * 60 * 1000),
+  timeout: timeout("Time limit for the upgrade"),
 };
 
 export const upgradeCommand = (kind: BackendKind) =>
