@@ -83,6 +83,7 @@ describe.skipIf(opensshLack !== undefined)(`run (${opensshLack ?? "here"})`, () 
       data: { nodes: [{ status: 1 }, { error: { id: "node-stopped" } }] },
     });
     expect(json.data).not.toHaveProperty("nodes.0.error");
+    expect((await node.run("--no-test-env --node master_0 --node agent_0 true")).told).toEqual([told[1]!]);
     expect(await node.run("--no-test-env --node masters true")).toMatchObject({ status: 0, told: [] });
   });
 
