@@ -53,7 +53,7 @@ export class CloudBackend implements ClusterBackend<CloudOptions> {
 
   /** Throws a `bad-usage` that lists every problem with the options. Looks for credentials when the first cluster is created or looked up. */
   constructor(options: CloudBackendOptions & RuntimeOptions) {
-    const { runtime, own } = splitRuntimeOptions(options, process.env);
+    const { runtime, own } = splitRuntimeOptions(options, process);
     const { region, distribution, options: creation } = readCloudOptions(own);
     this.distribution = distribution;
     this.#settings = { runtime, options: creation, selinuxProblem: cloudKind.selinuxProblem };
@@ -77,7 +77,7 @@ export class ContainerBackend implements ClusterBackend<ContainerOptions> {
 
   /** Throws a `bad-usage` that lists every problem with the options. Contacts the engine when the first cluster is created or looked up. */
   constructor(options: ContainerBackendOptions & RuntimeOptions = {}) {
-    const { runtime, own } = splitRuntimeOptions(options, process.env);
+    const { runtime, own } = splitRuntimeOptions(options, process);
     const { engine, distribution, options: creation } = readContainerOptions(own);
     this.distribution = distribution;
     this.#settings = { runtime, options: creation, selinuxProblem: containerKind.selinuxProblem };
@@ -100,7 +100,7 @@ export class VmBackend implements ClusterBackend<VmOptions> {
 
   /** Throws a `bad-usage` that lists every problem with the options. Looks for QEMU when the first cluster is created. */
   constructor(options: VmBackendOptions & RuntimeOptions = {}) {
-    const { runtime, own } = splitRuntimeOptions(options, process.env);
+    const { runtime, own } = splitRuntimeOptions(options, process);
     const { distribution, options: creation } = readVmOptions(own);
     this.distribution = distribution;
     this.#settings = { runtime, options: creation, selinuxProblem: vmKind.selinuxProblem };

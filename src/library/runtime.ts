@@ -13,31 +13,41 @@ export interface RuntimeOptions {
    * variables of the process. The cloud's own packages read some of theirs, such as `AWS_CONFIG_FILE`, from the process in any case.
    */
   readonly environment?: Environment;
-  /** Called with one printable line, without a newline and with secrets masked, for each step, result, note and wait. Default: no reports. */
+  /**
+   * Called with one printable line, without a newline and with secrets masked, for each step, result, note and wait. If it throws, that becomes a
+   * warning of the process, the work goes on, and it isn't called again. Default: no reports.
+   */
   readonly onProgress?: (line: string) => void;
+}
+
+type Warn = (text: string) => void;
+
+interface CallingProcess {
+  readonly env: Environment;
+  readonly emitWarning: Warn;
 }
 
 /** Splits the options of a backend's constructor into those of the runtime and the backend's own. Throws `bad-usage`. */
 export function splitRuntimeOptions<Own extends object>(
   given: Own & RuntimeOptions,
-  processEnvironment: Environment,
+  { env, emitWarning }: CallingProcess,
 ): { readonly runtime: Runtime; readonly own: Own } {
   // The reader of the backend's own options reports what isn't an object.
-  if (Object(given) !== given) return { runtime: libraryRuntime({}, processEnvironment), own: given };
+  if (Object(given) !== given) return { runtime: libraryRuntime({}, env), own: given };
   const { environment, onProgress, ...own } = given;
   const options = {
     ...(environment !== undefined && { environment }),
     ...(onProgress !== undefined && { onProgress }),
   };
-  return { runtime: libraryRuntime(options, processEnvironment), own: own as Own };
+  return { runtime: libraryRuntime(options, env, (text) => emitWarning(text)), own: own as Own };
 }
 
-export function libraryRuntime(given: RuntimeOptions, processEnvironment: Environment): Runtime {
+export function libraryRuntime(given: RuntimeOptions, processEnvironment: Environment, warn?: Warn): Runtime {
   const { environment, onProgress } = readArguments(given, shape);
   return {
     environment: environment ?? processEnvironment,
     clock: systemClock,
-    progress: new LineProgress(onProgress ?? (() => {})),
+    progress: new LineProgress(onProgress ?? (() => {}), warn),
   };
 }
 
@@ -49,11 +59,13 @@ const shape: Shape<RuntimeOptions> = {
 /** Reports progress to a function, one printable line at a time and without secrets: the library has no terminal of its own. */
 export class LineProgress implements Progress {
   readonly #masker = new Masker();
-  readonly #onLine: (line: string) => void;
+  readonly #warn: Warn;
+  #onLine: (line: string) => void;
   readonly #waiting = { text: "" };
 
-  constructor(onLine: (line: string) => void) {
+  constructor(onLine: (line: string) => void, warn: Warn = () => {}) {
     this.#onLine = onLine;
+    this.#warn = warn;
   }
 
   start(title: string, subject?: string): Step {
@@ -74,7 +86,13 @@ export class LineProgress implements Progress {
 
   note(text: string): void {
     const shown = messageBlock(shownText(libraryWords(text), (given) => this.mask(given)));
-    for (const line of shown.split("\n")) this.#onLine(line);
+    try {
+      for (const line of shown.split("\n")) this.#onLine(line);
+    } catch (error) {
+      // Must not keep a removal from removing everything.
+      this.#onLine = () => {};
+      this.#warn(`onProgress failed, and is not called again: ${String(error)}`);
+    }
   }
 
   warn(text: string): void {

@@ -209,6 +209,32 @@ test("a creation that fails or is cancelled leaves nothing", async () => {
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 }, 120_000);
 
+test("a creation whose onProgress fails is not disturbed, nor is its removal", async () => {
+  await using fixture = await openFixture();
+  const { cloud, folder } = fixture;
+  const told: string[] = [];
+  const environment = { ...cloud.environment, XDG_STATE_HOME: join(folder, "state") };
+  const openBackend = (last: string) =>
+    new CloudBackend({
+      region: cloud.region,
+      linuxDistribution: "debian-12",
+      environment,
+      onProgress: (line) => {
+        told.push(line);
+        if (line.startsWith(last)) throw new Error("the stream is closed");
+      },
+    });
+  {
+    await using cluster = await create({ ...fixture, backend: openBackend("Launch: done") });
+    expect(told.at(-1)).toBe("Launch: done");
+    await cluster.masters[0].run({ args: ["hostname"] });
+  }
+  cloud.answers.replace([{ pattern: "resolv\\.conf", status: 1 }, ...answers]);
+  const failure = await failureOf(create({ ...fixture, backend: openBackend("Remove what was created") }));
+  expect(failure.id).toBe("remote-command-failed");
+  expect(leftIn(cloud)).toEqual(nothing);
+});
+
 test("all errors that can be detected here are reported at once, without a request to the cloud", async () => {
   await using fixture = await openFixture();
   const wrong = { masters: 2, agents: -1, clusterId: "not one" };
