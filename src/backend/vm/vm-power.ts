@@ -83,9 +83,9 @@ async function startAgain(qemu: Qemu, { directory, nodes, runtime }: Start, sign
   const places = facts.nodes.flatMap((node, place) => (wanted.has(node.id) && lives[place] === false ? [place] : []));
   if (places.length === 0) return;
   const hasNetwork = await isRunning(networkFiles(directory));
-  if (facts.nodes.length > 1) {
-    if (!hasNetwork && lives.includes(true)) throw networkGone(facts);
-    if (!hasNetwork) await removeSockets(directory);
+  if (!hasNetwork) {
+    if (lives.includes(true)) throw networkGone(facts);
+    await removeSockets(directory);
   }
   const folder = hasNetwork ? await connectable(directory, places, facts) : await makeSocketsFolder(directory);
   // What a killed QEMU left would count as the new one's.

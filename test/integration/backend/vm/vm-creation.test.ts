@@ -343,3 +343,13 @@ test("without the process that connects them, machines start again together, or 
   expect(await states()).toEqual(["running", "running"]);
   expect([await isThere(earlier), await isThere(await started.sockets())]).toEqual([false, true]);
 });
+
+test("a single machine that starts again leaves no folder behind", async () => {
+  await using started = await startCreation("none", { agents: 0 });
+  const { creation, power } = started;
+  const cluster = await creation.describe();
+  const earlier = await started.sockets();
+  await power.cutPower(cluster, cluster.nodes, neverAborted);
+  await power.start(cluster, cluster.nodes, neverAborted);
+  expect([await isThere(earlier), await isThere(await started.sockets())]).toEqual([false, true]);
+});
