@@ -5,6 +5,8 @@ import type { Backend, BackendKind } from "../../../../src/backend/contract.ts";
 import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../../src/backend/container/container-kind.ts";
 import { vmKind } from "../../../../src/backend/vm/vm-kind.ts";
+import { Problems } from "../../../../src/cli/options/problems.ts";
+import { checkSaving } from "../../../../src/commands/once/once-options.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -43,6 +45,13 @@ test("a cache never contains the user's own key", async () => {
 test("a cache that would lack a folder of this computer is refused", async () => {
   const failure = await failureOf(once("--cache /tmp/x --custom-volume /tmp:/data example:etcd", containerKind));
   expect(failure.message).toContain("--cache: cannot be combined with --custom-volume");
+});
+
+test("a cache, a report and a saved cluster may be in different files", () => {
+  const problems = new Problems("");
+  const files = { cache: "/tmp/a", junit: "/tmp/b", saveOnFailure: "/tmp/c" };
+  checkSaving(containerKind, { ...files, customVolumes: [] } as Parameters<typeof checkSaving>[1], problems);
+  expect(problems.all).toEqual([]);
 });
 
 test("only backends whose clusters become files save them after a failure", async () => {
