@@ -13,6 +13,7 @@ import type { CreationName, LabelValues } from "./records/labels.ts";
 import { describeContainers, inspect, readNodes } from "./records/read-containers.ts";
 import { assertIdIsFree, readInventory, toClusters } from "./records/records.ts";
 import { removeCreation, stopCreation } from "./remove-creation.ts";
+import { deleteAllSnapshots } from "./snapshots/remove-snapshots.ts";
 import { consoleOutputs } from "../shared/node-scripts.ts";
 
 export interface MachinesPlan {
@@ -142,10 +143,17 @@ export abstract class ContainerMachines {
     await this.forgetRights();
   }
 
+  /** Also removes snapshots, such as those of `once --save-on-failure`. The network goes last, because it makes the cluster findable. */
   async remove(signal: AbortSignal): Promise<string | undefined> {
     const { name } = this.begun;
     if (name === undefined) return undefined;
-    return await removeCreation(this.plan.engine, name, this.runtime.clock, signal);
+    const { engine } = this.plan;
+    const { clock } = this.runtime;
+    return (
+      (await removeCreation(engine, { ...name, keepsNetworks: true }, clock, signal)) ??
+      (await deleteAllSnapshots(engine, name, clock, signal)) ??
+      (await removeCreation(engine, name, clock, signal))
+    );
   }
 
   remains(): CreationRemains | undefined {

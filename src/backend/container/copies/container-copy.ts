@@ -12,7 +12,7 @@ import { beginNode, identityArchive } from "../launch/launch.ts";
 import type { CreationName } from "../records/labels.ts";
 import { assertIdCanBeClaimed } from "../records/records.ts";
 import type { SavedNode } from "../snapshots/read-snapshots.ts";
-import { deleteAllSnapshots, removeUnusedImages } from "../snapshots/remove-snapshots.ts";
+import { removeUnusedImages } from "../snapshots/remove-snapshots.ts";
 import { createSavedNodes, nodeRights } from "../snapshots/saved-nodes.ts";
 import type { CopyOrigin, OpenOrigin } from "./copy-origin.ts";
 import { assertJoined, networkFiles } from "./join-network.ts";
@@ -123,15 +123,12 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     return { ...super.firstLogin, finishBoot: assertJoined };
   }
 
-  /** Also removes images: the source may have been destroyed meanwhile, and images from a file belong to this creation. */
+  /** Also removes images: the source may have been destroyed meanwhile. Images from a file belong to this creation. */
   override async remove(signal: AbortSignal): Promise<string | undefined> {
-    const { name } = this.begun;
-    const left = await super.remove(signal);
     await this.#letGo();
-    if (name === undefined || left !== undefined) return left;
-    const { engine } = this.#plan;
-    await removeUnusedImages(engine, this.#copiedFrom, signal);
-    return deleteAllSnapshots(engine, name, this.runtime.clock, signal);
+    const left = await super.remove(signal);
+    if (left === undefined) await removeUnusedImages(this.#plan.engine, this.#copiedFrom, signal);
+    return left;
   }
 }
 

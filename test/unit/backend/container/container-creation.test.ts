@@ -6,6 +6,7 @@ import { ContainerCreation, type ContainerPlan } from "../../../../src/backend/c
 import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { defaultDistribution } from "../../../../src/backend/container/distributions.ts";
+import { labelNames } from "../../../../src/backend/container/records/labels.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -18,22 +19,29 @@ const creationId = "0123456789abcdef";
 interface Given {
   /** Called with each command that changes something. */
   readonly onChange?: (command: string) => void | Promise<void>;
+  readonly ask?: Engine["ask"];
   readonly distribution?: string;
   readonly nodeImage?: string;
   readonly needsApt?: boolean;
 }
 
 /** A creation on an engine that has the image and allows everything. */
-async function openCreation({ onChange, distribution = defaultDistribution, nodeImage, needsApt = false }: Given) {
+async function openCreation({
+  onChange,
+  ask = async () => "",
+  distribution = defaultDistribution,
+  nodeImage,
+  needsApt = false,
+}: Given) {
   const folder = await scratchFolder();
   const changes: string[] = [];
   const change: Engine["change"] = async ({ words }) => {
-    const command = words.slice(0, words[0] === "network" ? 2 : 1).join(" ");
+    const command = words.slice(0, ["network", "image"].includes(words[0]!) ? 2 : 1).join(" ");
     await onChange?.(command);
     changes.push(command);
     return "1".repeat(64);
   };
-  const engine = { kind: engineKinds.docker, option: "", ask: async () => "", change } as unknown as Engine;
+  const engine = { kind: engineKinds.docker, option: "", ask, change } as unknown as Engine;
   const facts = { ...engineKinds.docker.readFacts({}), cgroupVersion: "2" } as const;
   const options = { volumes: [], ...(nodeImage !== undefined && { nodeImage }) };
   const plan = {
@@ -88,6 +96,20 @@ test("after an interrupt, neither a network nor a container is created", async (
   expect((await failureOf(late.claim(interrupted.signal))).message).toBe("interrupted");
   expect(late.changes).not.toContain("create");
   expect(late.creation.remains()?.left).toContain("Containers and a network may be left.");
+});
+
+test("a creation that is rolled back takes its snapshots with it", async () => {
+  const left = new Set(["2".repeat(64)]);
+  const Labels = { [labelNames.snapshot]: "failed", [labelNames.creationId]: creationId };
+  const ask: Engine["ask"] = async ({ words }) => {
+    if (words[0] === "image") return JSON.stringify([...left].map((Id) => ({ Id, Config: { Labels } })));
+    return words.includes("--filter=dangling=true") ? [...left].join("\n") : "";
+  };
+  const onChange = (command: string): void => void (command === "image rm" && left.clear());
+  await using opened = await openCreation({ ask, onChange });
+  await opened.claim();
+  expect(await opened.creation.remove(neverAborted)).toBeUndefined();
+  expect(opened.changes).toContain("image rm");
 });
 
 test("a claim that fails doesn't end before its last request has", async () => {
