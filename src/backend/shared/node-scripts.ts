@@ -21,13 +21,11 @@ export async function consoleOutputs(
   read: (node: NodeRecord) => Promise<string>,
   signal: AbortSignal,
 ): Promise<readonly NamedText[]> {
-  const texts: NamedText[] = [];
-  const collect = async (node: NodeRecord): Promise<void> => {
-    if (signal.aborted) return;
+  const collect = async (node: NodeRecord): Promise<readonly NamedText[]> => {
+    if (signal.aborted) return [];
     const text = await read(node).catch(() => "");
-    if (text !== "") texts.push({ name: `${nodeReference(node)}.console.txt`, text });
+    return text === "" ? [] : [{ name: `${nodeReference(node)}.console.txt`, text }];
   };
   // A separate signal that is never aborted: the texts collected so far are worth keeping.
-  await mapConcurrently(nodes, atOnce, collect, new AbortController().signal);
-  return texts;
+  return (await mapConcurrently(nodes, atOnce, collect, new AbortController().signal)).flat();
 }

@@ -52,7 +52,7 @@ async function openServer(answers: readonly Answer[], environment: Readonly<Reco
       HOME: "/nonexistent",
       AWS_ENDPOINT_URL: server.url.href,
       CLOUD_ACCESS_KEY_ID: "AKID",
-      CLOUD_SECRET_ACCESS_KEY: "a secret",
+      CLOUD_SECRET_ACCESS_KEY: "a-secret",
       ...environment,
     },
     clock: { now: () => nowMs, sleep: async () => Promise.reject(new Error("nobody should sleep")) },
@@ -69,8 +69,8 @@ async function openServer(answers: readonly Answer[], environment: Readonly<Reco
 const regions = success("DescribeRegions", "<regionInfo/>");
 
 test("secrets are masked, the source of the credentials is shown, and each request is logged", async () => {
-  using server = await openServer([regions], { CLOUD_SESSION_TOKEN: "a token" });
-  expect([server.hidden, server.requests]).toEqual([["a secret", "a token"], []]);
+  using server = await openServer([regions], { CLOUD_SESSION_TOKEN: "a-token" });
+  expect([server.hidden, server.requests]).toEqual([["a-secret", "a-token"], []]);
   await server.api.call("DescribeRegions", {}, neverAborted);
   expect(server.told).toEqual([
     "1: Credentials from the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY, CLOUD_SESSION_TOKEN",
