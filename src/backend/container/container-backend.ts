@@ -19,12 +19,10 @@ import { isPresent } from "./engine/engine-errors.ts";
 import { type EngineName, engineNames } from "./engine/engine-kind.ts";
 import type { Engine, EngineRuntime } from "./engine/engine.ts";
 import type { ContainerOptions } from "./options.ts";
-import type { CreationName } from "./records/labels.ts";
-import { type Selection, describeNetworks, readContainers } from "./records/read-containers.ts";
+import type { Selection } from "./records/read-containers.ts";
 import { assertIdCanBeClaimed, creationsRoot, readInventory, toClusters } from "./records/records.ts";
-import { removeCreation } from "./remove-creation.ts";
+import { removeWithSnapshots } from "./remove-creation.ts";
 import { ContainerSnapshots } from "./snapshots/container-snapshots.ts";
-import { deleteAllSnapshots, removeUnusedImages } from "./snapshots/remove-snapshots.ts";
 
 /** Opens clusters with the named engine, or else the first one found. Throws `machine-not-set-up` if there is none. */
 export async function openContainerBackend(
@@ -78,7 +76,6 @@ async function pickCluster(clusters: readonly ClusterRecord[]): Promise<ClusterR
   return candidates.find((cluster) => cluster.nodes.length > 0) ?? candidates[0];
 }
 
-/** Removes the network last, because it makes the cluster findable. */
 async function removeCluster(
   engine: Engine,
   { id: clusterId, creationId, directory }: ClusterName,
@@ -89,21 +86,9 @@ async function removeCluster(
   // Without that folder, nobody can be restoring the cluster on this machine.
   await using _ = existsSync(dirname(directory)) ? await lockMachines(directory, runtime, signal) : undefined;
   const name = { clusterId, creationId };
-  const left =
-    (await removeCreation(engine, { ...name, keepsNetworks: true }, clock, signal)) ??
-    (await deleteAllSnapshots(engine, name, clock, signal)) ??
-    (await removeImagesOfSources(engine, name, signal)) ??
-    (await removeCreation(engine, name, clock, signal));
+  const left = await removeWithSnapshots(engine, name, clock, signal);
   if (left === undefined) return;
   throw new ClusterError("engine-failed", left, { hint: "Try again.", facts: { clusterId, creationId } });
-}
-
-/** Removes images of deleted snapshots that a copy has used. Its network's labels name their creations. */
-async function removeImagesOfSources(engine: Engine, { creationId }: CreationName, signal: AbortSignal): Promise<void> {
-  const described = await describeNetworks(engine, { creationId }, signal);
-  const { networks } = readContainers({ networks: described, containers: [] });
-  const sources = networks.flatMap(({ copiedFrom }) => copiedFrom);
-  await removeUnusedImages(engine, sources, signal);
 }
 
 async function planCreation(

@@ -12,8 +12,7 @@ import { type Engine, removalCommand } from "./engine/engine.ts";
 import type { CreationName, LabelValues } from "./records/labels.ts";
 import { describeContainers, inspect, readNodes } from "./records/read-containers.ts";
 import { assertIdIsFree, readInventory, toClusters } from "./records/records.ts";
-import { removeCreation, stopCreation } from "./remove-creation.ts";
-import { deleteAllSnapshots } from "./snapshots/remove-snapshots.ts";
+import { removeWithSnapshots, stopCreation } from "./remove-creation.ts";
 import { consoleOutputs } from "../shared/node-scripts.ts";
 
 export interface MachinesPlan {
@@ -143,17 +142,11 @@ export abstract class ContainerMachines {
     await this.forgetRights();
   }
 
-  /** Also removes snapshots, such as those of `once --save-on-failure`. The network goes last, because it makes the cluster findable. */
+  /** Also removes snapshots, such as those of `once --save-on-failure`. */
   async remove(signal: AbortSignal): Promise<string | undefined> {
     const { name } = this.begun;
     if (name === undefined) return undefined;
-    const { engine } = this.plan;
-    const { clock } = this.runtime;
-    return (
-      (await removeCreation(engine, { ...name, keepsNetworks: true }, clock, signal)) ??
-      (await deleteAllSnapshots(engine, name, clock, signal)) ??
-      (await removeCreation(engine, name, clock, signal))
-    );
+    return await removeWithSnapshots(this.plan.engine, name, this.runtime.clock, signal);
   }
 
   remains(): CreationRemains | undefined {

@@ -10,9 +10,11 @@ import {
   type ContainerReading,
   type NodeContainer,
   describe,
+  describeNetworks,
   readContainers,
 } from "./records/read-containers.ts";
 import { shortId } from "./records/records.ts";
+import { deleteAllSnapshots, removeUnusedImages } from "./snapshots/remove-snapshots.ts";
 
 const atOnce = 6;
 
@@ -54,6 +56,32 @@ export async function removeCreation(
       await mapConcurrently(networks, atOnce, async ({ id }) => remove(["network", "rm", id]), signal);
     if (problems.size > 0) await clock.sleep(pauseMs(), signal);
   }
+}
+
+/**
+ * Removes a creation with its snapshots, and the images that only it used any more. The network goes last, because it makes the cluster findable.
+ * Resolves with a sentence about what is left, if anything.
+ */
+export async function removeWithSnapshots(
+  engine: Engine,
+  name: CreationName,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  return (
+    (await removeCreation(engine, { ...name, keepsNetworks: true }, clock, signal)) ??
+    (await deleteAllSnapshots(engine, name, clock, signal)) ??
+    (await removeImagesOfSources(engine, name, signal)) ??
+    (await removeCreation(engine, name, clock, signal))
+  );
+}
+
+/** Removes images of deleted snapshots that a copy has used. Its network's labels name their creations. */
+async function removeImagesOfSources(engine: Engine, { creationId }: CreationName, signal: AbortSignal): Promise<void> {
+  const described = await describeNetworks(engine, { creationId }, signal);
+  const { networks } = readContainers({ networks: described, containers: [] });
+  const sources = networks.flatMap(({ copiedFrom }) => copiedFrom);
+  await removeUnusedImages(engine, sources, signal);
 }
 
 function leftText(

@@ -12,7 +12,6 @@ import { beginNode, identityArchive } from "../launch/launch.ts";
 import type { CreationName } from "../records/labels.ts";
 import { assertIdCanBeClaimed } from "../records/records.ts";
 import type { SavedNode } from "../snapshots/read-snapshots.ts";
-import { removeUnusedImages } from "../snapshots/remove-snapshots.ts";
 import { createSavedNodes, nodeRights } from "../snapshots/saved-nodes.ts";
 import type { CopyOrigin, OpenOrigin } from "./copy-origin.ts";
 import { assertJoined, networkFiles } from "./join-network.ts";
@@ -33,7 +32,6 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   readonly #plan: CopyPlan;
   /** The containers' ids, and what they were created from. */
   #created: ReadonlyMap<string, SavedNode> = new Map();
-  #copiedFrom: readonly string[] = [];
   #opened: OpenOrigin | undefined;
 
   constructor(plan: CopyPlan, runtime: Runtime) {
@@ -77,7 +75,6 @@ export class ContainerCopy extends ContainerMachines implements Creation {
 
   async #createNodes(name: CreationName, { nodes: saved, copiedFrom }: OpenOrigin, signal: AbortSignal): Promise<void> {
     const { engine, root, reach } = this.#plan;
-    this.#copiedFrom = copiedFrom;
     const rights = await nodeRights(engine, { image: saved[0].image, root }, signal);
     using step = this.runtime.progress.start("Copy file systems");
     const labels = { ...this.labelsOf(name, reach), copiedFrom: copiedFrom.join(" ") };
@@ -123,12 +120,9 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     return { ...super.firstLogin, finishBoot: assertJoined };
   }
 
-  /** Also removes images: the source may have been destroyed meanwhile. Images from a file belong to this creation. */
   override async remove(signal: AbortSignal): Promise<string | undefined> {
     await this.#letGo();
-    const left = await super.remove(signal);
-    if (left === undefined) await removeUnusedImages(this.#plan.engine, this.#copiedFrom, signal);
-    return left;
+    return await super.remove(signal);
   }
 }
 
