@@ -29,10 +29,16 @@ export interface PowerRequest {
   readonly isForced: boolean;
 }
 
+export interface ChangedPower {
+  readonly cluster: ClusterRecord;
+  /** Whether a node was started or restarted, so that its software starts too. */
+  readonly hasBooted: boolean;
+}
+
 const closedAtOnce = 16;
 
 /**
- * Stops, starts, pauses or continues nodes, and resolves with the cluster once started nodes accept logins, if this machine has its key. Nodes that are in
+ * Stops, starts, pauses or continues nodes, and resolves once started nodes accept logins, if this machine has the cluster's key. Nodes that are in
  * the wanted state already stay as they are. Safe to repeat after an abort.
  */
 export async function changePower(
@@ -40,7 +46,7 @@ export async function changePower(
   { clusterId, action, nodes: selectors, isForced }: PowerRequest,
   runtime: Runtime,
   signal: AbortSignal,
-): Promise<ClusterRecord> {
+): Promise<ChangedPower> {
   const cluster = await findCluster(backend, clusterId, signal);
   const chosen = findNodes(cluster, selectors);
   if (backend.power === undefined && action === "restart" && !isForced) {
@@ -50,11 +56,12 @@ export async function changePower(
     const { limitMs: unlistedMs } = waits.visibility;
     await whileNodesRun({ backend, cluster: watched, runtime, unlistedMs }, reboot, signal);
     await closeLogins(cluster, chosen, runtime, signal);
-    return cluster;
+    return { cluster, hasBooted: true };
   }
   const power = powerOf(backend);
   if (action === "pause" || action === "resume") assertNoneIsOff(cluster, selectors);
   const ids = new Set(chosen.map(({ id }) => id));
+  let hasBooted = false;
   for (const { title, states, change } of changesOf(power, action, isForced)) {
     const before = await findCluster(backend, clusterId, signal);
     const nodes = before.nodes.filter(({ id, state }) => ids.has(id) && states.includes(state));
@@ -62,6 +69,7 @@ export async function changePower(
     using step = runtime.progress.start(title, nodes.map(nodeReference).join(", "));
     await change(before, nodes, signal);
     step.done();
+    hasBooted ||= change === power.start;
   }
   const after = await findCluster(backend, clusterId, signal);
   const changed = after.nodes.filter(({ id }) => ids.has(id));
@@ -74,7 +82,7 @@ export async function changePower(
     const logIn = async (inner: AbortSignal) => awaitLogins(watched, logins, runtime, inner);
     await whileNodesRun({ backend, cluster: watched, runtime, unlistedMs: 0 }, logIn, signal);
   }
-  return after;
+  return { cluster: after, hasBooted };
 }
 
 /** Throws `node-stopped` for a node that can be neither paused nor running. In a group, such nodes stay as they are. */

@@ -79,9 +79,8 @@ async function change(kind: BackendKind, input: PowerRequest & Readonly<Record<s
     import("../model/cluster-record.ts"),
   ]);
   const backend = await kind.open(input, context, context.signal);
-  const cluster = await changePower(backend, input, context, context.signal);
-  if (input.action === "start" || input.action === "restart")
-    context.progress.note("The nodes boot. Run the wait command to find out when the platform is ready.");
+  const { cluster, hasBooted } = await changePower(backend, input, context, context.signal);
+  if (hasBooted) context.progress.note("The nodes boot. Run the wait command to find out when the platform is ready.");
   const nodes = cluster.nodes.map((node) => ({ reference: nodeReference(node), state: node.state }));
   context.output.result({ text: "", data: { cluster: { id: cluster.id, state: cluster.state }, nodes } });
 }

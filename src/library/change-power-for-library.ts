@@ -28,5 +28,6 @@ export async function changePowerForLibrary(
   const given: StopOptions = readArguments(options, takesForce ? stop : power);
   const { nodes = ["all"], force: isForced = false } = given;
   const request = { clusterId: record.id, action, nodes, isForced };
-  return await inLibraryWords(async () => changePower(backend, request, runtime, signalOf(given)));
+  const { cluster } = await inLibraryWords(async () => changePower(backend, request, runtime, signalOf(given)));
+  return cluster;
 }

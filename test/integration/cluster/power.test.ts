@@ -114,7 +114,8 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
     const { cluster, calls, change, states, stack } = await openCluster();
     await using _ = stack;
     states.set("agent_0", "stopped").set("agent_1", "paused");
-    expect((await change(action, ["all"], isForced)).id).toBe(cluster.id);
+    const hasBooted = action === "start" || action === "restart";
+    expect(await change(action, ["all"], isForced)).toMatchObject({ cluster: { id: cluster.id }, hasBooted });
     expect(calls).toEqual([...expected]);
     await change(action, ["master_0"], isForced);
     expect(calls.slice(expected.length).filter((each) => !each.endsWith(" master_0"))).toEqual([]);
@@ -232,7 +233,7 @@ describe("a restart in the cloud", () => {
     await omitted[Symbol.asyncDispose]();
     await until("it no longer waits", async () => told.at(-1) === "waiting: ");
     boots(2);
-    expect(await restarting).toMatchObject({ id: "default" });
+    expect(await restarting).toMatchObject({ cluster: { id: "default" }, hasBooted: true });
   });
 
   test("ends if the cluster stays away for two minutes", async () => {
