@@ -12,7 +12,7 @@ import type { SessionScript, SessionSettings } from "../ssh/session/session-line
 import { type Session, type SessionEnd, startSession } from "../ssh/session/session.ts";
 import { findSsh } from "../ssh/session/ssh-process.ts";
 import { creationFiles } from "../store/creation-folder.ts";
-import { errorCode, systemTemporaryFolder, writePrivateFile } from "../system/files/private-file.ts";
+import { errorCode, isDiskFull, systemTemporaryFolder, writePrivateFile } from "../system/files/private-file.ts";
 import { readOwnText } from "../system/files/read-text.ts";
 import type { Runtime } from "../system/runtime.ts";
 import {
@@ -162,7 +162,7 @@ async function carryOut(
   return { hasBegun: true, report: async () => status };
 }
 
-/** Writes the file beside the key or, if that folder is read-only, into a temporary one. */
+/** Writes the file beside the key or, if that folder is read-only or its disk is full, into a temporary one. */
 export async function writeConfiguration(cluster: ClusterRecord): Promise<SshConfiguration> {
   const text = await sshConfig(cluster);
   const path = creationFiles(cluster.directory).sshConfig;
@@ -172,7 +172,7 @@ export async function writeConfiguration(cluster: ClusterRecord): Promise<SshCon
     else await access(cluster.directory, constants.W_OK);
     return { path, isInFolder: true, [Symbol.asyncDispose]: async () => {} };
   } catch (error) {
-    if (!["EROFS", "EACCES", "EPERM"].includes(errorCode(error) ?? "")) throw error;
+    if (!isDiskFull(error) && !["EROFS", "EACCES", "EPERM"].includes(errorCode(error) ?? "")) throw error;
   }
   const folder = await systemTemporaryFolder();
   const elsewhere = join(folder.path, "ssh_config");

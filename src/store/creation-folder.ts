@@ -113,10 +113,10 @@ export async function endCreation(directory: string, state: Exclude<CreationStat
   if (creation !== undefined) await writeCreation(directory, { ...creation, state });
 }
 
-/** Records that nothing of the creation is left, and removes its key, which opens nothing any more. */
+/** Records that nothing of the creation is left, and removes its key, which opens nothing any more. On a full disk, that makes room for the record. */
 export async function endRemovedCreation(directory: string): Promise<void> {
-  await endCreation(directory, "removed");
   if (await isOwnFolder(directory)) await rm(creationFiles(directory).privateKey, { force: true });
+  await endCreation(directory, "removed");
 }
 
 /** Returns the creations with this cluster id, or with ids of this form, that no process works on and that may have left something behind. */

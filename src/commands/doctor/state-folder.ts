@@ -19,7 +19,7 @@ async function examine(folder: string, environment: Environment): Promise<Outcom
   if (cause !== undefined) {
     return fail(
       `Cannot ${present === undefined ? "create" : "write to"} the state folder ${folder}: ${cause}.`,
-      "Make sure that you own it and may write to it, or set XDG_STATE_HOME to another folder.",
+      "Make sure that you own it, that you may write to it, and that its disk isn't full, or set XDG_STATE_HOME to another folder.",
     );
   }
   if (present === undefined) return pass(`${folder} can be created`);

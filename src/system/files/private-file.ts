@@ -38,6 +38,8 @@ export async function writePrivateFile(path: string, text: string): Promise<void
     await rename(draft, path);
   } catch (error) {
     await rm(draft, { force: true }).catch(() => {});
+    // The errors of an open file, such as a full disk, don't name it.
+    if (error instanceof Error && !("path" in error)) Object.assign(error, { path });
     throw error;
   }
   await using folder = await open(dirname(path), "r");

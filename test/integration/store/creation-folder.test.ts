@@ -15,9 +15,11 @@ import {
   isOwnFolder,
   presentCreations,
 } from "../../../src/store/creation-folder.ts";
+import { failureOf } from "../../support/failure-of.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const creationId = "0123456789abcdef";
+const mountLack = process.getuid?.() === 0 && process.platform === "linux" ? undefined : "nothing can be mounted here";
 
 interface Owner {
   readonly host: string;
@@ -114,6 +116,25 @@ test("a cluster is here from its completion until its removal, which takes its k
   await endRemovedCreation(directory);
   expect(await facts()).toEqual([false, false, true, 0, false]);
 });
+
+test.skipIf(mountLack !== undefined)(
+  `on a full disk, a removed creation's key makes room for the record, and errors name the file (${mountLack ?? "here"})`,
+  async () => {
+    await using folder = await scratchFolder();
+    await Bun.$`mount -t tmpfs -o size=64k,mode=700 tmpfs ${folder.path}`.quiet();
+    try {
+      const directory = await creationOf(folder.path, (owner) => owner);
+      await writeFile(creationFiles(directory).privateKey, "key");
+      await Bun.$`cat /dev/zero >${join(folder.path, "filler")}`.nothrow().quiet();
+      const error = await failureOf(endCreation(directory, "abandoned"));
+      expect(error).toMatchObject({ code: "ENOSPC", path: creationFiles(directory).creation });
+      await endRemovedCreation(directory);
+      expect(await isEndedCreation(directory)).toBe(true);
+    } finally {
+      await Bun.$`umount ${folder.path}`.quiet();
+    }
+  },
+);
 
 test("an imported cluster, of which no creation is known, is present", async () => {
   await using folder = await scratchFolder();
