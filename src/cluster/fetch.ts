@@ -1,5 +1,5 @@
 import { numbered } from "../system/amounts.ts";
-import { constants, mkdir, rename, stat } from "node:fs/promises";
+import { constants, lstat, mkdir, rename, stat } from "node:fs/promises";
 import { basename, dirname, posix, resolve } from "node:path";
 import { ClusterError, messageOf, quoted } from "../errors.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
@@ -194,6 +194,9 @@ export async function checkTarget(request: FetchRequest): Promise<Checked<FetchR
   const target = await stat(local).catch(() => undefined);
   if (target?.isDirectory() === true)
     return problem(`the folder ${local} already exists; remove it, or end the local path with / to fetch into it`);
+  // Renaming would replace a device such as /dev/null, or a link such as /dev/stdout.
+  if ((await lstat(local).catch(() => undefined))?.isFile() === false)
+    return problem(`${local} is not a regular file, so it cannot be replaced`);
   const found = await parentProblem(dirname(local));
   return found === undefined ? { value: request } : problem(found);
 }

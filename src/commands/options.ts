@@ -1,7 +1,7 @@
 import type { BackendKind } from "../backend/contract.ts";
 import type { Context } from "../cli/command.ts";
 import { BadValue, type Invocation, type ValueType, flag, option, whileOptionsAreRead } from "../cli/options/option.ts";
-import { duration, parseDuration, outputFormat, value, verbose } from "../cli/options/value-types.ts";
+import { duration, parseDuration, parsePath, outputFormat, value, verbose } from "../cli/options/value-types.ts";
 import { clusterIdProblem } from "../model/parse-values.ts";
 import type { Checked } from "../model/checked.ts";
 import { checked } from "../model/option-schema.ts";
@@ -77,10 +77,10 @@ export const junit = option(value(laterFile, "file"), {
 });
 
 /** Checks before any work that a file can be written; its folder may not exist yet. Returns the absolute path. */
-export async function laterFile(given: string, { cwd }: Pick<Invocation, "cwd">): Promise<string> {
-  const { dirname, resolve } = await import("node:path");
+export async function laterFile(given: string, invocation: Pick<Invocation, "cwd">): Promise<string> {
+  const path = await parsePath(given, invocation);
+  const { dirname } = await import("node:path");
   const { freeSpaceProblem, isAccessible, isFileOrAbsent } = await import("../system/files/private-file.ts");
-  const path = resolve(cwd, given);
   const folder = dirname(path);
   const problem = (await isAccessible(folder)) ? await freeSpaceProblem(folder, 0) : undefined;
   if (problem !== undefined) throw new BadValue(problem);

@@ -50,7 +50,7 @@ function refuseEmpty(given: string): string {
   return given;
 }
 
-async function parsePath(given: string, invocation: Invocation): Promise<string> {
+export async function parsePath(given: string, invocation: Pick<Invocation, "cwd">): Promise<string> {
   // Loaded late: a start without paths needs none of this.
   const paths = await import("node:path");
   return paths.resolve(invocation.cwd, refuseEmpty(given));

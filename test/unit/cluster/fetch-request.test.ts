@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { parseFetchRequest } from "../../../src/cluster/fetch.ts";
@@ -29,11 +29,15 @@ test.each([
   ["x:results", "already exists"],
   ["x:.", "already exists"],
   ["results:./", "already exists"],
+  ["x:device", "device is not a regular file"],
+  ["x:link", "link is not a regular file"],
   ["x:file/y", "file is not a folder"],
   ["x:file/y/z", "cannot read the folder"],
 ])("%j is rejected before the command runs", async (text, reason) => {
   await using folder = await scratchFolder();
   await mkdir(join(folder.path, "results"));
   await writeFile(join(folder.path, "file"), "");
+  await symlink("file", join(folder.path, "link"));
+  await Bun.$`mkfifo ${join(folder.path, "device")}`.quiet();
   expect((await parseFetchRequest(text, folder.path)).problems?.join()).toContain(reason);
 });

@@ -23,6 +23,7 @@ test.each([
   ["--from a:b --without-base", "--without-base: only allowed with --save-on-failure"],
   ["--from a:b --save-on-failure /tmp/x --junit /tmp/x", "--save-on-failure: --junit names the same file"],
   ["--from a:b --save-on-failure /tmp", "--save-on-failure: it is not a regular file"],
+  ["--from a:b --junit=", "--junit: the value is empty"],
   ["--from a:b --cache /tmp/x", "--cache: cannot be combined with --from"],
   ["--cache /tmp/x --save-on-failure /tmp/x example:etcd", "--cache: another option names the same file"],
   ["--cache /tmp/x --junit /tmp/x example:etcd", "--cache: another option names the same file"],
