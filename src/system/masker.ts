@@ -92,8 +92,7 @@ function base64Shapes(secret: string): readonly string[] {
       .replaceAll("=", "");
     const bytes = offset + Buffer.byteLength(secret);
     const stable = encoded.slice(Math.ceil((offset * 8) / 6), Math.floor((bytes * 8) / 6));
-    const shapes = [stable, stable.replaceAll("+", "-").replaceAll("/", "_")];
-    return stable.length < shortestInsideWords ? [] : shapes;
+    return [stable, stable.replaceAll("+", "-").replaceAll("/", "_")];
   });
 }
 
@@ -103,7 +102,6 @@ function base64Shapes(secret: string): readonly string[] {
  */
 function wrappedBase64Shapes(secret: string): readonly string[] {
   const encoded = Buffer.from(secret).toString("base64");
-  if (encoded.length <= 64) return [];
   return [64, 76].flatMap((width) => encoded.match(new RegExp(`.{16,${width}}`, "g")) ?? []);
 }
 

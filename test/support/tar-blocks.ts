@@ -6,8 +6,8 @@ export interface RawEntry {
   readonly mode?: number;
   readonly linkTarget?: string;
   readonly contents?: string | Uint8Array;
-  /** The size in the header, instead of the real one. */
-  readonly claimedSize?: number;
+  /** The size in the header, instead of the real one. Bytes: the whole field. */
+  readonly claimedSize?: number | Uint8Array;
 }
 
 export function rawEntry({
@@ -25,7 +25,9 @@ export function rawEntry({
   };
   block.write(name, 0, 100);
   octal(mode, 100, 7);
-  octal(more.claimedSize ?? body.length, 124, 11);
+  const size = more.claimedSize ?? body.length;
+  if (typeof size === "number") octal(size, 124, 11);
+  else block.set(size, 124);
   block.write(type, 156, "latin1");
   block.write(linkTarget, 157, 100);
   block.write("ustar\u000000", 257, "latin1");

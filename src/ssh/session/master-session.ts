@@ -75,7 +75,6 @@ class ProxySession implements MasterSession {
     this.#stderr = new Readable({ read: grant });
     this.#stdout = new Duplex({
       autoDestroy: false,
-      emitClose: false,
       read: grant,
       write: (chunk: Buffer, _encoding, done) => {
         this.#unsent = { chunk, done };
@@ -129,7 +128,7 @@ class ProxySession implements MasterSession {
   }
 
   #receive(chunk: Buffer): void {
-    this.#unread = this.#unread.length === 0 ? chunk : Buffer.concat([this.#unread, chunk]);
+    this.#unread = Buffer.concat([this.#unread, chunk]);
     while (this.#unread.length >= 4) {
       const length = this.#unread.readUInt32BE(0);
       if (length < 5 || length > longestPacket) return void this.#socket.destroy();

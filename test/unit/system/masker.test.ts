@@ -20,7 +20,7 @@ test.each([
   ["in a shell's single quotes", secret.replaceAll("'", String.raw`'\''`)],
   ["in base64", Buffer.from(secret).toString("base64")],
 ])("a secret is masked %s", (_, shape) => {
-  expect(hiding(secret).text(`before ${shape} after`)).toMatch(/^before \*\*\*.{0,2} after$/);
+  expect(hiding(secret).text(`before ${shape} after`)).toBe("before *** after");
 });
 
 test.each(["u:", "us:", "usr:", "user:"])("a secret is masked in the base64 of a login %s", (user) => {
@@ -51,6 +51,7 @@ test("a long secret's base64 is masked where it is broken into lines", () => {
 
 test("a short secret is masked where it stands alone", () => {
   expect(hiding("abc").text("abc=abc, abcdef, xabc, -abc-")).toBe("***=***, abcdef, xabc, -***-");
+  expect(hiding("--a", "-a").text("x--a")).toBe("x-***");
 });
 
 test("a secret of four characters is masked inside words, and in every encoding", () => {

@@ -217,6 +217,10 @@ describe.skipIf(opensshLack !== undefined)(`sessions over a shared login (${open
     await node().warm();
   });
 
+  test("without ssh, no connection counts as open", async () => {
+    expect(await hasMasterConnection(node().directory, { PATH: "/nowhere" })).toBe(false);
+  });
+
   test("removing the cluster closes the connection and leaves no socket", async () => {
     const pid = await masterPid(node());
     await closeMasterConnections(node().directory, process.env);

@@ -6,14 +6,23 @@ import { failureOf } from "../../../support/failure-of.ts";
 import { framed, opened, packet, runTrue, startMaster, sshString, u32 } from "../../../support/ssh-master.ts";
 import { until } from "../../../support/until.ts";
 
-test("a command's output and status arrive", async () => {
+test("a command's output and status arrive, also after the time limit for the opening", async () => {
   const packets = [
+    packet(93, u32(1)),
     packet(94, sshString("hello")),
     packet(98, sshString("exit-status"), Buffer.from([0]), u32(3)),
     packet(97),
   ];
-  await using master = await startMaster(opened, (socket) => void socket.write(Buffer.concat(packets)));
-  expect(await runTrue(master.path)).toEqual({ status: 3, output: 5 });
+  jest.useFakeTimers();
+  try {
+    await using master = await startMaster(opened, (socket) => {
+      jest.advanceTimersByTime(5_000);
+      socket.write(Buffer.concat(packets));
+    });
+    expect(await runTrue(master.path)).toEqual({ status: 3, output: 5 });
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 test.each([

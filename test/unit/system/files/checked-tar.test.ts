@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { checkedTar } from "../../../../src/system/files/checked-tar.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
-import { type RawEntry, rawArchive } from "../../../support/tar-blocks.ts";
+import { type RawEntry, paxRecord, rawArchive, rawEntry } from "../../../support/tar-blocks.ts";
 
 async function pass(bytes: Buffer, chunkBytes: number): Promise<Buffer> {
   const chunks = function* (): Generator<Buffer> {
@@ -56,4 +56,48 @@ test.each<[string, readonly RawEntry[]]>([
 ])("an entry that %s is refused: %j", async (problem, entries) => {
   const { message } = await failureOf(pass(rawArchive(...entries), 512));
   expect(message).toContain(problem);
+});
+
+const evil = rawEntry({ name: "../evil" });
+const pax = (key: string, value: string): RawEntry => ({ name: "pax", type: "x", contents: paxRecord(key, value) });
+/** A size field with a binary number. */
+function binary(size: bigint): Uint8Array {
+  const field = Buffer.alloc(12);
+  field.writeBigUInt64BE(size, 4);
+  field[0] = 0x80;
+  return field;
+}
+
+test.each<[string, readonly RawEntry[]]>([
+  ["a binary size", [{ name: "a", contents: evil, claimedSize: binary(512n) }]],
+  ["a size of its own", [pax("size", "512"), { name: "a", contents: evil, claimedSize: 0 }]],
+  ["no contents, whatever its size", [{ name: "a", type: "5", claimedSize: 512 }, { name: "a/b" }]],
+])("an entry with %s is passed over as a whole", async (_, entries) => {
+  const bytes = rawArchive(...entries);
+  expect((await pass(bytes, 512)).equals(bytes)).toBe(true);
+});
+
+test.each<[string, Buffer, string]>([
+  ["a binary size beyond exact numbers", rawArchive({ name: "a", claimedSize: binary(2n ** 53n) }), "is damaged"],
+  [
+    "a binary size of more than eight bytes",
+    rawArchive({ name: "a", claimedSize: binary(2n ** 63n).fill(1, 3, 4) }),
+    "is damaged",
+  ],
+  ["a size that is no number", rawArchive(pax("size", "1e3"), { name: "a" }), "is damaged"],
+  ["a size that hides no entry", rawArchive(pax("size", "0"), { name: "a", contents: evil }), "leads out"],
+  ["a folder's size that hides no entry", rawArchive({ name: "a", type: "5", contents: evil }), "leads out"],
+  ["a header without contents", rawArchive({ name: "pax", type: "x" }), "is damaged"],
+  ["a header of 3 MB", rawArchive({ name: "pax", type: "x", claimedSize: 3e6 }), "is damaged"],
+  ["sparse files", rawArchive(pax("GNU.sparse.major", "1"), { name: "a" }), "has sparse files"],
+  ["an archive behind its end", Buffer.concat([rawArchive(), rawArchive({ name: "a" })]), "is damaged"],
+  ["another byte in a header", rawArchive({ name: "a" }).fill("b", 0, 1), "is damaged"],
+  ["a name of 5000 characters", rawArchive(pax("path", "a/".repeat(2500)), { name: "a" }), "is not a name"],
+  ["a name that ends early", rawArchive(pax("path", "a\0b"), { name: "a" }), "is not a name"],
+  ["an empty name", rawArchive(pax("path", ""), { name: "a" }), "is not a name"],
+  ["a name of 300 folders", rawArchive(pax("path", "a/".repeat(300)), { name: "a" }), "has too many folders above it"],
+  ["no end", rawEntry({ name: "a" }), "is incomplete"],
+  ["half a header at its end", rawArchive().subarray(0, 600), "is incomplete"],
+])("an archive with %s is refused", async (_, bytes, problem) => {
+  expect((await failureOf(pass(bytes, 512))).message).toContain(problem);
 });
