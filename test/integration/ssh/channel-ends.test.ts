@@ -55,6 +55,18 @@ test("a command keeps the exit status that it sends before its channel closes", 
   expect(await connection.run({ argv: ["true"] }, signal)).toEqual({ status: 7, stdout: "", stderr: "" });
 });
 
+test("a command that is given up leaves no open channel", async () => {
+  const closed = Promise.withResolvers<void>();
+  const server = await startServer((channel) => void channel.on("close", closed.resolve).resume());
+  await using connection = await connectTo(server, {});
+  const broken = async function* (): AsyncGenerator<Uint8Array, void, void> {
+    yield Buffer.from("a");
+    throw new Error("source broke");
+  };
+  expect((await failureOf(connection.run({ argv: ["true"], stdin: broken() }, signal))).message).toBe("source broke");
+  await closed.promise;
+});
+
 const packets = 5_000;
 const digits = Array.from({ length: packets }, (_, number) => number % 10).join("");
 

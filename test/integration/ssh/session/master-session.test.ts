@@ -68,24 +68,24 @@ function packetsOf(socket: Socket): (readonly [type: number, rest: string])[] {
 }
 
 test("stdin is sent as far as the node accepts it, then its end, and the close is answered", async () => {
+  const longest = "f".repeat(32_768);
   const seen: { packets?: ReturnType<typeof packetsOf> } = {};
   await using master = await startMaster(packet(91, u32(7, 5, 32_768)), async (socket) => {
     const packets = (seen.packets = packetsOf(socket));
     socket.write(packet(94, sshString("go")));
     await until("the window is full", () => packets.length === 1);
-    socket.write(packet(93, u32(100)));
+    socket.write(packet(93, u32(100_000)));
     await until("stdin has ended", () => packets.some(([type]) => type === 96));
     socket.write(Buffer.concat([packet(98, sshString("exit-status"), Buffer.from([0]), u32(0)), packet(97)]));
   });
   using session = await openMasterSession(master.path);
   const channel = session.exec("cat");
   channel.stderr.resume();
-  channel.once("data", () => void channel.end("abcdefgh"));
+  channel.once("data", () => void channel.end(`abcde${longest}gh`));
   await new Promise((resolve) => channel.once("close", resolve));
   await until("the close is answered", () => seen.packets!.some(([type]) => type === 97));
   expect(seen.packets).toEqual([
-    [94, "\0\0\0\u0005abcde"],
-    [94, "\0\0\0\u0003fgh"],
+    ...["abcde", longest, "gh"].map((data) => [94, sshString(data).toString()] as const),
     [96, ""],
     [97, ""],
   ]);
