@@ -1,9 +1,15 @@
 #!/bin/sh
 # Runs a session's script with run-sealed.sh, in bash if the node has it. The login shell runs this. Prints nothing.
+# This shell stays the parent of the script's shell: if a signal ends that, it exits with 128 + the signal's number.
+# Otherwise ssh would exit with 255, as after a lost connection. It outlives Ctrl-C, as the script's shell does. Only the
+# subshell gets stderr, because a shell reports such a signal with its own source text.
 # Arguments: see run-sealed.sh.
 # Values: SUDO, words to run it as another user, may be empty; RUN_SEALED, the text.
 
 b='sh'
 ! command -v bash >/dev/null || b='bash'
+trap : INT QUIT
+exec 3>&2 2>/dev/null
 # shellcheck disable=SC2086 # words
-exec $SUDO "$b" -c "$RUN_SEALED" cluster-e2e "$1" "$2"
+(exec $SUDO "$b" -c "$RUN_SEALED" cluster-e2e "$1" "$2" 2>&3 3>&-)
+exit $?

@@ -136,6 +136,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions over a shared login (${open
     ["exit 37", 37],
     ["echo said >&2; exit 255", 255],
     ["(exit 143)", 143],
+    ["kill -9 $$", 137],
   ])("%j needs no login, and ends with %d", async (words, status) => {
     const before = await node().logins();
     const stderr = status === 255 ? "said\n" : "";
