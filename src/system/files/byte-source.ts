@@ -5,8 +5,8 @@ import { pipeline } from "node:stream/promises";
 import { notRegular } from "./read-text.ts";
 import { IncompleteArchive } from "./tar.ts";
 
-/** Reads a stream piece by piece. Throws `IncompleteArchive` if the stream ends within a piece. */
-export interface ByteSource {
+/** Reads a stream piece by piece. Throws `IncompleteArchive` if the stream ends within a piece. Disposing of it closes the stream. */
+export interface ByteSource extends AsyncDisposable {
   /** Returns exactly this many bytes; they should be few. */
   take(count: number): Promise<Buffer>;
   /** Yields exactly this many bytes, in chunks as they arrive. */
@@ -54,6 +54,9 @@ export function byteSource(chunks: AsyncIterable<Uint8Array>): ByteSource {
         left -= piece.length;
         if (left < 0) return false;
       }
+    },
+    [Symbol.asyncDispose]: async () => {
+      await iterator.return?.();
     },
   };
 }

@@ -30,7 +30,7 @@ export async function* readTar(
   archive: AsyncIterable<Uint8Array>,
   limits: ArchiveLimits,
 ): AsyncGenerator<TarEntry, void, undefined> {
-  const source = byteSource(archive);
+  await using source = byteSource(archive);
   const sum = { entries: 0, names: 0, bytes: 0 };
   for (;;) {
     const { header, records } = await nextHeader(source);

@@ -225,6 +225,22 @@ test("names that would fill the memory are rejected", async () => {
   expect((await failureOf(reading)).message).toContain("the names in it are too long");
 });
 
+test("whoever reads only a part of an archive ends its source, such as a program", async () => {
+  const state = { isOpen: true };
+  async function* source(): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      for (;;) yield rawArchive({ name: "a", contents: "text" }).subarray(0, -endOfArchive.length);
+    } finally {
+      state.isOpen = false;
+    }
+  }
+  for await (const { contents } of readTar(source(), limits)) {
+    for await (const _ of contents) break;
+    break;
+  }
+  expect(state.isOpen).toBe(false);
+});
+
 test("an abort ends the unpacking between two entries, and between two links", async () => {
   for (const entries of [[{ name: "./a" }, { name: "./b" }], [link("./a", "b")]]) {
     await using scratch = await scratchFolder();
