@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Backend } from "../backend/contract.ts";
 import type { SnapshotFile } from "../model/snapshot.ts";
-import { ClusterError, messageOf, quoted } from "../errors.ts";
+import { ClusterError, OwnError, messageOf, quoted } from "../errors.ts";
 import { type ClusterRecord, nodeReference } from "../model/cluster-record.ts";
 import { parseClusterId, parseCreationId, parseRegion } from "../model/parse-values.ts";
 import { parseKey } from "../ssh/keys.ts";
@@ -76,8 +76,8 @@ const notSaved = (path: string, reason: string, cause: unknown): ClusterError =>
   });
 
 /**
- * Encrypts a text for these recipients with `age` (https://age-encryption.org), as text. Throws `machine-not-set-up` if age is not installed, and
- * `bad-usage` if it refuses a recipient.
+ * Encrypts a text for these recipients with `age` (https://age-encryption.org), as text. Throws `machine-not-set-up` if age is not installed,
+ * `bad-usage` if it refuses a recipient, and an error with the system's code if its disk is full.
  */
 export async function encrypt(
   text: string,
@@ -106,11 +106,17 @@ async function runEncryption(
   environment: Environment,
   signal: AbortSignal,
 ): Promise<string> {
+  if (recipients.some((recipient) => /^\s*AGE-SECRET-KEY-/i.test(recipient)))
+    throw new ClusterError("bad-usage", "A recipient is a private key of age. Such a key must stay secret.", {
+      hint: "Pass its public key, age1…, which age-keygen -y prints.",
+    });
   const all = [...words, ...recipients.flatMap((recipient) => ["-r", recipient])];
   const run = { argv: ["age", "-e", ...all], stdin } as const;
   const { status, stdout, stderr } = await runAge({ ...run, environment: minimalEnvironment(environment) }, signal);
   if (status === 0) return stdout;
   const [reason = ""] = stderr.split("\n");
+  if (/: (?:no space left on device|disk quota exceeded)$/.test(reason))
+    throw Object.assign(new OwnError("age found the disk full"), { code: "ENOSPC" });
   throw new ClusterError(
     "bad-usage",
     `age cannot encrypt for ${recipients.map(quoted).join(", ")}: ${outsideLine(reason)}`,

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { exportForLibrary } from "../../../src/library/hand-over.ts";
 import type { OpenCluster } from "../../../src/library/open-cluster.ts";
+import { isDiskFull } from "../../../src/system/files/private-file.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
@@ -51,4 +52,15 @@ test("a recipient that age refuses is named with age's reason", async () => {
   const failure = await failureOf(exportWith(age, ["age1x", "y"]));
   expect(failure).toMatchObject({ id: "bad-usage", hint: expect.stringContaining("age1…") });
   expect(failure.message).toBe('age cannot encrypt for "age1x", "y": age: error: malformed recipient');
+});
+
+test("a private key as a recipient is refused, not quoted, and not passed to age", async () => {
+  const key = "AGE-SECRET-KEY-1QQQQ";
+  const { id, message } = await failureOf(exportWith("cat; exit 1", ["age1x", key]));
+  expect([id, message]).toEqual(["bad-usage", "A recipient is a private key of age. Such a key must stay secret."]);
+});
+
+test.each(["no space left on device", "disk quota exceeded"])("age's words '%s' mean a full disk", async (words) => {
+  const failure = await failureOf(exportWith(`echo 'age: error: write /x/draft: ${words}' >&2; exit 1`, ["age1x"]));
+  expect(isDiskFull(failure)).toBe(true);
 });
