@@ -135,12 +135,10 @@ function localProblem(error: unknown): ClusterError | undefined {
   const { code, syscall } = error;
   const hint = remedies[String(code)];
   if (hint === undefined) return undefined;
-  const path = "path" in error ? String(error.path) : undefined;
-  const message = messageOf(error);
-  const named = path === undefined || message.includes(path) ? message : `${message} '${path}'`;
-  return new ClusterError("machine-not-set-up", `Cannot access a file on this machine: ${named}.`, {
+  const path = "path" in error ? { path: error.path } : {};
+  return new ClusterError("machine-not-set-up", `Cannot access a file on this machine: ${messageOf(error)}.`, {
     hint,
-    facts: { code, syscall, ...(path !== undefined && { path }) },
+    facts: { code, syscall, ...path },
     cause: error,
   });
 }

@@ -344,7 +344,7 @@ async function saveLogs({ creation, saveLogs: save }: TouchedCreation, { progres
   try {
     await save(await creation.describe(signal), signal);
   } catch (error) {
-    progress.detail(1, `The logs are incomplete: ${messageOf(error)}`);
+    progress.warn(`The logs are incomplete: ${messageOf(error)}`);
   }
 }
 

@@ -39,7 +39,8 @@ export async function writePrivateFile(path: string, text: string): Promise<void
   } catch (error) {
     await rm(draft, { force: true }).catch(() => {});
     // The errors of an open file, such as a full disk, don't name it.
-    if (error instanceof Error && !("path" in error)) Object.assign(error, { path });
+    if (error instanceof Error && !("path" in error))
+      Object.assign(error, { path, message: `${error.message} '${path}'` });
     throw error;
   }
   await using folder = await open(dirname(path), "r");

@@ -126,8 +126,9 @@ test.skipIf(mountLack !== undefined)(
       const directory = await creationOf(folder.path, (owner) => owner);
       await writeFile(creationFiles(directory).privateKey, "key");
       await Bun.$`cat /dev/zero >${join(folder.path, "filler")}`.nothrow().quiet();
-      const error = await failureOf(endCreation(directory, "abandoned"));
-      expect(error).toMatchObject({ code: "ENOSPC", path: creationFiles(directory).creation });
+      const path = creationFiles(directory).creation;
+      const message = expect.stringContaining(`'${path}'`);
+      expect(await failureOf(endCreation(directory, "abandoned"))).toMatchObject({ code: "ENOSPC", message, path });
       await endRemovedCreation(directory);
       expect(await isEndedCreation(directory)).toBe(true);
     } finally {

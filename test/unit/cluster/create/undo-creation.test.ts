@@ -160,7 +160,7 @@ test("logs that can't be saved don't prevent the removal", async () => {
   const { calls, told, state } = await undo({ saveLogs: async () => Promise.reject(refused) }, failure);
   expect({ calls, told, state }).toEqual({
     calls: ["stop", "remove"],
-    told: ["-v: The logs are incomplete: The cloud refused."],
+    told: ["The logs are incomplete: The cloud refused."],
     state: "removed",
   });
 });
