@@ -68,14 +68,14 @@ export class ContainerCopy extends ContainerMachines implements Creation {
       await this.#createNodes(name, this.#opened, signal);
     } catch (error) {
       // Nobody may call `remove`. If this fails too, the first failure says more.
-      await Promise.allSettled([this.#letGo()]);
+      await Promise.allSettled([this.#letGo("failed")]);
       throw error;
     }
   }
 
   async #createNodes(name: CreationName, { nodes: saved, copiedFrom }: OpenOrigin, signal: AbortSignal): Promise<void> {
-    const { engine, root, reach } = this.#plan;
-    const rights = await nodeRights(engine, { image: saved[0].image, root }, signal);
+    const { engine, root, reach, origin } = this.#plan;
+    const rights = await nodeRights(engine, { image: saved[0].image, root, facts: origin.engineFacts }, signal);
     using step = this.runtime.progress.start("Copy file systems");
     const labels = { ...this.labelsOf(name, reach), copiedFrom: copiedFrom.join(" ") };
     const known = saved.map(({ platformAddress }) => platformAddress);
@@ -92,16 +92,18 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
     try {
       await this.#start(publicKey, signal);
-    } finally {
-      await this.#letGo();
+    } catch (error) {
+      await this.#letGo("failed");
+      throw error;
     }
+    await this.#letGo("running");
   }
 
   /** Called after the start, because Docker would remove images that no running container uses. */
-  async #letGo(): Promise<void> {
+  async #letGo(containers: "running" | "failed"): Promise<void> {
     const opened = this.#opened;
     this.#opened = undefined;
-    await opened?.[Symbol.asyncDispose]();
+    await opened?.letGo(containers);
   }
 
   async #start(publicKey: string, signal: AbortSignal): Promise<void> {
@@ -121,7 +123,7 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   }
 
   override async remove(signal: AbortSignal): Promise<string | undefined> {
-    await this.#letGo();
+    await this.#letGo("failed");
     return await super.remove(signal);
   }
 }

@@ -28,14 +28,16 @@ export interface CopyOrigin {
   /** For the summary, in words and as data. */
   readonly title: string;
   readonly summary: Readonly<Record<string, unknown>>;
-  /** Gets the saved nodes, and protects them until the result is disposed of. Running containers keep their images. */
+  /** Gets the saved nodes, and protects them until they are let go. */
   open(creation: CreationName, signal: AbortSignal): Promise<OpenOrigin>;
 }
 
-export interface OpenOrigin extends AsyncDisposable {
+export interface OpenOrigin {
   readonly nodes: CopiedNodes;
   /** The creations from whose snapshots the nodes are created. */
   readonly copiedFrom: readonly string[];
+  /** `running`: the containers of all nodes run, so the engine keeps their images. */
+  letGo(containers: "running" | "failed"): Promise<void>;
 }
 
 /** Throws `snapshot-not-found`, and `snapshot-unusable` if something that the nodes need is missing. */
@@ -62,7 +64,7 @@ export async function snapshotOrigin(
       try {
         const saved = await findNodes(engine, request, inner);
         const copiedFrom = [source.creationId, ...readCopiedFrom(saved[0].labels)];
-        return { nodes: saved, copiedFrom, [Symbol.asyncDispose]: async () => lock[Symbol.asyncDispose]() };
+        return { nodes: saved, copiedFrom, letGo: async () => lock[Symbol.asyncDispose]() };
       } catch (error) {
         await lock[Symbol.asyncDispose]();
         throw error;

@@ -26,7 +26,7 @@ import { readEngineFacts } from "../engine/choose-engine.ts";
 import type { EngineFacts } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type CreationName, draftImage, labelArguments, snapshotVolume } from "../records/labels.ts";
-import { deleteSnapshots } from "../snapshots/remove-snapshots.ts";
+import { deleteNames, deleteSnapshots } from "../snapshots/remove-snapshots.ts";
 import { readSnapshots } from "../snapshots/read-snapshots.ts";
 import { nodeRights, writeVolumeWords } from "../snapshots/saved-nodes.ts";
 import {
@@ -50,8 +50,7 @@ interface Loading {
   readonly facts: ContainerFileFacts;
   /** The ids of images of the engine that have the layers that the file lacks. */
   readonly bases: readonly string[];
-  /** See `EngineKind`. */
-  readonly knowsLayers: boolean;
+  readonly here: EngineFacts;
 }
 
 const fileFolder = (environment: Environment): string => join(cacheFolder(environment), "files");
@@ -84,8 +83,7 @@ export async function fileOrigin(
     engineFacts: here,
     title: `${outside(file.shown)}: ${snapshotTitle(summary)}`,
     summary: { file: file.shown, ...summary },
-    open: async (creation, inner) =>
-      open({ engine, root, runtime, file, facts, bases, knowsLayers: engine.kind.knowsLayers(here) }, creation, inner),
+    open: async (creation, inner) => open({ engine, root, runtime, file, facts, bases, here }, creation, inner),
   };
 }
 
@@ -159,8 +157,8 @@ async function findBases(
 /** Throws what `readParts` does, and leaves nothing if it fails. */
 async function open(loading: Loading, creation: CreationName, signal: AbortSignal): Promise<OpenOrigin> {
   const { engine, root, runtime, file } = loading;
+  const never = new AbortController().signal;
   const remove = async (): Promise<void> => {
-    const never = new AbortController().signal;
     await deleteSnapshots(engine, await readSnapshots(engine, { creationId: creation.creationId }, never), never);
   };
   // Several at once would fill the disk with copies of the same layers.
@@ -173,7 +171,10 @@ async function open(loading: Loading, creation: CreationName, signal: AbortSigna
     if (!file.manifest.parts.every(isLayer)) await readChecked(loading, readOn, onProgress, signal);
     const nodes = await load(loading, creation, onProgress, signal);
     step.done();
-    return { nodes, copiedFrom: [], [Symbol.asyncDispose]: remove };
+    const names = { images: nodes.map(({ image }) => image), volumes: nodes.flatMap(({ volume }) => volume ?? []) };
+    const letGo: OpenOrigin["letGo"] = async (containers) =>
+      containers === "running" ? deleteNames(engine, names, never) : remove();
+    return { nodes, copiedFrom: [], letGo };
   } catch (error) {
     await remove();
     throw error;
@@ -217,13 +218,13 @@ async function load(
   onProgress: (text: string) => void,
   signal: AbortSignal,
 ): Promise<CopiedNodes> {
-  const { engine, root, facts, bases, knowsLayers } = loading;
+  const { engine, root, facts, bases, here } = loading;
   const nodes = facts.nodes.map((node) => savedNode(loading, creation, node));
   const [first, ...others] = nodes;
   if (first === undefined) throw new RangeError("A file without nodes");
   const present = await presentLayers(loading, signal);
   await using loader = new ImageLoader(engine);
-  if (!knowsLayers) for (const base of bases) await loader.addLayersOf(base, signal);
+  if (!engine.kind.knowsLayers(here)) for (const base of bases) await loader.addLayersOf(base, signal);
   const finish = async (): Promise<void> => {
     const images = nodes.map(({ image: name, labels }, position) => {
       const { volumes = [], layers = [] } = facts.nodes[position] ?? {};
@@ -240,7 +241,7 @@ async function load(
       if (volumes.length === 0) await finish();
       volumes.push(part);
       const node = nodes.find((each) => volumePart(each) === part.name) ?? first;
-      const { rights } = await nodeRights(engine, { image: first.image, root }, signal);
+      const { rights } = await nodeRights(engine, { image: first.image, root, facts: here }, signal);
       await fillVolume(engine, { node, rights }, chunks);
     },
     onProgress,
@@ -252,10 +253,10 @@ async function load(
 
 /** The layers that the engine already has in the right position for every node. It need not load them again. */
 async function presentLayers(
-  { engine, facts: { nodes }, knowsLayers }: Loading,
+  { engine, facts: { nodes }, here }: Loading,
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
-  const images = knowsLayers ? await describeImages(engine, signal) : [];
+  const images = engine.kind.knowsLayers(here) ? await describeImages(engine, signal) : [];
   const counts = nodes.map(({ layers }) => Math.max(0, ...images.map((image) => commonLayers(image, layers))));
   const needed = new Set(nodes.flatMap(({ layers }, position) => layers.slice(counts[position])));
   return new Set(nodes.flatMap(({ layers }) => layers.filter((layer) => !needed.has(layer))));

@@ -8,6 +8,7 @@ import type { Progress } from "../../../system/runtime.ts";
 import { type PartToWrite, assertWritable, inMegabytes, writeClusterFile } from "../../shared/cluster-file.ts";
 import type { CopiedNodes } from "../copies/copy-origin.ts";
 import { readEngineFacts } from "../engine/choose-engine.ts";
+import type { EngineFacts } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
 import { snapshotImages } from "../records/labels.ts";
 import { createdAt } from "../snapshots/read-snapshots.ts";
@@ -32,21 +33,17 @@ export async function saveFile(
   signal: AbortSignal,
 ): Promise<void> {
   await assertWritable(path, how.replaces);
-  const { nodes, cluster, root, progress } = source;
+  const { nodes, cluster, progress } = source;
   noteMounts(source);
   using step = progress.start("Save the cluster as a file");
   const names = nodes.map(({ image }) => image);
-  const [images, { rights }, { cgroupVersion }] = await Promise.all([
-    inspectImages(engine, names, signal),
-    nodeRights(engine, { image: nodes[0].image, root }, signal),
-    readEngineFacts(engine, signal),
-  ]);
+  const [images, here] = await Promise.all([inspectImages(engine, names, signal), readEngineFacts(engine, signal)]);
   const base = withoutBase ? await findBase(engine, images, signal) : undefined;
-  const facts = factsOf({ source, images, base, cgroupVersion });
+  const facts = factsOf({ source, images, base, here });
   const layers = new Set(
     images.flatMap((image) => image.layers.filter((layer) => base?.layers.includes(layer) !== true)),
   );
-  const parts = partsOf(engine, { source, rights, layers, left: base?.layers ?? [] }, signal);
+  const parts = partsOf(engine, { source, here, layers, left: base?.layers ?? [] }, signal);
   const onProgress = (bytes: number): void => step.update(`${inMegabytes(bytes)} MB`);
   const contents = {
     facts,
@@ -90,10 +87,10 @@ interface Saving {
   readonly source: FileSource;
   readonly images: readonly FoundImage[];
   readonly base: BaseImage | undefined;
-  readonly cgroupVersion: ContainerFileFacts["cgroupVersion"];
+  readonly here: EngineFacts;
 }
 
-function factsOf({ source: { nodes, snapshot }, images, base, cgroupVersion }: Saving): ContainerFileFacts {
+function factsOf({ source: { nodes, snapshot }, images, base, here }: Saving): ContainerFileFacts {
   const [{ clusterId, counts, labels }] = nodes;
   return {
     clusterId,
@@ -104,7 +101,7 @@ function factsOf({ source: { nodes, snapshot }, images, base, cgroupVersion }: S
     counts,
     webUi: parseWebUi(labels.webUi),
     architecture: images[0]?.architecture ?? "",
-    cgroupVersion,
+    cgroupVersion: here.cgroupVersion,
     base: base?.name,
     nodes: nodes.map(({ role, index, platformAddress, settings: { memory, cpus } }, position) => {
       const { layers = [], volumes = [] } = images[position] ?? {};
@@ -113,10 +110,7 @@ function factsOf({ source: { nodes, snapshot }, images, base, cgroupVersion }: S
   };
 }
 
-interface Parts {
-  readonly source: FileSource;
-  /** See `saveVolumes`. */
-  readonly rights: readonly string[];
+interface Parts extends Pick<Saving, "source" | "here"> {
   readonly layers: ReadonlySet<string>;
   /** Layers that are left out. */
   readonly left: readonly string[];
@@ -124,7 +118,7 @@ interface Parts {
 
 async function* partsOf(
   engine: Engine,
-  { source: { nodes }, rights, layers, left }: Parts,
+  { source: { nodes, root }, here, layers, left }: Parts,
   signal: AbortSignal,
 ): AsyncGenerator<PartToWrite, void, undefined> {
   const missing = new Set(layers);
@@ -138,9 +132,11 @@ async function* partsOf(
   for await (const { name, contents } of layersIn(engine.read(save, signal)))
     if (!left.includes(index?.get(name) ?? "")) yield { nameOf, contents };
   if (missing.size > 0) throw otherLayers(engine);
-  for (const node of nodes) {
-    const { image, volume } = node;
-    if (volume === undefined) continue;
+  const withVolumes = nodes.filter(({ volume }) => volume !== undefined);
+  if (withVolumes.length === 0) return;
+  const { rights } = await nodeRights(engine, { image: nodes[0].image, root, facts: here }, signal);
+  for (const node of withVolumes) {
+    const { image, volume = "" } = node;
     yield { nameOf: () => volumePart(node), contents: engine.read(readVolumeWords({ rights, image, volume }), signal) };
   }
 }

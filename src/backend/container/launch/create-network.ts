@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { ClusterError } from "../../../errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type CreationName, type LabelValues, labelArguments, networkName } from "../records/labels.ts";
-import { addressNumber, describeNetworks, parseNetworkAddress, readContainers } from "../records/read-containers.ts";
+import { addressNumber, inspect, parseNetworkAddress, readContainers } from "../records/read-containers.ts";
 
 type NewNetwork = CreationName & { readonly labels: LabelValues };
 
@@ -30,6 +30,7 @@ export async function createNetworkApart(
   signal: AbortSignal,
 ): Promise<void> {
   const { clusterId, creationId } = network;
+  const named = { names: [networkName(network)], kind: "network" } as const;
   const remove = async (name: CreationName): Promise<unknown> =>
     engine.change({ words: ["network", "rm", networkName(name)] });
   const holders: CreationName[] = [];
@@ -37,8 +38,8 @@ export async function createNetworkApart(
     for (let tries = 0; tries < mostRanges; tries += 1) {
       signal.throwIfAborted();
       await createNetwork(engine, network);
-      const described = await describeNetworks(engine, { creationId }, signal);
-      const ranges = readContainers({ networks: described, containers: [] }).networks.flatMap((each) => each.ranges);
+      const networks = (await inspect(engine, named, signal)).map((each) => engine.kind.readNetwork(each));
+      const ranges = readContainers({ networks, containers: [] }).networks.flatMap((each) => each.ranges);
       if (!ranges.some((range) => known.some((address) => overlap(range, address)))) return;
       await remove({ clusterId, creationId });
       const holder = { clusterId, creationId: randomBytes(8).toString("hex") };

@@ -19,13 +19,21 @@ export async function deleteSnapshots(
   snapshots: readonly SavedSnapshot[],
   signal: AbortSignal,
 ): Promise<void> {
-  const accepts = (stderr: string): boolean => indicates(stderr, "gone");
-  const tasks = snapshots.flatMap(({ images, volumes }) => [
-    ...images.flatMap(({ names }) => names.map((name) => engine.kind.untagWords(name))),
-    ...volumes.map(({ volume }) => ["volume", "rm", volume]),
-  ]);
-  await mapConcurrently(tasks, removalsAtOnce, async (words) => engine.change({ words, accepts }), signal);
+  const images = snapshots.flatMap((snapshot) => snapshot.images.flatMap(({ names }) => names));
+  const volumes = snapshots.flatMap((snapshot) => snapshot.volumes.map(({ volume }) => volume));
+  await deleteNames(engine, { images, volumes }, signal);
   await removeUnusedImages(engine, [...new Set(snapshots.map(({ creationId }) => creationId))], signal);
+}
+
+/** Deletes volumes, and the names of images, which stay as long as containers use them. */
+export async function deleteNames(
+  engine: Engine,
+  { images, volumes }: Readonly<Record<"images" | "volumes", readonly string[]>>,
+  signal: AbortSignal,
+): Promise<void> {
+  const accepts = (stderr: string): boolean => indicates(stderr, "gone");
+  const tasks = [...images.map(engine.kind.untagWords), ...volumes.map((volume) => ["volume", "rm", volume])];
+  await mapConcurrently(tasks, removalsAtOnce, async (words) => engine.change({ words, accepts }), signal);
 }
 
 /**

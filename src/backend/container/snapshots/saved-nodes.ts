@@ -9,6 +9,7 @@ import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import type { Engine } from "../engine/engine.ts";
 import { readEngineFacts } from "../engine/choose-engine.ts";
+import type { EngineFacts } from "../engine/engine-kind.ts";
 import { type LaunchPlan, createNode, hostnameOf } from "../launch/launch.ts";
 import { type SystemFlags, rememberedRights, systemFlags } from "../launch/system-flags.ts";
 import {
@@ -121,14 +122,14 @@ export interface RestorePlan {
   readonly addresses?: "saved" | "new";
 }
 
-/** Returns the rights that containers of this image get, and how they are started. */
+/** Returns the rights that containers of this image get, and how they are started. `facts`: if they are known. */
 export async function nodeRights(
   engine: Engine,
-  { image, root }: { readonly image: string; readonly root: string },
+  { image, root, facts: known }: { readonly image: string; readonly root: string; readonly facts?: EngineFacts },
   signal: AbortSignal,
 ): Promise<Pick<RestorePlan, "rights" | "system">> {
   const { kind } = engine;
-  const facts = await readEngineFacts(engine, signal);
+  const facts = known ?? (await readEngineFacts(engine, signal));
   const memory = join(root, ".rights");
   const rights = await rememberedRights(engine, { facts, image, memory }, signal);
   return { rights: [...kind.systemWords, ...rights.words], system: systemFlags(kind, facts, rights) };
@@ -170,6 +171,7 @@ export async function createSavedNodes(
   const [first, ...others] = nodes;
   if (first !== undefined) await create(first);
   await mapConcurrently(others, atOnce, create, signal);
+  if (nodes.every(({ volume }) => volume === undefined)) return ids;
   await mapConcurrently(
     await readCreated(engine, nodes, signal),
     atOnce,

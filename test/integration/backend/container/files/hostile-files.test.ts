@@ -123,14 +123,14 @@ const flipped = (at: number): Buffer => {
 test("a good file becomes images under names of this program, and no others", async () => {
   const path = join(world().folder, "good.zst");
   await writeFile(path, bytes);
-  await using opened = await open(path);
+  const opened = await open(path);
   const [node] = opened.nodes;
   expect(node).toMatchObject({ platformAddress: "172.18.0.2/16", settings: { volumes: [], memory: "1g" } });
   expect(made()).toEqual([node.image, node.volume!]);
   const image = world().engine.images.find(({ name }) => name === node.image)!;
   expect(image.layers).toEqual([sha256(goodBase), sha256(goodTop)]);
   expect(image.labels["cluster-e2e.creation-id"]).toBe(creation.creationId);
-  await opened[Symbol.asyncDispose]();
+  await opened.letGo("running");
   expect(made()).toEqual([]);
 });
 
@@ -143,8 +143,10 @@ test("a file without its lowest layers takes those of an image that the engine h
   const contents = new Map([[part(sha256(goodTop)), goodTop]]);
   const { manifest } = fileWith({}, { nodes });
   await writeFile(path, putTogether(manifestFor(manifest, contents), contents.values()));
-  await using opened = await open(path);
+  const opened = await open(path);
   expect(world().engine.images.find(({ name }) => name === opened.nodes[0].image)!.layers).toEqual(nodes[0]!.layers);
+  await opened.letGo("failed");
+  expect(made()).toEqual([]);
 });
 
 test("an engine that has not loaded what is in the file is an error, and nothing is left", async () => {
