@@ -15,7 +15,7 @@ import {
 } from "node:fs/promises";
 import { tmpdir, userInfo } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
 
 /** Creates a folder and its missing parents, readable by this user alone. */
 export async function makePrivateFolder(path: string): Promise<void> {
@@ -40,7 +40,7 @@ export async function writePrivateFile(path: string, text: string): Promise<void
     await rm(draft, { force: true }).catch(() => {});
     // The errors of an open file, such as a full disk, don't name it.
     if (error instanceof Error && !("path" in error))
-      Object.assign(error, { path, message: `${error.message} '${path}'` });
+      Object.assign(error, { path, message: `${messageOf(error)} '${path}'` });
     throw error;
   }
   await using folder = await open(dirname(path), "r");
