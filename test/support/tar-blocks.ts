@@ -5,6 +5,9 @@ export interface RawEntry {
   readonly type?: string;
   readonly mode?: number;
   readonly linkTarget?: string;
+  /** Names the format. Default: that of POSIX. */
+  readonly magic?: string;
+  readonly prefix?: string;
   readonly contents?: string | Uint8Array;
   /** The size in the header, instead of the real one. Bytes: the whole field. */
   readonly claimedSize?: number | Uint8Array;
@@ -15,6 +18,8 @@ export function rawEntry({
   type = "0",
   mode = 0o644,
   linkTarget = "",
+  magic = "ustar\u000000",
+  prefix = "",
   contents = "",
   ...more
 }: RawEntry): Buffer {
@@ -30,7 +35,8 @@ export function rawEntry({
   else block.set(size, 124);
   block.write(type, 156, "latin1");
   block.write(linkTarget, 157, 100);
-  block.write("ustar\u000000", 257, "latin1");
+  block.write(magic, 257, "latin1");
+  block.write(prefix, 345, "latin1");
   block.fill(" ", 148, 156);
   octal(
     block.reduce((sum, byte) => sum + byte, 0),

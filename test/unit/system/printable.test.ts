@@ -143,6 +143,7 @@ test("a message has a limited number of lines, each of a limited length", () => 
   const shown = messageBlock(`first\n${"line\n".repeat(1000)}${"x".repeat(100_000)}`).split("\n");
   expect([shown.length, shown[0], shown.at(-1)]).toEqual([201, "first", "  …"]);
   expect(messageBlock("x".repeat(100_000)).length).toBe(4000);
+  expect(messageBlock("one\n    two\nthree")).toBe("one\n    two\n  three");
 });
 
 test("a file's name is plain unless a terminal would show it in another way", () => {

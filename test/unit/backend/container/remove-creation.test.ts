@@ -59,11 +59,14 @@ test("containers go first, their network last", async () => {
   expect(clock.pauses).toEqual([]);
 });
 
-test("a container that is busy is tried again, and its network waits for it", async () => {
-  const { engine, changes, networks } = openEngine(["running"], (id, attempt) => id === idOf(0) && attempt < 3);
+test.each([
+  ["container", idOf(0), [idOf(0), idOf(0), idOf(0), networkId]],
+  ["network", networkId, [idOf(0), networkId, networkId, networkId]],
+])("a %s that is busy is tried again, and the network goes last", async (_, busy, tried) => {
+  const { engine, changes, networks } = openEngine(["running"], (id, attempt) => id === busy && attempt < 3);
   const clock = scriptedClock();
   expect(await removeCreation(engine, creation, clock, signal)).toBeUndefined();
-  expect(changes.map((words) => words.split(" ").at(-1))).toEqual([idOf(0), idOf(0), idOf(0), networkId]);
+  expect(changes.map((words) => words.split(" ").at(-1))).toEqual(tried);
   expect(clock.pauses).toHaveLength(2);
   expect(networks.size).toBe(0);
 });

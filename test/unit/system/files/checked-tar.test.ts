@@ -34,22 +34,40 @@ test.each(["ustar", "gnu", "posix"])(
   },
 );
 
+const pax = (key: string, value: string): RawEntry => ({ name: "pax", type: "x", contents: paxRecord(key, value) });
+
 test.each<[string, readonly RawEntry[]]>([
   ["leads out of the archive", [{ name: "usr/../../x" }]],
   ["leads out of the archive", [{ name: ".." }]],
+  ["leads out of the archive", [{ name: "x", prefix: ".." }]],
+  ["leads out of the archive", [{ name: `${"a".repeat(97)}/..` }]],
   // An engine would take these for the removal of a folder of its own.
   ["leads out of the archive", [{ name: "usr/.wh.." }]],
   ["leads out of the archive", [{ name: "usr/.wh..." }]],
   ["leads out of the archive", [{ name: "link", type: "1", linkTarget: "../x" }]],
+  ["leads out of the archive", [{ name: "long", type: "L", contents: "../x\0" }, { name: "a" }]],
+  [
+    "leads out of the archive",
+    [
+      { name: "long", type: "K", contents: "../x\0" },
+      { name: "link", type: "1", linkTarget: "a" },
+    ],
+  ],
+  // Engines don't apply a global header to names.
+  ["leads out of the archive", [{ ...pax("path", "a"), type: "g" }, { name: "../x" }]],
   ["is not a name within the archive", [{ name: "/etc/passwd" }]],
   ["is not a name within the archive", [{ name: "link", type: "1", linkTarget: "/etc/passwd" }]],
   ["leads through a symbolic link", [{ name: "a/up", type: "2", linkTarget: "/" }, { name: "a/up/etc/x" }]],
   [
     "leads through a symbolic link",
+    [{ name: "up", type: "2", linkTarget: "/" }, { name: "same", type: "1", linkTarget: "./up" }, { name: "same/x" }],
+  ],
+  // In GNU tar's format, no prefix stands there.
+  [
+    "leads through a symbolic link",
     [
       { name: "up", type: "2", linkTarget: "/" },
-      { name: "same", type: "1", linkTarget: "./up" },
-      { name: "same/etc/x" },
+      { name: "up/x", magic: "ustar  ", prefix: "a" },
     ],
   ],
   ["is of an unknown type", [{ name: "x", type: "Z" }]],
@@ -59,7 +77,6 @@ test.each<[string, readonly RawEntry[]]>([
 });
 
 const evil = rawEntry({ name: "../evil" });
-const pax = (key: string, value: string): RawEntry => ({ name: "pax", type: "x", contents: paxRecord(key, value) });
 /** A size field with a binary number. */
 function binary(size: bigint): Uint8Array {
   const field = Buffer.alloc(12);
@@ -96,8 +113,9 @@ test.each<[string, Buffer, string]>([
   ["a name that ends early", rawArchive(pax("path", "a\0b"), { name: "a" }), "is not a name"],
   ["an empty name", rawArchive(pax("path", ""), { name: "a" }), "is not a name"],
   ["a name of 300 folders", rawArchive(pax("path", "a/".repeat(300)), { name: "a" }), "has too many folders above it"],
+  ["a format from before POSIX", rawArchive({ name: "a", magic: "" }), "is damaged"],
   ["no end", rawEntry({ name: "a" }), "is incomplete"],
-  ["half a header at its end", rawArchive().subarray(0, 600), "is incomplete"],
+  ["half a header at its end", rawArchive().subarray(0, 513), "is incomplete"],
 ])("an archive with %s is refused", async (_, bytes, problem) => {
   expect((await failureOf(pass(bytes, 512))).message).toContain(problem);
 });
