@@ -3,12 +3,18 @@ import { expect, test } from "bun:test";
 import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { labelNames } from "../../../../src/backend/container/records/labels.ts";
-import { removeCreation, stopCreation } from "../../../../src/backend/container/remove-creation.ts";
+import {
+  removeCreation,
+  removeWithSnapshots,
+  stopCreation,
+} from "../../../../src/backend/container/remove-creation.ts";
 import { scriptedClock } from "../../../support/scripted-clock.ts";
 
 const { signal } = new AbortController();
 const creation = { clusterId: "default", creationId: "0123456789abcdef" };
 const networkName = `cluster-e2e-default-${creation.creationId}`;
+/** The creation that it is a copy of. */
+const source = "fedcba9876543210";
 const networkId = "ab".repeat(32);
 const idOf = (index: number): string => `c${index}`.padEnd(64, "0");
 
@@ -26,12 +32,13 @@ const describeContainer = (index: number, status: string) => ({
 function openEngine(states: readonly string[], isBusy: (id: string, attempt: number) => boolean = () => false) {
   const containers = new Map(states.map((status, index) => [idOf(index), describeContainer(index, status)]));
   const networks = new Set([networkId]);
+  const networkLabels = { ...labels, [labelNames.copiedFrom]: source };
   const changes: string[] = [];
   const ask = async ({ words }: { readonly words: readonly string[] }): Promise<string> => {
     if (words[0] === "ps") return [...containers.keys()].join("\n");
     if (words[0] === "container") return JSON.stringify([...containers.values()]);
     if (words[1] === "ls") return [...networks].join("\n");
-    return JSON.stringify([...networks].map((Id) => ({ Id, Name: networkName, Labels: labels })));
+    return JSON.stringify([...networks].map((Id) => ({ Id, Name: networkName, Labels: networkLabels })));
   };
   const change = async ({ words }: { readonly words: readonly string[] }): Promise<string> => {
     changes.push(words.join(" "));
@@ -85,4 +92,29 @@ test("stopping ends what runs or is paused, and removes nothing", async () => {
   await stopCreation(engine, creation, signal);
   expect(changes.toSorted()).toEqual([`kill ${idOf(0)}`, `kill ${idOf(2)}`]);
   expect(containers.size).toBe(4);
+});
+
+test("while snapshots are left, the network stays, because it makes the cluster findable", async () => {
+  const { engine, containers, networks } = openEngine(["running"]);
+  const ask: Engine["ask"] = async (request) =>
+    request.words[0] === "images" ? Promise.reject(new Error("images failed")) : engine.ask(request, signal);
+  const left = await removeWithSnapshots({ ...engine, ask }, creation, scriptedClock(), signal);
+  expect(unmarked(left!)).toBe("Left behind: snapshots (images failed).");
+  expect([containers.size, networks.size]).toEqual([0, 1]);
+});
+
+test("a copy takes the images of its source's deleted snapshots with it, and its network goes last", async () => {
+  const { engine, changes } = openEngine(["running"]);
+  const image = "ef".repeat(32);
+  const imageLabels = { ...labels, [labelNames.creationId]: source, [labelNames.snapshot]: "installed" };
+  const ask: Engine["ask"] = async (request) => {
+    const [kind, ...words] = request.words;
+    if (kind === "volume") return "";
+    if (kind === "image") return JSON.stringify([{ Id: image, Config: { Labels: imageLabels } }]);
+    if (kind !== "images") return engine.ask(request, signal);
+    const isPresent = words.at(-1)?.endsWith(source) === true && !changes.includes(`image rm ${image}`);
+    return isPresent ? image : "";
+  };
+  expect(await removeWithSnapshots({ ...engine, ask }, creation, scriptedClock(), signal)).toBeUndefined();
+  expect(changes.map((words) => words.split(" ").at(-1))).toEqual([idOf(0), image, networkId]);
 });

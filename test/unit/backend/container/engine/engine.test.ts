@@ -63,3 +63,19 @@ test("what a command prints is read to its end, and then its failure is thrown",
   const interrupted = AbortSignal.abort(new Error("interrupted"));
   expect((await failureOf(read("save", interrupted))).message).toBe("interrupted");
 });
+
+test("a command that the engine doesn't answer ends at its limit, or with the interrupt's own reason", async () => {
+  await using folder = await scratchFolder();
+  const program = join(folder.path, "docker");
+  await writeFile(program, "#!/bin/sh\nexec sleep 60\n");
+  await chmod(program, 0o755);
+  const environment = { PATH: `${folder.path}:/bin` };
+  const engine = openEngine(engineKinds.docker, "", { environment, progress: silentProgress });
+  const ask = async (inner: AbortSignal) => failureOf(engine.ask({ words: ["info", "x"], limitMs: 1 }, inner));
+  expect(await ask(signal)).toMatchObject({
+    id: "deadline-passed",
+    message: "docker info exceeded its limit of 0.001 s.",
+    facts: { command: "info" },
+  });
+  expect((await ask(AbortSignal.abort(new Error("interrupted")))).message).toBe("interrupted");
+});
