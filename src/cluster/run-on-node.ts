@@ -6,7 +6,7 @@ import type { Checkout } from "../platform/checkout/checkout.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import type { Layout } from "../platform/layouts/layout.ts";
 import { type Login, loginVariables, testEnvironment } from "../platform/test-environment.ts";
-import { firstToAnswer } from "../ssh/connection/connection-pool.ts";
+import { firstToAnswer, greeting, waitingFor } from "../ssh/connection/connection-pool.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session/session-line.ts";
 import { type Session, type SessionEnd, startSession } from "../ssh/session/session.ts";
@@ -14,7 +14,8 @@ import { findSsh } from "../ssh/session/ssh-process.ts";
 import { creationFiles } from "../store/creation-folder.ts";
 import { errorCode, isDiskFull, systemTemporaryFolder, writePrivateFile } from "../system/files/private-file.ts";
 import { readOwnText } from "../system/files/read-text.ts";
-import type { Runtime } from "../system/runtime.ts";
+import type { Progress, Runtime } from "../system/runtime.ts";
+import { slowNote } from "../system/time-limit.ts";
 import {
   clusterMasterConnection,
   openConnections,
@@ -124,7 +125,7 @@ async function carryOut(
   if (request.checkout !== undefined) {
     await syncCheckout(cluster, request.checkout, { connections, progress: runtime.progress }, signal);
   }
-  const node = await firstToAnswer(candidates, greetingLimitMs, signal);
+  const node = await firstToAnswer(candidates, { limitMs: greetingLimitMs, progress: runtime.progress }, signal);
   const script = sessionScript(cluster, node, request);
   const connect = async (inner: AbortSignal): Promise<Connection> => connections.connect(node, inner);
   const { environment } = runtime;
@@ -145,7 +146,7 @@ async function carryOut(
     signal,
   );
   state.mayHaveBegun = session.mayHaveBegun;
-  const ended = await session.end;
+  const ended = await endOf(session, node, request.isTerminal ? undefined : runtime.progress);
   state.mayHaveBegun = () => ended.hasBegun;
   if (!ended.hasBegun) return ended;
   const open = async (inner: AbortSignal): Promise<FetchSource> => ({
@@ -160,6 +161,26 @@ async function carryOut(
     signal,
   );
   return { hasBegun: true, report: async () => status };
+}
+
+/**
+ * Waits for the session's end. If the node is silent, the user learns it. Over a login that is shared, only the SSH server's greeting shows
+ * whether the node still answers. With a terminal, the connection that delivers the script says it.
+ */
+async function endOf(session: Session, node: NodeRecord, progress: Progress | undefined): Promise<SessionEnd> {
+  const ended = new AbortController();
+  const note = (): void => {
+    if (!ended.signal.aborted) progress?.note(waitingFor(nodeReference(node)));
+  };
+  using _slow = slowNote(() => {
+    if (!session.mayHaveBegun()) note();
+    else if (!session.hasLoggedIn()) greeting(node, probeLimitMs, ended.signal).catch(note);
+  });
+  try {
+    return await session.end;
+  } finally {
+    ended.abort(new Error("the session has ended"));
+  }
 }
 
 /** Writes the file beside the key or, if that folder is read-only or its disk is full, into a temporary one. */
@@ -192,12 +213,16 @@ export function hideOwnValues({ login }: Pick<RunRequest, "login">, { progress }
 
 /** How long masters may take to answer at all. */
 const greetingLimitMs = 15_000;
+const probeLimitMs = 5_000;
 
 type Candidates = readonly [NodeRecord, ...NodeRecord[]];
 
 /** Resolves with the first master that answers. Throws `node-not-found`, `connection-failed`. */
-export const firstMaster = async (cluster: ClusterRecord, signal: AbortSignal): Promise<NodeRecord> =>
-  firstToAnswer(runningMasters(cluster), greetingLimitMs, signal);
+export const firstMaster = async (
+  cluster: ClusterRecord,
+  { progress }: Pick<Runtime, "progress">,
+  signal: AbortSignal,
+): Promise<NodeRecord> => firstToAnswer(runningMasters(cluster), { limitMs: greetingLimitMs, progress }, signal);
 
 function runningMasters(cluster: ClusterRecord): Candidates {
   const [first, ...others] = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");

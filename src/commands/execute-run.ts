@@ -84,7 +84,7 @@ async function executeOnNodes(
 ): Promise<number> {
   const { output, progress, signal } = context;
   const { runOnNodes } = await import("../cluster/run-on-nodes.ts");
-  const nodes = selectors.length > 0 ? findNodes(cluster, selectors) : [await firstMaster(cluster, signal)];
+  const nodes = selectors.length > 0 ? findNodes(cluster, selectors) : [await firstMaster(cluster, context, signal)];
   const isAlone = shard !== undefined && nodes.length === 1;
   const nameOf = (node: NodeRecord): string =>
     shard === undefined ? nodeReference(node) : `${shard.name} ${nodeReference(node)}`;

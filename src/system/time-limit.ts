@@ -7,6 +7,15 @@ export function timeLimit(ms: number, error: Error): Disposable & { readonly sig
   return { signal: controller.signal, [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
+/** After this time, the user learns what the program is waiting for. Most answers take a tenth of it. */
+const slowAfterMs = 5_000;
+
+/** Calls `tell` if it is not disposed of within some seconds. */
+export function slowNote(tell: () => void): Disposable {
+  const timer = setTimeout(tell, slowAfterMs);
+  return { [Symbol.dispose]: () => clearTimeout(timer) };
+}
+
 /**
  * Runs a task. If a time limit aborts the signal meanwhile, adds to the limit's error what the task was waiting for. Of
  * nested calls, only the innermost adds it.

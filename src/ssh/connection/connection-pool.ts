@@ -1,9 +1,10 @@
 import { ClusterError, messageOf } from "../../errors.ts";
+import { numbered } from "../../system/amounts.ts";
 import { createSemaphore } from "../../system/concurrency.ts";
 import { readOwnText } from "../../system/files/read-text.ts";
 import { retry } from "../../system/retry.ts";
-import type { Runtime } from "../../system/runtime.ts";
-import { eitherSignal, orAborted } from "../../system/time-limit.ts";
+import type { Progress, Runtime } from "../../system/runtime.ts";
+import { eitherSignal, orAborted, slowNote } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { parseKey } from "../keys.ts";
 import type { KnownHosts } from "../openssh-files.ts";
@@ -31,6 +32,7 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
   const disposal = new AbortController();
   const open = new Map<string, Connection>();
   const opening = new Map<string, Promise<Connection>>();
+  const slow = { isNoted: false };
 
   const openNow = async (node: Destination): Promise<Connection> => {
     try {
@@ -49,12 +51,22 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
     return begun;
   };
 
+  /** One line, no matter how many nodes are silent, and how often they are tried. */
+  const noteSlow = (node: Destination): void => {
+    if (slow.isNoted) return;
+    slow.isNoted = true;
+    options.progress.note(waitingFor(opening.size === 1 ? targetOf(node).name : numbered(opening.size, "node")));
+  };
+
   return {
     connect: async (node, signal) => {
       signal.throwIfAborted();
       disposal.signal.throwIfAborted();
       const present = open.get(keyOf(node));
       if (present?.isOpen === true) return present;
+      using _slow = slowNote(() => {
+        if (!signal.aborted) noteSlow(node);
+      });
       // After an abort the opening continues for the other callers that share it.
       return await orAborted(openOnce(node), signal);
     },
@@ -68,6 +80,9 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
     },
   };
 }
+
+/** What users read while an SSH server is silent. */
+export const waitingFor = (nodes: string): string => `Waiting for ${nodes} to answer over SSH.`;
 
 /** A machine that returns with another address is another destination. */
 const keyOf = ({ id, ssh }: Destination): string => `${id} ${ssh.user}@${ssh.host} ${ssh.port}`;
@@ -120,14 +135,15 @@ const hostKeyUnknown = (name: string, path: string): ClusterError =>
  */
 export async function firstToAnswer<Node extends Destination>(
   nodes: readonly [Node, ...Node[]],
-  limitMs: number,
+  { limitMs, progress }: { readonly limitMs: number; readonly progress: Pick<Progress, "note"> },
   signal: AbortSignal,
 ): Promise<Node> {
   if (nodes.length === 1) return nodes[0];
   const settled = new AbortController();
-  using end = eitherSignal([signal, settled.signal, AbortSignal.timeout(limitMs)]);
+  using end = eitherSignal([signal, settled.signal]);
+  using _slow = slowNote(() => progress.note(waitingFor(namesOf(nodes).join(", "))));
   try {
-    return await Promise.any(nodes.map((node) => answer(node, limitMs, end.signal)));
+    return await Promise.any(nodes.map((node) => greeting(node, limitMs, end.signal)));
   } catch (error) {
     signal.throwIfAborted();
     throw noneAnswers(nodes, error);
@@ -136,30 +152,32 @@ export async function firstToAnswer<Node extends Destination>(
   }
 }
 
-/** An SSH server sends its greeting unprompted. https://www.rfc-editor.org/rfc/rfc4253#section-4.2 */
-async function answer<Node extends Destination>(
+/**
+ * Resolves with the node as soon as its SSH server greets, which servers do unprompted. Rejects if it doesn't in time.
+ * https://www.rfc-editor.org/rfc/rfc4253#section-4.2
+ */
+export async function greeting<Node extends Destination>(
   node: Node,
-  connectTimeoutMs: number,
+  limitMs: number,
   signal: AbortSignal,
 ): Promise<Node> {
-  const socket = await openSocket({ host: node.ssh.host, port: node.ssh.port, connectTimeoutMs }, signal);
-  const greeting = Promise.withResolvers<Node>();
-  const onAbort = (): void => greeting.reject(signal.reason);
-  socket.once("data", () => greeting.resolve(node));
-  socket
-    .once("error", greeting.reject)
-    .once("close", () => greeting.reject(new Error("closed without an SSH greeting")));
-  signal.addEventListener("abort", onAbort);
+  using end = eitherSignal([signal, AbortSignal.timeout(limitMs)]);
+  const { host, port } = node.ssh;
+  const socket = await openSocket({ host, port, connectTimeoutMs: limitMs }, end.signal);
+  const greeted = Promise.withResolvers<Node>();
+  socket.once("data", () => greeted.resolve(node));
+  socket.once("error", greeted.reject).once("close", () => greeted.reject(new Error("closed without an SSH greeting")));
   try {
-    return await greeting.promise;
+    return await orAborted(greeted.promise, end.signal);
   } finally {
-    signal.removeEventListener("abort", onAbort);
     socket.destroy();
   }
 }
 
+const namesOf = (nodes: readonly Destination[]): readonly string[] => nodes.map((node) => targetOf(node).name);
+
 function noneAnswers(nodes: readonly Destination[], cause: unknown): ClusterError {
-  const names = nodes.map((node) => targetOf(node).name);
+  const names = namesOf(nodes);
   return new ClusterError("connection-failed", `None of ${names.join(", ")} answers over SSH.`, {
     transient: true,
     facts: { nodes: names },

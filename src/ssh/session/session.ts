@@ -15,6 +15,8 @@ import {
 export interface Session {
   /** Whether the node may have the command by now. If not, an abort ends the session before the node gets it. */
   mayHaveBegun(): boolean;
+  /** Whether ssh has logged in by itself, so that the node has the command. */
+  hasLoggedIn(): boolean;
   /** Never rejects. Resolves when ssh has ended. After an abort, that includes ending the remote processes. */
   readonly end: Promise<SessionEnd>;
 }
@@ -34,7 +36,8 @@ export function startSession(request: SessionRequest, signal: AbortSignal): Sess
   const mayBeShared = request.master?.hasSocket() === true;
   const ssh = startSsh(request, transport, { mark, messages });
   const mayHaveBegun = (): boolean => mark.isSet() || mayBeShared;
-  return { mayHaveBegun, end: endOf({ request, ssh, mark, messages, mayBeShared, mayHaveBegun }, signal) };
+  const hasLoggedIn = (): boolean => mark.isSet();
+  return { mayHaveBegun, hasLoggedIn, end: endOf({ request, ssh, mark, messages, mayBeShared, mayHaveBegun }, signal) };
 }
 
 interface Parts {

@@ -26,6 +26,7 @@ export interface Ran {
   /** How often the backend was asked. */
   readonly asked: number;
   readonly wasAborted: boolean;
+  readonly notes: readonly string[];
   /** The creation that the next command would connect to without an answer. */
   readonly knows: string | undefined;
 }
@@ -97,6 +98,7 @@ export async function runAt(
   };
   if (known !== undefined) await keepLastRecord(await prepare(known));
   const asking = { signal, times: 0 };
+  const notes: string[] = [];
   const events = { isConnecting: false };
   const file = join(scratch.path, "ran");
   onStart?.(file);
@@ -124,7 +126,7 @@ export async function runAt(
     {
       environment: { ...process.env, XDG_STATE_HOME: scratch.path },
       clock: systemClock,
-      progress: silentProgress,
+      progress: { ...silentProgress, note: (text) => void notes.push(text) },
       onConnecting: () => (events.isConnecting = true),
     },
     stop,
@@ -135,5 +137,5 @@ export async function runAt(
   const times = existsSync(file) ? (await Bun.file(file).text()).split("ran\n").length - 1 : 0;
   const wasAborted = asking.signal.aborted;
   const knows = (await findLastRecord(root, "demo", 0))?.creationId;
-  return { knows, status: ended, times, wasConnecting: events.isConnecting, asked: asking.times, wasAborted };
+  return { knows, status: ended, times, wasConnecting: events.isConnecting, asked: asking.times, wasAborted, notes };
 }

@@ -89,6 +89,17 @@ describe.skipIf(opensshLack !== undefined)(
       });
     });
 
+    test("a silent node is named after some seconds, once", async () => {
+      await using silent = await silentServer();
+      const known = clusterAt(silent.port);
+      const answer = async (): Promise<ClusterRecord> => {
+        setTimeout(silent.answer, 4_000);
+        return known;
+      };
+      const notes = ["Waiting for master_0 to answer over SSH."];
+      expect(await run({ known, answer })).toMatchObject({ status: 7, times: 1, notes });
+    });
+
     describe("an interrupt", () => {
       const interrupted = new Error("interrupted");
       const stopAfter = (event: Promise<unknown>): AbortSignal => {

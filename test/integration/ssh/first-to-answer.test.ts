@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { firstToAnswer } from "../../../src/ssh/connection/connection-pool.ts";
+import { silentProgress } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { destinationOf, signal } from "../../support/ssh-options.ts";
 
@@ -19,12 +20,12 @@ async function listen(onConnection: (socket: Socket) => void) {
 
 const closing = (socket: Socket): void => void socket.end();
 const greeting = (socket: Socket): void => void socket.write("SSH-2.0-x\r\n");
-const longMs = 60_000;
+const long = { limitMs: 60_000, progress: silentProgress };
 
 test("nodes that hang up without a greeting are not waited for", async () => {
   await using first = await listen(closing);
   await using second = await listen(closing);
-  const failure = await failureOf(firstToAnswer([first.node, second.node], longMs, signal));
+  const failure = await failureOf(firstToAnswer([first.node, second.node], long, signal));
   const facts = { nodes: ["master_0", "master_0"] };
   expect(failure).toMatchObject({ id: "connection-failed", transient: true, facts });
 });
@@ -33,13 +34,13 @@ test("a node that hangs up, and one that says nothing, don't hold up the one tha
   await using first = await listen(closing);
   await using silent = await listen(() => {});
   await using ready = await listen(greeting);
-  expect(await firstToAnswer([first.node, silent.node, ready.node], longMs, signal)).toBe(ready.node);
+  expect(await firstToAnswer([first.node, silent.node, ready.node], long, signal)).toBe(ready.node);
 });
 
 test("an interruption ends the wait for silent nodes, with its reason", async () => {
   const stop = new AbortController();
   await using first = await listen(() => stop.abort(new Error("interrupted")));
   await using second = await listen(() => {});
-  const failure = await failureOf(firstToAnswer([first.node, second.node], longMs, stop.signal));
+  const failure = await failureOf(firstToAnswer([first.node, second.node], long, stop.signal));
   expect(failure.message).toBe("interrupted");
 });

@@ -27,17 +27,26 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
 
   interface OwnPool extends AsyncDisposable {
     readonly pool: ConnectionPool;
+    /** Pins the server's key for another port. */
+    pin(port: number): Promise<void>;
   }
-  async function poolWith(changes: { key?: string; hostKey?: string | undefined }): Promise<OwnPool> {
+  interface Changes {
+    readonly key?: string;
+    readonly hostKey?: string;
+    readonly note?: (text: string) => void;
+  }
+  async function poolWith(changes: Changes): Promise<OwnPool> {
     const folder = await scratchFolder();
     const knownHosts = createKnownHosts(join(folder.path, "known_hosts"));
     const { key = server().loginKey.privateKey, hostKey = server().firstHostKey.publicKey } = changes;
     if (hostKey !== "") await knownHosts.pin("127.0.0.1", server().port, wireKey(hostKey));
     if (key !== "") await writeFile(join(folder.path, "key"), key);
     const privateKeyFile = join(folder.path, "key");
-    const pool = createConnectionPool({ privateKeyFile, knownHosts, clock: systemClock, progress: silentProgress });
+    const progress = { ...silentProgress, note: changes.note ?? silentProgress.note };
+    const pool = createConnectionPool({ privateKeyFile, knownHosts, clock: systemClock, progress });
     return {
       pool,
+      pin: (port) => knownHosts.pin("127.0.0.1", port, wireKey(server().firstHostKey.publicKey)),
       [Symbol.asyncDispose]: async () => {
         await pool[Symbol.asyncDispose]();
         await folder[Symbol.asyncDispose]();
@@ -124,13 +133,37 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
   test("of several nodes, the one whose SSH server answers is chosen", async () => {
     const dead = { ...destinationOf({ port: await freePort(), user: "root" }), index: 0 };
     const alive = { ...destinationOf(server()), index: 1 };
-    expect(await firstToAnswer([dead, alive], 5_000, signal)).toBe(alive);
-    expect(await firstToAnswer([dead], 5_000, signal)).toBe(dead);
-    expect(await failureOf(firstToAnswer([dead, { ...dead, index: 2 }], 1_000, signal))).toMatchObject({
+    expect(await firstToAnswer([dead, alive], { limitMs: 5_000, progress: silentProgress }, signal)).toBe(alive);
+    expect(await firstToAnswer([dead], { limitMs: 5_000, progress: silentProgress }, signal)).toBe(dead);
+    expect(
+      await failureOf(
+        firstToAnswer([dead, { ...dead, index: 2 }], { limitMs: 1_000, progress: silentProgress }, signal),
+      ),
+    ).toMatchObject({
       id: "connection-failed",
       transient: true,
       facts: { nodes: ["master_0", "master_2"] },
     });
+  });
+
+  test("silent nodes are noted after some seconds, all in one line", async () => {
+    using mute = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { open: () => {}, data: () => {} } });
+    const notes: string[] = [];
+    const noted = new AbortController();
+    const note = (text: string): void => {
+      notes.push(text);
+      setTimeout(() => noted.abort(new Error("noted")), 500);
+    };
+    await using own = await poolWith({ note });
+    await own.pin(mute.port);
+    const nodes = [0, 1].map((index) => ({
+      ...destinationOf({ port: mute.port, user: "root" }),
+      id: `mute-${index}`,
+      index,
+    }));
+    const failures = await Promise.all(nodes.map((node) => failureOf(own.pool.connect(node, noted.signal))));
+    expect(failures.map(({ message }) => message)).toEqual(["noted", "noted"]);
+    expect(notes).toEqual(["Waiting for 2 nodes to answer over SSH."]);
   });
 
   test("the connections to the other nodes are closed at once", async () => {
@@ -139,7 +172,7 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
     using mute = Bun.listen({ hostname: "127.0.0.1", port: 0, socket });
     const silent = { ...destinationOf({ port: mute.port, user: "root" }), index: 0 };
     const alive = { ...destinationOf(server()), index: 1 };
-    expect(await firstToAnswer([silent, alive], 600_000, signal)).toBe(alive);
+    expect(await firstToAnswer([silent, alive], { limitMs: 600_000, progress: silentProgress }, signal)).toBe(alive);
     await closed.promise;
   });
 });

@@ -3,7 +3,7 @@ import { ClusterError, messageOf, quoted } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { retry } from "../../../system/retry.ts";
 import type { Environment, Progress, Runtime } from "../../../system/runtime.ts";
-import { orAborted, whileWaitingFor } from "../../../system/time-limit.ts";
+import { orAborted, slowNote, whileWaitingFor } from "../../../system/time-limit.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import {
   type CredentialSource,
@@ -134,14 +134,6 @@ async function sendLogged<Answer extends { readonly $metadata: { readonly reques
 
 /** A request that got no answer has no id. */
 const requestText = (id: unknown): string => (typeof id === "string" ? `request ${id}` : "request without an id");
-
-/** After this time, progress shows what the program is waiting for. Most calls take a tenth of it. */
-const slowAfterMs = 5_000;
-
-function slowNote(tell: () => void): Disposable {
-  const timer = setTimeout(tell, slowAfterMs);
-  return { [Symbol.dispose]: () => clearTimeout(timer) };
-}
 
 /** Read here and not by the SDK, so that the environment passed in is the one that counts. Throws `machine-not-set-up`. */
 function endpointOf(environment: Environment): { readonly endpoint?: string } {
