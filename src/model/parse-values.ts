@@ -19,8 +19,9 @@ export const parseRole: read.Reader<Role> = read.oneOf(...roles);
 
 export const parseVariant: read.Reader<Variant> = read.oneOf(...variants, "none");
 
+/** A path that begins with two slashes would name another host. */
 export const parseWebUi = read.refined(
-  read.matching(/^(?:none|https?(?::[1-9]\d{0,4}\/[A-Za-z0-9._~%/-]{0,199})?)$/),
+  read.matching(/^(?:none|https?(?::[1-9]\d{0,4}\/(?!\/)[A-Za-z0-9._~%/-]{0,199})?)$/),
   (text) => text as WebUi,
 );
 

@@ -21,12 +21,21 @@ test("a platform without a web UI, or one of which nothing is known, has the usu
   for (const webUi of ["none", undefined] as const) expect(webPortsOf(webUi)).toEqual({ http: 80, https: 443 });
 });
 
-test.each(["", "ftp", "http:", "http:80", "http:0/", "http:080/", "https:123456/", "http:80/ x", "none:80/", "HTTP"])(
-  "%j is no web UI",
-  (text) => {
-    expect(parseWebUi(text)).toBeUndefined();
-  },
-);
+test.each([
+  "",
+  "ftp",
+  "http:",
+  "http:80",
+  "http:80//example.org/",
+  "http:0/",
+  "http:080/",
+  "https:123456/",
+  "http:80/ x",
+  "none:80/",
+  "HTTP",
+])("%j is no web UI", (text) => {
+  expect(parseWebUi(text)).toBeUndefined();
+});
 
 test("no text becomes a web UI that is unsafe in a tag, a line or on a terminal", () => {
   for (const text of hostileTexts(20_260_102, 20_000)) {
