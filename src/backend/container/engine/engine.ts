@@ -134,7 +134,7 @@ async function runWithin({ kind, request, environment, limitMs }: Run, signal: A
 
 function tooSlow({ name }: EngineKind, words: readonly string[], limitMs: number): ClusterError {
   return new ClusterError("deadline-passed", `${name} ${words[0]} exceeded its limit of ${limitMs / 1000} s.`, {
-    hint: `Check whether the engine answers: ${name} info`,
+    hint: `Run ${name} info to see whether the engine answers.`,
     facts: { command: words[0] },
   });
 }
