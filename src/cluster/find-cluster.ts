@@ -1,6 +1,6 @@
 import { isIPv4 } from "node:net";
 import type { Backend, BackendScope, OtherScopes } from "../backend/contract.ts";
-import { ClusterError } from "../errors.ts";
+import { ClusterError, hasErrorId } from "../errors.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
@@ -42,6 +42,24 @@ export async function findCluster(
       }),
     },
   });
+}
+
+/** Finds the cluster and works on it. Throws `cluster-not-found` also if the work fails and the cluster is gone by then, which explains the failure. */
+export async function withCluster<Result>(
+  backend: Backend<unknown>,
+  clusterId: string,
+  work: (cluster: ClusterRecord) => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  const cluster = await findCluster(backend, clusterId, signal);
+  try {
+    return await work(cluster);
+  } catch (error) {
+    await findCluster(backend, clusterId, signal).catch((problem: unknown) => {
+      if (hasErrorId(problem, "cluster-not-found")) throw problem;
+    });
+    throw error;
+  }
 }
 
 function hintFor(scope: BackendScope | undefined, { scopes, unreachable }: OtherScopes): string {

@@ -15,7 +15,7 @@ import { poll, retry } from "../system/retry.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { ruleOf, waits } from "../system/waits.ts";
 import { clusterKey, clusterMasterConnection, openConnections } from "./connections.ts";
-import { assertRuns, findCluster, findNodes } from "./find-cluster.ts";
+import { assertRuns, findCluster, findNodes, withCluster } from "./find-cluster.ts";
 import { rebootNodes } from "./reboot-nodes.ts";
 
 export type PowerAction = "stop" | "start" | "restart" | "pause" | "resume";
@@ -43,27 +43,56 @@ const closedAtOnce = 16;
  */
 export async function changePower(
   backend: Backend<unknown>,
+  request: PowerRequest,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<ChangedPower> {
+  const { power } = backend;
+  if (power === undefined) return await restartFromWithin(backend, request, runtime, signal);
+  const change = async (cluster: ClusterRecord) => changeNodes({ backend, power, cluster }, request, runtime, signal);
+  return await withCluster(backend, request.clusterId, change, signal);
+}
+
+async function restartFromWithin(
+  backend: Backend<unknown>,
   { clusterId, action, nodes: selectors, isForced }: PowerRequest,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ChangedPower> {
+  if (action !== "restart" || isForced)
+    throw new ClusterError(
+      "bad-usage",
+      `Nodes of clusters of this kind (${backend.name}) can only be restarted, without \`force\`.`,
+    );
   const cluster = await findCluster(backend, clusterId, signal);
   const chosen = findNodes(cluster, selectors);
-  if (backend.power === undefined && action === "restart" && !isForced) {
-    const watched = { ...cluster, nodes: chosen };
-    const reboot = async (inner: AbortSignal) => rebootNodes(cluster, chosen, runtime, inner);
-    // The cloud's answers may omit machines that run.
-    const { limitMs: unlistedMs } = waits.visibility;
-    await whileNodesRun({ backend, cluster: watched, runtime, unlistedMs }, reboot, signal);
-    await closeLogins(cluster, chosen, runtime, signal);
-    return { cluster, hasBooted: true };
-  }
-  const power = powerOf(backend);
+  const watched = { ...cluster, nodes: chosen };
+  const reboot = async (inner: AbortSignal) => rebootNodes(cluster, chosen, runtime, inner);
+  // The cloud's answers may omit machines that run.
+  const { limitMs: unlistedMs } = waits.visibility;
+  await whileNodesRun({ backend, cluster: watched, runtime, unlistedMs }, reboot, signal);
+  await closeLogins(cluster, chosen, runtime, signal);
+  return { cluster, hasBooted: true };
+}
+
+interface Powered {
+  readonly backend: Backend<unknown>;
+  readonly power: Power;
+  readonly cluster: ClusterRecord;
+}
+
+async function changeNodes(
+  { backend, power, cluster }: Powered,
+  { action, nodes: selectors, isForced }: PowerRequest,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<ChangedPower> {
+  const chosen = findNodes(cluster, selectors);
   if (action === "pause" || action === "resume") assertNoneIsOff(cluster, selectors);
   const ids = new Set(chosen.map(({ id }) => id));
   let hasBooted = false;
   for (const { title, states, change } of changesOf(power, action, isForced)) {
-    const before = await findCluster(backend, clusterId, signal);
+    const before = await findCluster(backend, cluster.id, signal);
     const nodes = before.nodes.filter(({ id, state }) => ids.has(id) && states.includes(state));
     if (nodes.length === 0) continue;
     using step = runtime.progress.start(title, nodes.map(nodeReference).join(", "));
@@ -71,7 +100,7 @@ export async function changePower(
     step.done();
     hasBooted ||= change === power.start;
   }
-  const after = await findCluster(backend, clusterId, signal);
+  const after = await findCluster(backend, cluster.id, signal);
   const changed = after.nodes.filter(({ id }) => ids.has(id));
   // A stopped node may have no address.
   await closeLogins(cluster, [...chosen, ...changed], runtime, signal);
@@ -170,14 +199,6 @@ function assertStillRuns(cluster: ClusterRecord, node: NodeRecord): void {
       hint: "Run the logs command to see its console.",
       facts: { cluster: cluster.id, node: name },
     },
-  );
-}
-
-function powerOf({ name, power }: Backend<unknown>): Power {
-  if (power !== undefined) return power;
-  throw new ClusterError(
-    "bad-usage",
-    `Nodes of clusters of this kind (${name}) can only be restarted, without \`force\`.`,
   );
 }
 

@@ -5,7 +5,7 @@ import type { ClusterRecord } from "../model/cluster-record.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { awaitLogins } from "./power.ts";
-import { findCluster } from "./find-cluster.ts";
+import { findCluster, withCluster } from "./find-cluster.ts";
 
 export interface SnapshotName {
   readonly clusterId: string;
@@ -19,7 +19,7 @@ export async function createSnapshot(
   signal: AbortSignal,
 ): Promise<void> {
   const snapshots = snapshotsOf(backend);
-  await snapshots.create(await findCluster(backend, clusterId, signal), name, signal);
+  await withCluster(backend, clusterId, async (cluster) => snapshots.create(cluster, name, signal), signal);
 }
 
 /** Writes a snapshot to a file. Throws `snapshot-not-found`, `snapshot-unusable`, `bad-usage`, `capacity-lacking`; then there is no file. */
@@ -31,7 +31,7 @@ export async function saveSnapshot(
   const { files } = snapshotsOf(backend);
   if (files === undefined)
     throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) are not saved as files.`);
-  await files.save(await findCluster(backend, clusterId, signal), name, file, signal);
+  await withCluster(backend, clusterId, async (cluster) => files.save(cluster, name, file, signal), signal);
 }
 
 export async function listSnapshots(
@@ -49,7 +49,7 @@ export async function deleteSnapshot(
   signal: AbortSignal,
 ): Promise<void> {
   const snapshots = snapshotsOf(backend);
-  await snapshots.delete(await findCluster(backend, clusterId, signal), name, signal);
+  await withCluster(backend, clusterId, async (cluster) => snapshots.delete(cluster, name, signal), signal);
 }
 
 /**
@@ -63,13 +63,15 @@ export async function restoreSnapshot(
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
   const snapshots = snapshotsOf(backend);
-  const before = await findCluster(backend, clusterId, signal);
-  await snapshots.restore(before, name, signal);
-  // The nodes know nothing of connections that were opened after the snapshot.
-  await closeMasterConnections(before.directory, runtime.environment);
-  const cluster = await findCluster(backend, clusterId, signal);
-  await awaitLogins(cluster, { setsClocks: snapshots.holdsMemory, areBooting: false }, runtime, signal);
-  return cluster;
+  const restore = async (before: ClusterRecord): Promise<ClusterRecord> => {
+    await snapshots.restore(before, name, signal);
+    // The nodes know nothing of connections that were opened after the snapshot.
+    await closeMasterConnections(before.directory, runtime.environment);
+    const cluster = await findCluster(backend, clusterId, signal);
+    await awaitLogins(cluster, { setsClocks: snapshots.holdsMemory, areBooting: false }, runtime, signal);
+    return cluster;
+  };
+  return withCluster(backend, clusterId, restore, signal);
 }
 
 function snapshotsOf({ name, snapshots }: Backend<unknown>): Snapshots {

@@ -1,9 +1,9 @@
 import type { Backend } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
-import type { NodeRecord } from "../../../src/model/cluster-record.ts";
+import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { wireKey } from "../../support/ssh-options.ts";
@@ -14,6 +14,7 @@ import {
   restoreSnapshot,
   saveSnapshot,
 } from "../../../src/cluster/snapshots.ts";
+import { ClusterError } from "../../../src/errors.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
@@ -34,7 +35,11 @@ test("without the cluster's key, a restore ends when the nodes run, and says so"
   expect(told).toEqual(["This machine doesn't have the cluster's key, so it does not wait for logins to the nodes."]);
 });
 
-test("a restored node that accepts no login is tried again for five minutes", async () => {
+/** Restores a snapshot of a node on which nobody listens. `onPause` gets the key's path at each pause. */
+async function restoreSilentNode(
+  find: (own: ClusterRecord) => ClusterRecord | undefined,
+  onPause: (key: string) => Promise<void>,
+) {
   await using folder = await scratchFolder();
   const files = creationFiles(folder.path);
   // Nobody listens there, and no other test can take it.
@@ -45,15 +50,58 @@ test("a restored node that accepts no login is tried again for five minutes", as
   const node = { id: "i-0", role: "master", index: 0, ssh: { host: "127.0.0.1", port, user: "root" } } as NodeRecord;
   const own = { ...exampleCluster([node], "oss"), directory: folder.path };
   const snapshots = { restore: async () => {}, holdsMemory: true };
-  const backend = { name: "vm", find: async () => own, snapshots } as unknown as Backend<unknown>;
+  const backend = { name: "vm", find: async () => find(own), snapshots } as unknown as Backend<unknown>;
   const { progress, steps } = recordingProgress();
   const time = { ms: 0 };
-  // A pause takes ten times as long on this clock, and almost none on the computer's.
-  const clock = { now: () => time.ms, sleep: async (ms: number) => void (time.ms += 10 * ms) };
+  const sleep = async (ms: number): Promise<void> => {
+    // A pause takes ten times as long on this clock, and almost none on the computer's.
+    time.ms += 10 * ms;
+    await onPause(files.privateKey);
+  };
+  const clock = { now: () => time.ms, sleep };
   const failure = await failureOf(restoreSnapshot(backend, snapshot, { environment: {}, clock, progress }, signal));
-  expect(failure).toMatchObject({ id: "connection-failed" });
-  expect(time.ms).toBeWithin(290_000, 310_000);
   expect(steps).toEqual(["Log in to the nodes: failed"]);
+  return { failure, passedMs: time.ms };
+}
+
+test("a restored node that accepts no login is tried again for five minutes", async () => {
+  const { failure, passedMs } = await restoreSilentNode(
+    (own) => own,
+    async () => {},
+  );
+  expect(failure).toMatchObject({ id: "connection-failed" });
+  expect(passedMs).toBeWithin(290_000, 310_000);
+});
+
+test.each([
+  [true, "cluster-not-found"],
+  [false, "key-missing"],
+] as const)("if the key vanishes during a restore, with the cluster: %p, that is %s", async (isDestroyed, id) => {
+  const state = { isGone: false };
+  const { failure } = await restoreSilentNode(
+    (own) => (state.isGone ? undefined : own),
+    async (key) => {
+      await rm(key, { force: true });
+      state.isGone = isDestroyed;
+    },
+  );
+  expect(failure).toMatchObject({ id });
+});
+
+const noAnswer = async (): Promise<undefined> => Promise.reject(new ClusterError("engine-failed", "no answer"));
+
+test.each<[string, () => Promise<ClusterRecord | undefined>, string]>([
+  ["gone", async () => undefined, "cluster-not-found"],
+  ["there", async () => cluster, "machine-failed"],
+  ["unknown", noAnswer, "machine-failed"],
+])("if a snapshot fails, and the cluster is %s by then, the right error is thrown", async (_, find, id) => {
+  const state = { find: async (): Promise<ClusterRecord | undefined> => cluster };
+  const create = async (): Promise<void> => {
+    state.find = find;
+    throw new ClusterError("machine-failed", "Its machines are missing.");
+  };
+  const backend = { name: "vm", find: async () => state.find(), snapshots: { create } } as unknown as Backend<unknown>;
+  expect(await failureOf(createSnapshot(backend, snapshot, signal))).toMatchObject({ id });
 });
 
 test("clusters of a backend without snapshots can't be restored", async () => {
