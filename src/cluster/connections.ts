@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { ClusterError, messageOf } from "../errors.ts";
+import { ClusterError, hasErrorId, messageOf } from "../errors.ts";
 import { type ClusterName, type ClusterRecord, isReachable } from "../model/cluster-record.ts";
 import { TooManySecrets, readClusterSecrets } from "../platform/cluster-secrets.ts";
 import { renderSshConfig, createKnownHosts } from "../ssh/openssh-files.ts";
 import { type ConnectionPool, createConnectionPool } from "../ssh/connection/connection-pool.ts";
 import type { Connection, Destination } from "../ssh/connection/connection.ts";
 import { type MasterConnection, masterConnection } from "../ssh/session/master-connection.ts";
-import { creationFiles } from "../store/creation-folder.ts";
+import { creationFiles, isCutShort } from "../store/creation-folder.ts";
 import { isAccessible } from "../system/files/private-file.ts";
 import { readOwnText } from "../system/files/read-text.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";
@@ -162,25 +162,40 @@ export function openConnections(directory: string, { clock, progress }: Omit<Run
       try {
         return await pool.connect(node, signal);
       } catch (error) {
-        throw withAdvice(error);
+        throw await withAdvice(error, directory);
       }
     },
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };
 }
 
-/** Adds a hint to `connection-failed`, because the SSH code doesn't know this program's commands. Returns any other error unchanged. */
-export function withAdvice(error: unknown): unknown {
-  if (!(error instanceof ClusterError) || error.id !== "connection-failed" || error.hint !== undefined) return error;
-  const { transient, cause } = error;
+/**
+ * Returns the error with advice on this program's commands, which the SSH code doesn't know. If the creation in this folder was interrupted, that explains
+ * why a node is missing or can't be reached.
+ */
+export async function withAdvice(error: unknown, directory: string): Promise<unknown> {
+  const isOfConnection = hasErrorId(error, "connection-failed");
+  if (!isOfConnection && !hasErrorId(error, "node-not-found")) return error;
+  const hint = (await isCutShort(directory))
+    ? interrupted
+    : (error.hint ?? (isOfConnection ? checkMachine : undefined));
+  if (hint === undefined || hint === error.hint) return error;
+  const { id, transient, cause } = error;
   const { message, facts } = ClusterError.marked(error);
-  return new ClusterError(error.id, message, {
-    hint: "Run the inspect command to see whether that machine still runs, and the doctor command to see whether it accepts connections from here.",
-    facts,
-    transient,
-    cause,
-  });
+  return new ClusterError(id, message, { hint, facts, transient, cause });
 }
+
+/** For work on several nodes, whose failures come without advice. */
+export async function warnIfCutShort(
+  { directory }: ClusterName,
+  { progress }: Pick<Runtime, "progress">,
+): Promise<void> {
+  if (await isCutShort(directory)) progress.warn(interrupted);
+}
+
+const interrupted = "The create of this cluster was interrupted. Run the destroy command, and create it again.";
+const checkMachine =
+  "Run the inspect command to see whether that machine still runs, and the doctor command to see whether it accepts connections from here.";
 
 export async function clusterKey(cluster: ClusterRecord): Promise<{ readonly path: string; readonly isHere: boolean }> {
   const path = creationFiles(cluster.directory).privateKey;

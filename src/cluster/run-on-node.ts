@@ -84,7 +84,7 @@ export function startOnNode(
         return await report(reportSignal);
       } catch (error) {
         if (state.isConnecting) onConnecting();
-        throw withAdvice(error);
+        throw await withAdvice(error, cluster.directory);
       }
     };
     return { hasBegun, report: reportOrFail };

@@ -16,6 +16,7 @@ import {
   clusterMasterConnection,
   openConnections,
   openMaskedConnections,
+  warnIfCutShort,
   withAdvice,
 } from "./connections.ts";
 import { findNode } from "./find-cluster.ts";
@@ -75,6 +76,7 @@ export async function runOnNodes(
   hideOwnValues(request, runtime);
   for (const node of request.nodes) for (const fetch of fetchesOf(node, request)) accepted(await checkTarget(fetch));
   await assertKeyIsHere(cluster);
+  await warnIfCutShort(cluster, runtime);
   runtime.onConnecting();
   if (request.checkout !== undefined) {
     await using masked = openMaskedConnections(cluster, runtime);
@@ -94,7 +96,7 @@ export async function runOnNodes(
       findNode(cluster, node.id);
       return await runOnOneNode(cluster, request, { node, logins, connect, runtime }, signal);
     } catch (error) {
-      return failed(node, error, signal);
+      return await failed(cluster, { node, error }, signal);
     }
   };
   const outcomes = await mapConcurrently(request.nodes, loginsAtOnce, run, signal);
@@ -152,14 +154,18 @@ async function runOnOneNode(
     await fetchFiles(status, fetchesOf(node, request), { open, progress: runtime.progress }, signal);
     return { node, status, ...texts(), error: undefined };
   } catch (error) {
-    return { ...failed(node, error, signal), ...texts() };
+    return { ...(await failed(cluster, { node, error }, signal)), ...texts() };
   }
 }
 
 /** Throws anything that isn't a failure of this node. */
-function failed(node: NodeRecord, thrown: unknown, signal: AbortSignal): NodeOutcome {
+async function failed(
+  { directory }: ClusterRecord,
+  { node, error: thrown }: { readonly node: NodeRecord; readonly error: unknown },
+  signal: AbortSignal,
+): Promise<NodeOutcome> {
   signal.throwIfAborted();
-  const error = withAdvice(thrown);
+  const error = await withAdvice(thrown, directory);
   if (!(error instanceof ClusterError)) throw error;
   return { node, status: sshFailed, stdout: "", stderr: "", error };
 }

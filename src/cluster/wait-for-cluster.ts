@@ -7,7 +7,7 @@ import { keepLastRecord } from "../store/last-record.ts";
 import { type Checked, problem } from "../model/checked.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { timeLimit } from "../system/time-limit.ts";
-import { assertKeyIsHere, openMaskedConnections } from "./connections.ts";
+import { assertKeyIsHere, openMaskedConnections, warnIfCutShort } from "./connections.ts";
 import type { OpenCluster } from "./create.ts";
 import { findCluster } from "./find-cluster.ts";
 
@@ -35,6 +35,7 @@ export async function waitForCluster(
   const cluster =
     created?.cluster ?? (await findCluster(backend, request.clusterId, AbortSignal.any([signal, limit.signal])));
   await assertKeyIsHere(cluster);
+  await warnIfCutShort(cluster, runtime);
   const { waitUntilReady } = await import("../platform/readiness/readiness.ts");
   await using connections = openMaskedConnections(cluster, runtime, created?.connections);
   const waiting = waitUntilReady(

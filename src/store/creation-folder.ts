@@ -155,6 +155,12 @@ export async function isAbandonedCreation(directory: string): Promise<boolean> {
   return (await abandonedCreation(directory)) !== undefined;
 }
 
+/** Whether the program that created this cluster ended before it had finished, so that its nodes may be unusable. */
+export async function isCutShort(directory: string): Promise<boolean> {
+  const state = (await abandonedCreation(directory))?.creation.state;
+  return state !== undefined && state !== "in-use";
+}
+
 /** Whether the creation in this folder is unfinished, and its process may be working on it. */
 export async function isCreationUnderWay(directory: string): Promise<boolean> {
   return (await readCreation(directory))?.state === "unfinished" && !(await isAbandonedCreation(directory));

@@ -1,0 +1,93 @@
+/** What the commands say about a cluster whose `create` was killed. */
+import { readFile, writeFile } from "node:fs/promises";
+import { expect, test } from "bun:test";
+import type { Backend } from "../../../src/backend/contract.ts";
+import { openConnections } from "../../../src/cluster/connections.ts";
+import { runOnNode, type RunRequest } from "../../../src/cluster/run-on-node.ts";
+import { type NodesRun, runOnNodes } from "../../../src/cluster/run-on-nodes.ts";
+import { waitForCluster } from "../../../src/cluster/wait-for-cluster.ts";
+import { generateKeyPair } from "../../../src/ssh/keys.ts";
+import { beginCreation, creationDirectory, creationFiles, endCreation } from "../../../src/store/creation-folder.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import type { NodeRecord } from "../../../src/model/cluster-record.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { exampleCluster } from "../../support/install-example.ts";
+import { recordingProgress } from "../../support/recording-progress.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+
+const { signal } = new AbortController();
+const says: string = "The create of this cluster was interrupted. Run the destroy command, and create it again.";
+const node = { id: "i-0", role: "master", index: 0, ssh: { host: "127.0.0.1", port: 1, user: "root" } } as NodeRecord;
+
+/** A cluster without known hosts. Its `create` was killed, or is still running. */
+async function openCluster(wasKilled: boolean) {
+  const folder = await scratchFolder();
+  const creationId = "0123456789abcdef";
+  const directory = creationDirectory(folder.path, "example", creationId);
+  await beginCreation(directory, "example", creationId);
+  const files = creationFiles(directory);
+  if (wasKilled) {
+    const creation = await readFile(files.creation, "utf8");
+    await writeFile(files.creation, creation.replace(/"startedAt": "[^"]*"/, '"startedAt": "boot:1"'));
+  }
+  await writeFile(files.privateKey, generateKeyPair("login").privateKey, { mode: 0o600 });
+  const cluster = { ...exampleCluster([node], "oss"), creationId, directory };
+  const { progress, told } = recordingProgress();
+  return { cluster, told, runtime: { environment: {}, clock: systemClock, progress }, folder };
+}
+
+test.each<[boolean, readonly string[]]>([
+  [true, [says]],
+  [false, []],
+])("run says so if there is no running master (killed: %p)", async (wasKilled, hints) => {
+  const { cluster, runtime, folder } = await openCluster(wasKilled);
+  await using _ = folder;
+  const request = { login: {}, variables: {} } as unknown as RunRequest;
+  const failure = await failureOf(runOnNode(cluster, request, { ...runtime, onConnecting: () => {} }, signal));
+  expect(failure.id).toBe("node-not-found");
+  expect([failure.hint].filter((hint) => hint === says)).toEqual([...hints]);
+});
+
+test("a login that fails says so", async () => {
+  const { cluster, runtime, folder } = await openCluster(true);
+  await using _ = folder;
+  await using connections = openConnections(cluster.directory, runtime);
+  const failure = await failureOf(connections.connect(node, signal));
+  expect(failure).toMatchObject({ id: "connection-failed", transient: true, hint: says });
+});
+
+test.each<[boolean, readonly string[]]>([
+  [true, [says]],
+  [false, []],
+])("wait says so before it waits (killed: %p)", async (wasKilled, warnings) => {
+  const { cluster, told, runtime, folder } = await openCluster(wasKilled);
+  await using _ = folder;
+  const running = { ...cluster, nodes: [{ ...node, state: "running" as const }] };
+  const backend = { name: "cloud", find: async () => running } as unknown as Backend<unknown>;
+  const deadlineMs = systemClock.now() + 200;
+  const request = { clusterId: cluster.id, login: undefined, skipHttpChecks: true, deadlineMs };
+  expect((await failureOf(waitForCluster(backend, request, runtime, signal))).id).toBe("deadline-passed");
+  expect(told.filter((text) => text === says)).toEqual([...warnings]);
+});
+
+test("run on all nodes says so, also if it works", async () => {
+  const { cluster, told, runtime, folder } = await openCluster(true);
+  await using _ = folder;
+  const request = { login: {}, nodes: [], fetches: [] } as unknown as NodesRun;
+  expect(await runOnNodes(cluster, request, { ...runtime, onConnecting: () => {} }, signal)).toEqual([]);
+  expect(told).toEqual([says]);
+});
+
+test("what a killed once has left was complete", async () => {
+  const { cluster, runtime, folder } = await openCluster(false);
+  await using _ = folder;
+  await endCreation(cluster.directory, "in-use");
+  const { creation } = creationFiles(cluster.directory);
+  await writeFile(
+    creation,
+    (await readFile(creation, "utf8")).replace(/"startedAt": "[^"]*"/, '"startedAt": "boot:1"'),
+  );
+  await using connections = openConnections(cluster.directory, runtime);
+  const failure = await failureOf(connections.connect(node, signal));
+  expect(failure.hint).not.toBe(says);
+});
