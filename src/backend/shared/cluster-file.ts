@@ -25,10 +25,10 @@ const { format, frameMagic, frameHeadBytes } = clusterFileStart;
 const formatVersion = 1;
 /** A thousand nodes need a fifth of it. */
 const mostManifestBytes = 4 * 1024 * 1024;
-/** The usual 16 KiB take twice as long. */
-const chunkBytes = 256 * 1024;
-/** The contents are compressed in blocks of this size, several at once. Smaller blocks take more space: those of 4 MiB 0.5 % more. */
-const blockBytes = 8 * 1024 * 1024;
+/** Those of 256 KiB take a quarter longer to read, and the usual 16 KiB twice as long. */
+const chunkBytes = 1024 * 1024;
+/** The contents are compressed in blocks of this size, several at once. They take 1 % more space than without blocks. */
+const blockBytes = 4 * 1024 * 1024;
 const blocksAtOnce = 4;
 const encryptedMark = "age-encryption.org/";
 
@@ -186,7 +186,7 @@ async function writeContents(file: FileToWrite, output: FileHandle, signal: Abor
 /** Compresses each block to a frame. */
 function compressed(blocks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const compress = promisify(zstd().zstdCompress);
-  const toFrame = async (block: Uint8Array): Promise<Uint8Array> => compress(block, { chunkSize: blockBytes });
+  const toFrame = async (block: Uint8Array): Promise<Uint8Array> => compress(block, { chunkSize: chunkBytes });
   return Readable.from(blocks).map(toFrame, { concurrency: blocksAtOnce });
 }
 
