@@ -162,8 +162,8 @@ function wordOf(what: string, value: string): string {
   });
 }
 
-/** ssh expands `%` in these paths. Some versions also expand `\` and `${…}`; others have no way to escape those. */
-function quotedPath(path: string): string {
+/** ssh expands `%` in these paths. Some versions also expand `\` and `${…}`; others have no way to escape those. Throws `machine-not-set-up`. */
+export function quotedPath(path: string): string {
   if (/["\\\p{Cc}\u2028\u2029]|\$\{/u.test(path)) {
     throw new ClusterError("machine-not-set-up", `Cannot pass the path ${JSON.stringify(path)} to ssh.`, {
       hint: "Set XDG_STATE_HOME to a folder without quotes, backslashes, control characters and ${ in its path.",

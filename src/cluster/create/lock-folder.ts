@@ -4,6 +4,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { temporaryClusterIds } from "../../model/parse-values.ts";
+import { quotedPath } from "../../ssh/openssh-files.ts";
 import { closeMasterConnections } from "../../ssh/session/master-connection.ts";
 import {
   abandonedCreations,
@@ -35,6 +36,8 @@ export async function lockFolder(
   const creationId = randomBytes(8).toString("hex");
   const root = join(stateFolder(environment), backend.name, backend.scope?.name ?? "");
   const directory = creationDirectory(root, clusterId, creationId);
+  // Otherwise only `run` would find out that ssh can't use the key, on a cluster that exists already.
+  quotedPath(creationFiles(directory).privateKey);
   try {
     await makeCreationFolder(directory);
     await writePrivateFile(creationFiles(directory).privateKey, keys.privateKey);

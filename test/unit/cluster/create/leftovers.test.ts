@@ -1,7 +1,7 @@
 import type { Backend, Creation } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createCluster } from "../../../../src/cluster/create.ts";
 import { ClusterError } from "../../../../src/errors.ts";
@@ -71,6 +71,13 @@ test("if the cluster's folder can't be written, it says which folder to set", as
   expect(failure.message).toStartWith(`Cannot create the cluster's folder ${file}/cluster-e2e/container/demo-`);
   expect(failure.message).toContain("ENOTDIR");
   expect(failure.hint).toContain("nothing was launched. Set XDG_STATE_HOME");
+});
+
+test("if ssh couldn't use a key in the state folder, nothing is created", async () => {
+  await using scratch = await scratchFolder();
+  const { failure, order } = await create(join(scratch.path, 'a"b'), async () => {});
+  expect(failure).toMatchObject({ id: "machine-not-set-up", message: expect.stringContaining("Cannot pass the path") });
+  expect([order, await readdir(scratch.path)]).toEqual([[], []]);
 });
 
 const interrupted = "0123456789abcdef";
