@@ -1,8 +1,10 @@
-import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
 import type { Role } from "../../model/cluster-record.ts";
 import type { PlatformFacts } from "../folder/platform-file.ts";
+import { cannotWrite } from "../../system/files/draft.ts";
+import { isDiskFull } from "../../system/files/private-file.ts";
 import { platformFolderOf } from "../folder/read-folder.ts";
 import { type ExampleName, exampleNames } from "./example-names.ts";
 import etcdCheck from "./etcd/check" with { type: "text" };
@@ -121,14 +123,28 @@ export async function writeExample(name: ExampleName, folder: string): Promise<v
   try {
     await mkdir(folder, { recursive: true });
     if ((await readdir(folder)).length > 0) throw notWritten(folder, "it is not empty", undefined);
-    for (const file of examples[name]) {
+    await writeFiles(examples[name], folder);
+  } catch (error) {
+    if (error instanceof ClusterError) throw error;
+    throw isDiskFull(error)
+      ? cannotWrite(folder, messageOf(error), error)
+      : notWritten(folder, messageOf(error), error);
+  }
+}
+
+/** Writes all files into an empty folder, or leaves it empty. */
+async function writeFiles(files: readonly ExampleFile[], folder: string): Promise<void> {
+  try {
+    for (const file of files) {
       const path = join(folder, file.path);
       await mkdir(dirname(path), { recursive: true });
       await writeFile(path, file.text, { flag: "wx" });
       if (file.mode === 0o755) await chmod(path, file.mode);
     }
   } catch (error) {
-    throw error instanceof ClusterError ? error : notWritten(folder, messageOf(error), error);
+    for (const [top = ""] of files.map(({ path }) => path.split("/")))
+      await rm(join(folder, top), { recursive: true, force: true });
+    throw error;
   }
 }
 

@@ -2,7 +2,7 @@ import { readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { identifyThisProcess, isProcessAlive, parseProcessIdentity } from "../processes/process-identity.ts";
-import { isOwnTemporaryFolder, temporaryFolder } from "./private-file.ts";
+import { isDiskFull, isOwnTemporaryFolder, temporaryFolder } from "./private-file.ts";
 import { readOwnJson } from "./read-text.ts";
 
 /** Where a file or folder is written before it is renamed to its target. Disposing of it removes whatever is still there. */
@@ -10,12 +10,16 @@ export interface Draft extends AsyncDisposable {
   readonly path: string;
 }
 
-/** Returns the error for a file that the user wants and that can't be written. */
-export const cannotWrite = (path: string, reason: string, cause?: unknown): ClusterError =>
-  new ClusterError("bad-usage", `Cannot write ${path}: ${reason}.`, {
-    hint: "Pass a file in an existing folder that you may write to.",
-    cause,
-  });
+/** Returns the error for a file or folder that the user wants and that can't be written. A full disk is no wrong path. */
+export function cannotWrite(path: string, reason: string, cause?: unknown): ClusterError {
+  const message = `Cannot write ${path}: ${reason}.`;
+  return isDiskFull(cause)
+    ? new ClusterError("machine-not-set-up", message, { hint: "Free some space, or name another disk.", cause })
+    : new ClusterError("bad-usage", message, {
+        hint: "Pass a file in an existing folder that you may write to.",
+        cause,
+      });
+}
 
 const ownerIn = (folder: string): string => join(folder, "owner.json");
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { cp, mkdir, readFile, readdir, stat, symlink, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArtifactVersion } from "../../../../src/platform/artifact/artifact-version.ts";
+import { writeExample } from "../../../../src/platform/examples/examples.ts";
 import { packFolder, writeArtifact } from "../../../../src/platform/folder/pack.ts";
 import { readPlatformFolder } from "../../../../src/platform/folder/read-folder.ts";
 import { accepted } from "../../../../src/model/checked.ts";
@@ -30,6 +31,35 @@ async function runArtifact(file: string, flag: string, cwd: string, python = "py
   const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
   return { status, stdout, stderr };
 }
+
+const mountLack = process.getuid?.() === 0 && process.platform === "linux" ? undefined : "nothing can be mounted here";
+
+test.skipIf(mountLack !== undefined)(
+  `on a full disk, neither an artifact nor an example is left, and the error says what is full (${mountLack ?? "here"})`,
+  async () => {
+    await using scratch = await scratchFolder();
+    const folder = await writePlatform(join(scratch.path, "platform"), {});
+    const full = join(scratch.path, "full");
+    await mkdir(full);
+    // Three pages: for the example's folder and some of its files.
+    await Bun.$`mount -t tmpfs -o size=12k tmpfs ${full}`.quiet();
+    try {
+      const [file, example] = [join(full, "artifact.sh"), join(full, "etcd")];
+      const failure = { id: "machine-not-set-up", hint: expect.stringContaining("Free some space") };
+      const packed = await failureOf(packFolder({ folder, platform: await read(folder), file }, neverAborted));
+      expect(packed).toMatchObject({ ...failure, message: expect.stringContaining(`Cannot write ${file}: ENOSPC`) });
+      expect(await readdir(full)).toEqual([]);
+      const written = await failureOf(writeExample("etcd", example));
+      expect(written).toMatchObject({
+        ...failure,
+        message: expect.stringContaining(`Cannot write ${example}: ENOSPC`),
+      });
+      expect(await readdir(example)).toEqual([]);
+    } finally {
+      await Bun.$`umount ${full}`.quiet();
+    }
+  },
+);
 
 describe("an artifact", () => {
   test("has the same bytes for a copy of the folder with other times, modes and order", async () => {
