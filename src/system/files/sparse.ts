@@ -52,14 +52,16 @@ export async function unpackBlocks(
 
 const noBytes = Buffer.alloc(256 * 1024);
 
-/** Writes a file that only this user can read. Chunks of zeros take no space on the disk. */
+/** Writes a file that only this user can read. Long runs of zeros take no space on the disk. */
 export async function writeSparse(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
   await using file = await open(path, "w", 0o600);
   await using writer = createWriter(file);
   let offset = 0;
   for await (const chunk of chunks) {
-    const isEmpty = chunk.length <= noBytes.length && noBytes.compare(chunk, 0, chunk.length, 0, chunk.length) === 0;
-    if (!isEmpty) await writer.write(chunk, offset);
+    for (let at = 0; at < chunk.length; at += noBytes.length) {
+      const piece = chunk.subarray(at, at + noBytes.length);
+      if (noBytes.compare(piece, 0, piece.length, 0, piece.length) !== 0) await writer.write(piece, offset + at);
+    }
     offset += chunk.length;
   }
   await writer.finish();
