@@ -21,6 +21,7 @@ import { accepted, problem } from "../model/checked.ts";
 import { freeSpaceProblem } from "../system/files/private-file.ts";
 import { urlSecrets } from "../system/mask-url.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";
+import { slowNote } from "../system/time-limit.ts";
 import { type Variant, variants } from "../model/cluster-record.ts";
 
 /**
@@ -49,6 +50,7 @@ export async function readCheckedHead(
   signal: AbortSignal,
 ): Promise<ArtifactHead> {
   if (artifact.kind === "url") for (const secret of urlSecrets(artifact.url)) progress.hide(secret);
+  using _slow = slowNote(() => progress.note(`Still reading ${artifact.shown}.`));
   const head = await readArtifactHead(artifact, { clock, limitMs: headLimitMs }, signal);
   if (artifact.kind === "file" && sha256 !== undefined) await assertSum(artifact, sha256, signal);
   return head;

@@ -33,6 +33,20 @@ test("the license, the configuration's secrets and the secret parts of the URL a
   expect(hidden).not.toContain("public");
 });
 
+test("progress names an artifact whose server takes long", async () => {
+  await using server = webServer(async () => Bun.sleep(6_000).then(() => new Response("", { status: 404 })));
+  const artifact = { kind: "url", url: `${server.origin}/a.sh`, shown: "the artifact" } as const;
+  const notes: string[] = [];
+  const progress = { ...silentProgress, note: (text: string) => void notes.push(text) };
+  const planned = planInstallation(
+    { ...examplePlan("/a", { artifact }), configuration: { ...added({}), licenseFile: undefined } },
+    { environment: {}, clock: systemClock, progress },
+    neverAborted,
+  );
+  expect((await failureOf(planned)).id).toBe("artifact-unreachable");
+  expect(notes).toEqual(["Still reading the artifact."]);
+}, 30_000);
+
 test("a pipe with a checksum is refused like one without, because nobody may ever write to it", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "pipe");
