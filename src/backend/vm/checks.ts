@@ -6,7 +6,7 @@ import { type Check, type Outcome, fail, localLimitMs, pass, skip, warn } from "
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { stateFolder } from "../../store/state-folder.ts";
-import { systemTemporaryFolder } from "../../system/files/private-file.ts";
+import { systemTemporaryFolder, writeProblem } from "../../system/files/private-file.ts";
 import type { Clock, Environment, Runtime } from "../../system/runtime.ts";
 import { leftovers, withForeignResources } from "../shared/foreign-resource.ts";
 import { foreignFolders, readClusters, removalCommand } from "./cluster-facts.ts";
@@ -203,6 +203,12 @@ export function diskCheck(folder: string): Check {
 export function imageCheck(environment: Environment): Check {
   const folder = imageFolder(environment);
   const run = async (): Promise<Outcome> => {
+    const cause = await writeProblem(folder);
+    if (cause !== undefined) {
+      const remedy =
+        "Make sure that you may write to it, and that its disk isn't full, or set XDG_CACHE_HOME to another folder.";
+      return fail(`Cannot write to the image cache ${folder}: ${cause}.`, remedy);
+    }
     const names = await readdir(folder).catch(() => []);
     const images = names.filter((name) => /\.(?:img|zst)$/.test(name));
     if (images.length === 0) return skip(`None in ${folder} yet: the first create downloads one.`);

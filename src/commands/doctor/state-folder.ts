@@ -1,11 +1,11 @@
 import type { Stats } from "node:fs";
-import { lstat, readdir, stat, writeFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { userInfo } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { type Check, type Outcome, fail, localLimitMs, pass, warn } from "../../model/check.ts";
 import { hasMasterConnection } from "../../ssh/session/master-connection.ts";
 import { isEndedCreation } from "../../store/creation-folder.ts";
-import { errorCode, temporaryFolder } from "../../system/files/private-file.ts";
+import { statIfPresent, writeProblem } from "../../system/files/private-file.ts";
 import type { Environment } from "../../system/runtime.ts";
 
 /** Checks that the folder of keys, known hosts and logs is writable and closed to other users. */
@@ -15,7 +15,7 @@ export function stateFolderCheck(folder: string, environment: Environment): Chec
 
 async function examine(folder: string, environment: Environment): Promise<Outcome> {
   const present = await statIfPresent(folder);
-  const cause = await writeProblem(present === undefined ? await nearestFolder(folder) : folder);
+  const cause = await writeProblem(folder);
   if (cause !== undefined) {
     return fail(
       `Cannot ${present === undefined ? "create" : "write to"} the state folder ${folder}: ${cause}.`,
@@ -80,34 +80,4 @@ async function creationFolders(folder: string): Promise<readonly string[]> {
 async function foldersIn(folder: string): Promise<readonly string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   return entries.filter((entry) => entry.isDirectory()).map((entry) => join(folder, entry.name));
-}
-
-/** About what the key and the logs of one creation take. */
-const usualBytes = 128 * 1024;
-
-/** Tests by writing: modes don't reveal read-only file systems, and root passes every permission check. */
-async function writeProblem(folder: string): Promise<string | undefined> {
-  try {
-    await using trial = await temporaryFolder(folder);
-    // On a full disk, an empty folder can often still be created.
-    await writeFile(join(trial.path, "trial"), Buffer.alloc(usualBytes));
-    return undefined;
-  } catch (error) {
-    return `${folder}: ${errorCode(error) ?? String(error)}`;
-  }
-}
-
-/** The folder in which the missing folders would be created. */
-async function nearestFolder(path: string): Promise<string> {
-  const parent = dirname(path);
-  return parent === path || (await statIfPresent(parent)) !== undefined ? parent : await nearestFolder(parent);
-}
-
-async function statIfPresent(path: string): Promise<Stats | undefined> {
-  try {
-    return await stat(path);
-  } catch {
-    // A dangling link prevents the creation of the folder, although it has no target.
-    return await lstat(path).catch(() => undefined);
-  }
 }

@@ -42,6 +42,19 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
+test("an image cache that cannot be written is reported", async () => {
+  await using folder = await scratchFolder();
+  const environment = { XDG_CACHE_HOME: folder.path };
+  await writeFile(join(folder.path, "cluster-e2e"), "");
+  const path = imageFolder(environment);
+  const cause = `${join(folder.path, "cluster-e2e")}: ENOTDIR`;
+  expect(await imageCheck(environment).run(signal)).toMatchObject({
+    status: "fail",
+    message: `Cannot write to the image cache ${path}: ${cause}.`,
+    remedy: expect.stringContaining("XDG_CACHE_HOME"),
+  });
+});
+
 test("images in the cache are counted, with their sizes, and other files are not", async () => {
   await using folder = await scratchFolder();
   const environment = { XDG_CACHE_HOME: folder.path };
