@@ -118,9 +118,8 @@ function show({ progress, waitingFor }: NonNullable<PollRule["shows"]>, shown: {
   progress.waiting(text === "" ? "" : `waiting for ${text}`);
 }
 
-/** A sleep rejects both when it is woken and when it is aborted. */
+/** A sleep rejects both when it is woken and when it is aborted. The next look shows which. */
 async function pause(ms: number, { clock, wakeUp }: PollRule, signal: AbortSignal): Promise<void> {
   if (wakeUp === undefined) return await clock.sleep(ms, signal);
   await clock.sleep(ms, AbortSignal.any([signal, wakeUp()])).catch(() => {});
-  signal.throwIfAborted();
 }

@@ -11,6 +11,7 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 import { scriptedClock } from "../../support/scripted-clock.ts";
 import { connectTo, destinationOf, signal, wireKey } from "../../support/ssh-options.ts";
 import { failureOf } from "../../support/failure-of.ts";
+import { until } from "../../support/until.ts";
 
 setDefaultTimeout(30_000);
 
@@ -131,6 +132,14 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
     await expectSwitched();
   });
 
+  test("a login that is refused may succeed later", async () => {
+    const { privateKey } = generateKeyPair("other");
+    const rest = { privateKey, clock: scriptedClock(), deadlineMs: 200 };
+    const error = await failureOf(makeFirstContact({ ...contactWith(server(), newKnownHosts()), ...rest }, signal));
+    expect(error).toMatchObject({ id: "connection-failed", transient: true });
+    expect(error.message).toContain("refused the login");
+  });
+
   // Shows R125.
   test("a node that presents another key before the first login is rejected at once", async () => {
     const contact = { ...contactWith(server(), newKnownHosts()), firstHostKey: generateKeyPair("other").publicKey };
@@ -203,6 +212,9 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
     const error = await failureOf(makeFirstContact(contact, signal));
     expect(error.id).toBe("remote-command-failed");
     expect(error.message).toContain("/no/such folder");
+    const count = async (event: string): Promise<number> => (await server().log()).split(event).length - 1;
+    const logins = await count("Accepted publickey");
+    await until("each connection is closed", async () => (await count("Disconnected from user")) === logins);
   });
 });
 

@@ -90,27 +90,47 @@ test("shows again what it waits for after a look that showed something else", as
   expect(shown).toEqual([pollShows, "waiting for the API", "", pollShows, ""]);
 });
 
-test("ends with the reason of the signal, whatever it tolerates", async () => {
-  const abort = new AbortController();
-  const look = async (): Promise<undefined> => {
-    abort.abort(new Error("interrupted"));
-    throw new Error("because of that");
-  };
+test.each([true, false])(
+  "ends with the reason of the signal, whether it tolerates the failure: %p",
+  async (tolerates) => {
+    const abort = new AbortController();
+    const look = async (): Promise<undefined> => {
+      abort.abort(new Error("interrupted"));
+      throw new Error("because of that");
+    };
 
-  const failure = poll(look, { clock: scriptedClock(), pauseMs: () => 10, tolerates: () => true }, abort.signal);
+    const rule = { clock: scriptedClock(), pauseMs: () => 10, tolerates: () => tolerates };
+    const failure = poll(look, rule, abort.signal);
 
-  expect(await failure.catch(String)).toBe("Error: interrupted");
-});
+    expect(await failure.catch(String)).toBe("Error: interrupted");
+  },
+);
+
+const soon = (act: () => void): void => void setTimeout(act, 1);
 
 test("looks again at once when it is woken", async () => {
   const wake = new AbortController();
   const looks = [undefined, "seen"];
   const look = async (): Promise<string | undefined> => {
-    setTimeout(() => wake.abort(), 1);
+    soon(() => wake.abort());
     return looks.shift();
   };
 
   expect(
     await poll(look, { clock: systemClock, pauseMs: () => 600_000, wakeUp: () => wake.signal }, neverAborted),
   ).toBe("seen");
+  expect(wake.signal.aborted).toBe(true);
+});
+
+test("doesn't look again after an abort in a pause from which it can be woken", async () => {
+  const abort = new AbortController();
+  let looks = 0;
+  const look = async (): Promise<undefined> => {
+    looks += 1;
+    soon(() => abort.abort(new Error("interrupted")));
+  };
+
+  const rule = { clock: systemClock, pauseMs: () => 600_000, wakeUp: () => neverAborted };
+  expect(await poll(look, rule, abort.signal).catch(String)).toBe("Error: interrupted");
+  expect(looks).toBe(1);
 });

@@ -17,6 +17,7 @@ test("never more than the limit run at once, and all come to their turn in order
     return index;
   };
   const indexes = Array.from({ length: 20 }, (_, index) => index);
+  await semaphore.run(async () => {}, signal);
   expect(await Promise.all(indexes.map((index) => semaphore.run(() => task(index), signal)))).toEqual(indexes);
   expect(running.most).toBe(3);
   expect(begun).toEqual(indexes);

@@ -73,3 +73,17 @@ test("nothing is started once the signal is aborted", async () => {
   expect(failure.message).toBe("enough");
   expect(started).toEqual([]);
 });
+
+test("an abort ends the wait for a channel, and one that opens later is closed", async () => {
+  const [stop, events] = [new AbortController(), [] as string[]];
+  const answers: Parameters<Link["exec"]>[1][] = [];
+  const link = {
+    exec: (_: string, onAnswer: (typeof answers)[0]) => answers.push(onAnswer),
+    target,
+  } as unknown as Link;
+  const opening = failureOf(openChannel(link, "true", () => events.push("begun"), stop.signal));
+  stop.abort(new Error("enough"));
+  expect((await opening).message).toBe("enough");
+  answers[0]!(undefined, { close: () => events.push("closed") } as unknown as CommandChannel);
+  expect(events).toEqual(["closed"]);
+});

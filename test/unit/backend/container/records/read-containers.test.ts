@@ -1,7 +1,11 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
-import { readContainers } from "../../../../../src/backend/container/records/read-containers.ts";
+import {
+  addressNumber,
+  parseNetworkAddress,
+  readContainers,
+} from "../../../../../src/backend/container/records/read-containers.ts";
 import { toClusters } from "../../../../../src/backend/container/records/records.ts";
 import { hostileTexts, textsIn, unprintable } from "../../../../support/hostile-text.ts";
 
@@ -131,4 +135,23 @@ test("whatever labels, names, addresses and errors say, records stay in their sh
     }
     for (const { what, why } of reading.foreignResources) expect(`${what} ${why}`).toMatch(/^[\x20-\x7E]{1,500}$/);
   });
+});
+
+test.each([
+  ["172.18.0.2/16", "172.18.0.2/16"],
+  ["172.18.0.2/1", "172.18.0.2/1"],
+  ["172.18.0.2/32", "172.18.0.2/32"],
+  ["172.18.0.2/016", "172.18.0.2/16"],
+  ["172.18.0.2/0", undefined],
+  ["172.18.0.2/33", undefined],
+  ["172.18.0.2/1.5", undefined],
+  ["172.18.0.2", undefined],
+  ["172.18.0.2/16/x", undefined],
+  ["--flag/16", undefined],
+])("the address of a network %j is read as %p", (text, address) => {
+  expect(parseNetworkAddress(text)).toBe(address);
+});
+
+test("addresses are numbered in the order in which an engine gives them", () => {
+  expect(addressNumber("172.18.1.0") - addressNumber("172.18.0.255")).toBe(1);
 });
