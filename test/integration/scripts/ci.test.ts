@@ -67,6 +67,13 @@ test("another install.sh than the expected one is not run", async () => {
   expect(await readFile(runner.at("path"), "utf8")).toBe("");
 });
 
+test("a release that there isn't is named, such as the commit to which the action is pinned", async () => {
+  await using runner = await startRunner(printsWords);
+  const { steps } = await runner.play({ release: "0123abc" });
+  expect(steps[install]?.status).toBe(1);
+  expect(steps[install]?.output).toContain("cannot download the release 0123abc: use the action at a release's tag");
+});
+
 test("an unknown backend is refused", async () => {
   await using runner = await startRunner(printsWords);
   expect((await runner.play({ backend: "../x" })).steps[once]?.status).toBe(2);
