@@ -32,6 +32,8 @@ export const waits = {
   apiOutage: { pauseMs: growing(1_000, 2, 15_000), limitMs: 5 * 60_000 },
   /** The API may not know a thing that it has just created. https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html */
   visibility: { pauseMs: every(1_000), limitMs: 120_000 },
+  /** An answer may omit machines that run. If they really are gone, the user waits in vain. */
+  relisting: { pauseMs: every(1_000), limitMs: 3_000 },
   /** A group was created so recently that it can't be described yet. */
   namesake: { pauseMs: every(1_000), limitMs: 5_000 },
   /** Machines usually end in less than a minute. */

@@ -3,8 +3,11 @@ import { join } from "node:path";
 import type { Instance } from "@aws-sdk/client-ec2";
 import { shellText } from "../../ssh/shell-text.ts";
 import { abandonedCreations } from "../../store/creation-folder.ts";
+import { findLastRecord } from "../../store/last-record.ts";
 import { stateFolder } from "../../store/state-folder.ts";
+import { poll } from "../../system/retry.ts";
 import type { Runtime } from "../../system/runtime.ts";
+import { ruleOf, waits } from "../../system/waits.ts";
 import type { Backend, CreationRequest } from "../contract.ts";
 import { foreignResourceText } from "../shared/foreign-resource.ts";
 import { cgroups1Advice } from "../shared/machine-errors.ts";
@@ -77,7 +80,9 @@ export async function createCloudBackend(
     },
     find: async (clusterId, findSignal) => {
       const ask = () => describeInstances(api, { clusterId }, findSignal);
-      const reading = await read(await withRegionAdvice(open, region, ask, findSignal), folder);
+      const look = async () => read(await withRegionAdvice(open, region, ask, findSignal), folder);
+      const isKnown = async () => (await findLastRecord(folder.root, clusterId, api.now())) !== undefined;
+      const reading = await lookAgain(look, isKnown, runtime, findSignal);
       return pickCluster(reading, clusterId, reading.creationIds);
     },
     list: async (listSignal) => {
@@ -90,6 +95,22 @@ export async function createCloudBackend(
     admission: cloudAdmission(api, runtime.environment),
     consoleOutput: async (cluster, outputSignal) => clusterConsoleOutput(api, cluster, outputSignal),
   } satisfies Backend<CloudOptions>;
+}
+
+/** An answer without any machine, not even ended ones, may omit them. So if this machine knows of some, it looks for a while. */
+async function lookAgain<Reading extends ClusterReading>(
+  look: () => Promise<Reading>,
+  isKnown: () => Promise<boolean>,
+  { clock }: Runtime,
+  signal: AbortSignal,
+): Promise<Reading> {
+  const first = await look();
+  if (first.machines.length > 0 || !(await isKnown())) return first;
+  const lookAtMachines = async (): Promise<Reading | undefined> => {
+    const reading = await look();
+    return reading.machines.length > 0 ? reading : undefined;
+  };
+  return (await poll(lookAtMachines, ruleOf(waits.relisting, clock), signal)) ?? first;
 }
 
 async function planCreation(

@@ -6,6 +6,7 @@ import { clusterMasterConnection, sshConfig } from "../../../src/cluster/connect
 import { type PowerAction, changePower } from "../../../src/cluster/power.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { type NodeRecord, type NodeState, nodeReference } from "../../../src/model/cluster-record.ts";
+import { keepLastRecord } from "../../../src/store/last-record.ts";
 import { type Clock, silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { openFixture, region } from "../../support/cloud-fixture.ts";
 import { failureOf } from "../../support/failure-of.ts";
@@ -207,17 +208,17 @@ describe("a restart in the cloud", () => {
     const { cloud, runtime, told } = fixture;
     const backend = await fixture.open(region);
     const counts = { master: 1, agent: 0, public_agent: 0 };
-    await fixture.create(backend, fixture.request("default", { counts }), signal);
+    const cluster = await fixture.create(backend, fixture.request("default", { counts }), signal);
     const boots = (number: number) =>
       cloud.answers.replace([{ pattern: reboot }, { pattern: "random/boot_id", stdout: `boot-${number} 7\n` }]);
     boots(1);
-    const omit = () =>
-      cloud.faults.add({ action: "DescribeInstances", when: "after", times: "always", change: "no-machines" });
+    const omit = (times: number | "always" = "always") =>
+      cloud.faults.add({ action: "DescribeInstances", when: "after", times, change: "no-machines" });
     const request = { clusterId: "default", action: "restart", nodes: ["all"], isForced: false } as const;
     const restart = async (clock: Clock = systemClock) => changePower(backend, request, { ...runtime, clock }, signal);
     const begins = async () =>
       until("the node restarts", async () => cloud.answers.begun.some((each) => new RegExp(reboot).test(each)));
-    return { stack, told, boots, omit, restart, begins };
+    return { stack, told, boots, omit, restart, begins, cluster };
   }
 
   test("goes on while the cloud's answers omit the cluster, and says what it waits for", async () => {
@@ -236,6 +237,19 @@ describe("a restart in the cloud", () => {
     await until("it no longer waits", async () => lastWait() === "waiting: ");
     boots(2);
     expect(await restarting).toMatchObject({ cluster: { id: "default" }, hasBooted: true });
+  });
+
+  test("begins although an answer omits the cluster, if this machine knows that it runs", async () => {
+    const { stack, boots, omit, restart, begins, cluster } = await openCloud();
+    await using _ = stack;
+    omit(1);
+    expect(await failureOf(restart())).toMatchObject({ id: "cluster-not-found" });
+    await keepLastRecord(cluster);
+    omit(1);
+    const restarting = restart();
+    await Promise.race([restarting, begins()]);
+    boots(2);
+    expect(await restarting).toMatchObject({ hasBooted: true });
   });
 
   test("ends if the cluster stays away for two minutes", async () => {
