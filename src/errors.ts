@@ -101,6 +101,13 @@ export class ClusterError extends Error {
   }
 }
 
+/** Returns the same error with other texts or more facts, and this one as its cause. It isn't transient unless the change says so. */
+export function revised(error: ClusterError, change: ErrorDetail & { readonly message?: string }): ClusterError {
+  const { message, hint, facts } = ClusterError.marked(error);
+  const detail = { ...(hint !== undefined && { hint }), cause: error, ...change, facts: { ...facts, ...change.facts } };
+  return new ClusterError(error.id, change.message ?? message, detail);
+}
+
 export interface MarkedError {
   readonly message: string;
   readonly hint: string | undefined;

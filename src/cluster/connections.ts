@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { ClusterError, hasErrorId, messageOf } from "../errors.ts";
+import { ClusterError, hasErrorId, messageOf, revised } from "../errors.ts";
 import { type ClusterName, type ClusterRecord, isReachable } from "../model/cluster-record.ts";
 import { TooManySecrets, readClusterSecrets } from "../platform/cluster-secrets.ts";
 import { renderSshConfig, createKnownHosts } from "../ssh/openssh-files.ts";
@@ -180,9 +180,7 @@ export async function withAdvice(error: unknown, directory: string): Promise<unk
     ? interrupted
     : (error.hint ?? (isOfConnection ? checkMachine : undefined));
   if (hint === undefined || hint === error.hint) return error;
-  const { id, transient, cause } = error;
-  const { message, facts } = ClusterError.marked(error);
-  return new ClusterError(id, message, { hint, facts, transient, cause });
+  return revised(error, { hint, transient: error.transient, cause: error.cause });
 }
 
 /** For work on several nodes, whose failures come without advice. */

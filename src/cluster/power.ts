@@ -1,5 +1,5 @@
 import type { Backend, Power } from "../backend/contract.ts";
-import { ClusterError, hasErrorId } from "../errors.ts";
+import { ClusterError, hasErrorId, revised } from "../errors.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
@@ -264,6 +264,5 @@ async function awaitLogin(
 
 function asTransient(error: unknown): unknown {
   if (!hasErrorId(error, "connection-failed") || error.transient) return error;
-  const { message, hint, facts } = ClusterError.marked(error);
-  return new ClusterError(error.id, message, { facts, transient: true, cause: error, ...(hint && { hint }) });
+  return revised(error, { transient: true });
 }

@@ -1,4 +1,4 @@
-import { ClusterError, hasErrorId } from "../errors.ts";
+import { hasErrorId, messageOf, revised } from "../errors.ts";
 
 /** A signal that is aborted with `error` when the time is up, unless it is disposed of first. */
 export function timeLimit(ms: number, error: Error): Disposable & { readonly signal: AbortSignal } {
@@ -14,6 +14,22 @@ const slowAfterMs = 5_000;
 export function slowNote(tell: () => void): Disposable {
   const timer = setTimeout(tell, slowAfterMs);
   return { [Symbol.dispose]: () => clearTimeout(timer) };
+}
+
+/** Runs a task with a time limit of its own. After the limit, returns or throws what `onLimit` does. */
+export async function withinLimit<Result>(
+  limitMs: number,
+  task: (signal: AbortSignal) => Promise<Result>,
+  onLimit: (error: unknown) => Result,
+  signal: AbortSignal,
+): Promise<Result> {
+  const limit = AbortSignal.timeout(limitMs);
+  try {
+    return await task(AbortSignal.any([signal, limit]));
+  } catch (error) {
+    if (signal.aborted || !limit.aborted) throw error;
+    return onLimit(error);
+  }
 }
 
 /**
@@ -35,11 +51,9 @@ export async function whileWaitingFor<Result>(
 /** A time limit is set in advance, when nobody knows what it will interrupt. */
 function withWhat(error: unknown, what: string): unknown {
   if (!hasErrorId(error, "deadline-passed") || what === "") return error;
-  const { message, hint, facts } = ClusterError.marked(error);
-  return new ClusterError(error.id, `${message} It was still waiting for ${what}.`, {
-    ...(hint !== undefined && { hint }),
-    facts: { ...facts, waitingFor: what },
-    cause: error,
+  return revised(error, {
+    message: `${messageOf(error)} It was still waiting for ${what}.`,
+    facts: { waitingFor: what },
   });
 }
 

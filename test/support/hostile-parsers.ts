@@ -9,7 +9,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { callFailure } from "../../src/backend/cloud/api/api-errors.ts";
-import { collectPages } from "../../src/backend/cloud/api/api.ts";
+import { type CloudApi, collectPages } from "../../src/backend/cloud/api/api.ts";
 import { UnreadableAnswer, judgeResponse } from "../../src/backend/cloud/api/request-handler.ts";
 import { toClusters as toCloudClusters } from "../../src/backend/cloud/records.ts";
 import { toTags } from "../../src/backend/cloud/tags.ts";
@@ -327,7 +327,10 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
       const answered = { name: "OptInRequired", $metadata: { httpStatusCode: 400 } };
       callFailure(Object.assign(new Error(text), answered), context);
     });
-    await each(["endless pages"], async () => collectPages(async () => ({ items: [1], next: "more" })));
+    await each(["endless pages"], async () => {
+      const api = { call: async () => ({ Images: [{}], NextToken: "more" }) } as unknown as CloudApi;
+      return collectPages(api, ["DescribeImages", {}], ({ Images }) => Images, new AbortController().signal);
+    });
   },
   configuration: () => each([...anyTexts, ...yamlTexts], async (text) => parseConfiguration(text, "x")),
   "platform's folder": () => {

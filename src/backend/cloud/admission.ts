@@ -1,5 +1,5 @@
 import type { Instance, IpPermission } from "@aws-sdk/client-ec2";
-import { ClusterError, hasErrorId, messageOf, quoted } from "../../errors.ts";
+import { ClusterError, hasErrorId, quoted, revised } from "../../errors.ts";
 import type { ClusterName } from "../../model/cluster-record.ts";
 import type { Environment } from "../../system/runtime.ts";
 import type { Admission, AdmissionRequest, AdmittedRange } from "../contract.ts";
@@ -88,11 +88,7 @@ async function ownRange(environment: Environment, signal: AbortSignal): Promise<
     return normalizeCidr(await checkAddress(environment, signal));
   } catch (error) {
     if (!hasErrorId(error, "machine-not-set-up")) throw error;
-    throw new ClusterError(error.id, messageOf(error), {
-      hint: "Pass this machine's public address to the admit command.",
-      facts: ClusterError.marked(error).facts,
-      cause: error,
-    });
+    throw revised(error, { hint: "Pass this machine's public address to the admit command." });
   }
 }
 

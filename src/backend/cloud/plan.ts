@@ -6,7 +6,7 @@ import type { CreationFolder, CreationRequest, CreationSummary } from "../contra
 import { assertReadable } from "../shared/foreign-resource.ts";
 import { assertCgroups1, cgroups1Advice } from "../shared/machine-errors.ts";
 import { normalizeCidr } from "./admin-cidrs.ts";
-import { type CloudApi, collectPages } from "./api/api.ts";
+import { type CloudApi, collectPages, type Calls } from "./api/api.ts";
 import { cgroupVersionOf, cgroups1Distributions } from "./launch/distributions.ts";
 import { type LaunchImage, findImage } from "./launch/images.ts";
 import type { LaunchLedger } from "./launch/launch.ts";
@@ -146,10 +146,8 @@ export async function offeredZones(
 ): Promise<readonly string[]> {
   const Filters = [{ Name: "instance-type", Values: [instanceType] }];
   const query = { LocationType: "availability-zone", Filters } as const;
-  const offerings = await collectPages(async (position) => {
-    const page = await api.call("DescribeInstanceTypeOfferings", { ...query, ...position }, signal);
-    return { items: page.InstanceTypeOfferings, next: page.NextToken };
-  });
+  const itemsOf = (page: Calls["DescribeInstanceTypeOfferings"]["output"]) => page.InstanceTypeOfferings;
+  const offerings = await collectPages(api, ["DescribeInstanceTypeOfferings", query], itemsOf, signal);
   return offerings.map((offering) => offering.Location ?? "").toSorted();
 }
 

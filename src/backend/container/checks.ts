@@ -1,5 +1,5 @@
 import { platform } from "node:os";
-import { type Check, type Outcome, pass, warn } from "../../model/check.ts";
+import { type Check, type Outcome, pass, warn, isOlder } from "../../model/check.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { outsideLine } from "../../system/printable.ts";
 import type { Clock, Runtime } from "../../system/runtime.ts";
@@ -35,11 +35,8 @@ export function engineCheck(facts: ContainerFacts): Check {
 
 async function judge(facts: ContainerFacts): Promise<Outcome> {
   const [{ kind }, { version, operatingSystem }] = await Promise.all([facts.engine(), facts.engineFacts()]);
-  const [leastMajor, leastMinor] = kind.leastVersion;
-  const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
-  const isOld = major < leastMajor || (major === leastMajor && minor < leastMinor);
   const found = `${kind.title} ${outsideLine(version)}`;
-  if (!isOld) return pass(`${found} (${outsideLine(operatingSystem)})`);
+  if (!isOlder(version, kind.leastVersion)) return pass(`${found} (${outsideLine(operatingSystem)})`);
   return warn(
     `${found} is older than ${kind.leastVersion.join(".")}, the oldest version that this program supports.`,
     kind.advice.install,

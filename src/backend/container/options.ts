@@ -1,4 +1,12 @@
-import { checked, distributionOption, oneOf, readOptions, type SchemaValues } from "../../model/option-schema.ts";
+import {
+  distributionOption,
+  matching,
+  oneOf,
+  parsed,
+  readOptions,
+  type SchemaValues,
+} from "../../model/option-schema.ts";
+import * as read from "../../model/reader.ts";
 import { readMegabytes } from "../../model/parse-values.ts";
 import { anyText, listOf, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
 import { accepted, type Checked } from "../../model/checked.ts";
@@ -19,26 +27,10 @@ export interface ContainerOptions {
 /** Docker refuses less. */
 const leastMemoryMegabytes = 6;
 
-/** These functions return what is wrong with an option as one sentence, or `undefined`. */
-export const volumeProblem = (given: string): string | undefined =>
-  /^\/[^:]*:\/[^:]+(?::(?:ro|rw|z|Z)(?:,(?:ro|rw|z|Z))*)?$/.test(given)
-    ? undefined
-    : `"${given}" is not of the form </absolute/path/here:/path/on/the/nodes>, optionally followed by :ro for read-only`;
+export const parseVolume = read.matching(/^\/[^:]*:\/[^:]+(?::(?:ro|rw|z|Z)(?:,(?:ro|rw|z|Z))*)?$/);
 
-export const memoryProblem = (given: string): string | undefined =>
-  (readMegabytes(given) ?? 0) >= leastMemoryMegabytes
-    ? undefined
-    : `"${given}" is not a size of at least ${leastMemoryMegabytes} MB, such as 512m or 2g`;
-
-export const cpusProblem = (given: string): string | undefined =>
-  /^(?:[0-9]+\.)?[0-9]+$/.test(given) && Number(given) > 0
-    ? undefined
-    : `"${given}" is not a number of CPUs such as 2 or 0.5`;
-
-export const imageProblem = (given: string): string | undefined =>
-  /^[a-z0-9][A-Za-z0-9._/:@-]*$/.test(given)
-    ? undefined
-    : `"${given}" is not an image such as registry.example.com/node:1`;
+export const parseCpus = (given: unknown): string | undefined =>
+  typeof given === "string" && /^(?:[0-9]+\.)?[0-9]+$/.test(given) && Number(given) > 0 ? given : undefined;
 
 export const containerSchema = {
   engine: {
@@ -54,22 +46,28 @@ export const containerSchema = {
     summary: "File or folder of this machine to mount on all nodes",
     repeatable: true,
     isLocal: true,
-    read: checked(volumeProblem),
+    read: parsed(
+      parseVolume,
+      "is not of the form </absolute/path/here:/path/on/the/nodes>, optionally followed by :ro for read-only",
+    ),
   },
   memory: {
     summary: "Memory limit of each node, such as 2g; a number without a unit means megabytes",
     defaultText: "no limit",
-    read: (given: string): string => checked(memoryProblem)(given).replace(/\d$/, "$&m"),
+    read: parsed(
+      (given) => ((readMegabytes(given) ?? 0) < leastMemoryMegabytes ? undefined : given.replace(/\d$/, "$&m")),
+      `is not a size of at least ${leastMemoryMegabytes} MB, such as 512m or 2g`,
+    ),
   },
   cpus: {
     summary: "CPU limit of each node, such as 1.5",
     defaultText: "no limit",
-    read: checked(cpusProblem),
+    read: parsed(parseCpus, "is not a number of CPUs such as 2 or 0.5"),
   },
   nodeImage: {
     summary: "Your own image for the nodes; must contain systemd and sshd",
     defaultText: "an image that is built once for the distribution",
-    read: checked(imageProblem),
+    read: matching(/^[a-z0-9][A-Za-z0-9._/:@-]*$/, "is not an image such as registry.example.com/node:1"),
   },
   linuxDistribution: distributionOption(distributions, defaultDistribution, defaultDistributionText),
 } as const;

@@ -2,11 +2,11 @@ import { readdir, stat, statfs } from "node:fs/promises";
 import { freemem, platform, totalmem } from "node:os";
 import { dirname, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
-import { type Check, type Outcome, fail, localLimitMs, pass, skip, warn } from "../../model/check.ts";
+import { type Check, type Outcome, fail, localLimitMs, pass, skip, warn, isOlder } from "../../model/check.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { stateFolder } from "../../store/state-folder.ts";
-import { systemTemporaryFolder, writeProblem } from "../../system/files/private-file.ts";
+import { gigabytes, systemTemporaryFolder, writeProblem } from "../../system/files/private-file.ts";
 import type { Clock, Environment, Runtime } from "../../system/runtime.ts";
 import { leftovers, withForeignResources } from "../shared/foreign-resource.ts";
 import { foreignFolders, readClusters, removalCommand } from "./cluster-facts.ts";
@@ -14,12 +14,12 @@ import { imageFolder } from "./images/image-store.ts";
 import { isRunning } from "./machines/machine-process.ts";
 import { networkFiles } from "./machines/private-network.ts";
 import { defaults } from "./options.ts";
-import { isOlder, leastVersion, streamVersion } from "./plan.ts";
+import { leastVersion, streamVersion } from "./plan.ts";
 import { type AcceleratorTrial, chooseAccelerator, trialLimitsMs, tryAccelerators } from "./qemu/accelerator.ts";
 import { hostArchitecture } from "./qemu/architecture.ts";
 import { type BrokenAccelerator, brokenAcceleratorPath, readBrokenAccelerator } from "./qemu/broken-accelerator.ts";
 import { findFirmware } from "./qemu/firmware.ts";
-import { type Qemu, openQemu, qemuVersion } from "./qemu/qemu.ts";
+import { type Qemu, openQemu, qemuVersion, release } from "./qemu/qemu.ts";
 import { observeCluster } from "./records.ts";
 import { listTemplates, templatesFolder } from "./templates/template-files.ts";
 import { readSnapshotFolders } from "./snapshots/snapshot-files.ts";
@@ -78,7 +78,7 @@ function qemuCheck(qemu: Qemu): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
     const version = await qemuVersion(qemu, signal);
     await qemu.image(["--version"], signal);
-    const text = `Version ${version.join(".")}`;
+    const text = `Version ${release(version)}`;
     if (!isOlder(version, streamVersion)) return pass(text);
     if (isOlder(version, leastVersion)) return fail(`${text} is too old.`, installation(qemu));
     return warn(
@@ -240,5 +240,3 @@ async function freeSpace(folder: string): Promise<number> {
   if (space !== undefined) return space.bavail * space.bsize;
   return folder === dirname(folder) ? 0 : await freeSpace(dirname(folder));
 }
-
-const gigabytes = (bytes: number): string => (Math.floor(bytes / 1e8) / 10).toFixed(1);

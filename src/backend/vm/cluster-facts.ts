@@ -23,7 +23,7 @@ import { isOver } from "../shared/lifetimes.ts";
 import { clusterExists } from "../shared/machine-errors.ts";
 import type { ForeignResource } from "../shared/foreign-resource.ts";
 import { machinesFolder } from "./machines/machine-process.ts";
-import { type Accelerator, accelerators, isCpuModel } from "./options.ts";
+import { type Accelerator, accelerators, parseCpuModel } from "./options.ts";
 import { readOwnJson, parseJson } from "../../system/files/read-text.ts";
 
 const schemaVersion = 1;
@@ -180,7 +180,7 @@ export const parseMachineSettings: read.Reader<MachineSettings> = read.object({
   isSandboxed: read.boolean,
   memoryMegabytes: read.positiveInteger,
   cpus: read.positiveInteger,
-  cpuModel: read.optional(read.refined(read.string, (given) => (isCpuModel(given) ? given : undefined))),
+  cpuModel: read.optional(parseCpuModel),
   template: read.optional(parseTemplateName),
 });
 

@@ -1,5 +1,13 @@
 import { ClusterError } from "../../errors.ts";
-import { checked, distributionOption, oneOf, readOptions, type SchemaValues } from "../../model/option-schema.ts";
+import {
+  distributionOption,
+  matching,
+  oneOf,
+  parsed,
+  readOptions,
+  type SchemaValues,
+} from "../../model/option-schema.ts";
+import * as read from "../../model/reader.ts";
 import { readMegabytes } from "../../model/parse-values.ts";
 import { anyText, flag, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
 import { type Checked, problem } from "../../model/checked.ts";
@@ -40,28 +48,13 @@ export const defaults = {
 } as const;
 
 const leastMemoryMegabytes = 256;
-/** These functions return what is wrong with an option as one sentence, or `undefined`. */
-export const memoryProblem = (given: string): string | undefined =>
-  (readMegabytes(given) ?? 0) >= leastMemoryMegabytes
-    ? undefined
-    : `"${given}" is not a size of at least ${leastMemoryMegabytes} MB, such as 2048 or 4g`;
-
-export const diskProblem = (given: string): string | undefined =>
-  readMegabytes(given) !== undefined && /[mgt]$/i.test(given)
-    ? undefined
-    : `"${given}" is not a size with a unit, such as 20g`;
-
-export const cpusProblem = (given: string): string | undefined =>
-  /^[1-9][0-9]{0,2}$/.test(given) ? undefined : `"${given}" is not a whole number of CPUs such as 2`;
-
 /** The name is a part of QEMU's command line, where a comma would begin another option. */
-export const isCpuModel = (given: string): boolean => /^[A-Za-z0-9][\w.-]{0,63}$/.test(given);
+export const parseCpuModel = read.matching(/^[A-Za-z0-9][\w.-]{0,63}$/);
 
-const cpuModelProblem = (given: string): string | undefined =>
-  isCpuModel(given) ? undefined : `"${given}" is not a CPU model of QEMU such as Nehalem`;
-
-export const sumProblem = (given: string): string | undefined =>
-  /^[0-9a-f]{64}$/i.test(given) ? undefined : `"${given}" is not a SHA-256 checksum, which has 64 hexadecimal digits`;
+const sizeWithUnit = parsed(
+  (given) => (/[mgt]$/i.test(given) ? readMegabytes(given) : undefined),
+  "is not a size with a unit, such as 20g",
+);
 
 export const isUrl = (source: string): boolean => /^https?:\/\//i.test(source);
 
@@ -77,18 +70,24 @@ export const vmSchema = {
     summary: "Memory of each node, such as 4g; a number without a unit means megabytes",
     default: defaults.memoryMegabytes,
     defaultText: `${defaults.memoryMegabytes} MB`,
-    read: (given: string): number => megabytes(checked(memoryProblem)(given)),
+    read: parsed(
+      (given) => ((readMegabytes(given) ?? 0) < leastMemoryMegabytes ? undefined : readMegabytes(given)),
+      `is not a size of at least ${leastMemoryMegabytes} MB, such as 2048 or 4g`,
+    ),
   },
   cpus: {
     summary: "CPUs of each node",
     default: defaults.cpus,
-    read: (given: string): number => Number(checked(cpusProblem)(given)),
+    read: parsed(
+      (given) => (/^[1-9][0-9]{0,2}$/.test(given) ? Number(given) : undefined),
+      "is not a whole number of CPUs such as 2",
+    ),
   },
   diskSize: {
     summary: "Maximum size of each node's disk, such as 40g",
     default: defaults.diskMegabytes,
     defaultText: `${defaults.diskMegabytes / 1024}g`,
-    read: (given: string): number => megabytes(checked(diskProblem)(given)),
+    read: sizeWithUnit,
   },
   accelerator: {
     summary: "QEMU accelerator: kvm, hvf or tcg; if set, no other is tried",
@@ -100,7 +99,7 @@ export const vmSchema = {
     placeholder: "<model>",
     summary: "CPU model of the nodes, such as Nehalem: saved memory then also fits other computers that can offer it",
     defaultText: "this machine's processor; under tcg, all that QEMU can translate",
-    read: checked(cpuModelProblem),
+    read: parsed(parseCpuModel, "is not a CPU model of QEMU such as Nehalem"),
   },
   freshBoot: {
     isFlag: true,
@@ -112,7 +111,7 @@ export const vmSchema = {
     summary: "Disk space for templates; if they need more, unused ones are removed",
     default: defaults.templateMegabytes,
     defaultText: `${defaults.templateMegabytes / 1024}g`,
-    read: (given: string): number => megabytes(checked(diskProblem)(given)),
+    read: sizeWithUnit,
   },
   image: {
     placeholder: "<path or URL>",
@@ -124,7 +123,7 @@ export const vmSchema = {
   imageSha256: {
     placeholder: "<sum>",
     summary: "SHA-256 checksum of `image`; required if that is a URL",
-    read: checked(sumProblem),
+    read: matching(/^[0-9a-f]{64}$/i, "is not a SHA-256 checksum, which has 64 hexadecimal digits"),
   },
   linuxDistribution: distributionOption(distributions, defaultDistribution, defaultDistributionText),
 } as const;
@@ -134,11 +133,11 @@ type VmValues = SchemaValues<typeof vmSchema>;
 /** Also requires an image file to exist on this machine. */
 export async function parseVmOptions(values: Partial<VmValues>): Promise<Checked<VmOptions>> {
   const { image } = values;
-  const parsed = combineValues(values);
-  if (parsed.problems !== undefined || image === undefined || isUrl(image)) return parsed;
+  const combined = combineValues(values);
+  if (combined.problems !== undefined || image === undefined || isUrl(image)) return combined;
   const { access } = await import("node:fs/promises");
   return access(image).then(
-    () => parsed,
+    () => combined,
     () => problem(`\`image\`: ${image} does not exist`),
   );
 }
@@ -177,8 +176,6 @@ function readImage(given: string): string {
   if (isUrl(given) || given.startsWith("/")) return given;
   throw new ClusterError("bad-usage", `"${given}" is not an absolute path`);
 }
-
-const megabytes = (given: string): number => readMegabytes(given) ?? 0;
 
 /** Options for the clusters of the library's VmBackend. */
 export interface VmBackendOptions {

@@ -1,3 +1,4 @@
+import { isOlder } from "../../model/check.ts";
 import { nodesText, numbered } from "../../system/amounts.ts";
 import { platform, totalmem } from "node:os";
 import { ClusterError } from "../../errors.ts";
@@ -20,7 +21,7 @@ import {
 } from "./qemu/accelerator.ts";
 import { readBrokenAccelerator } from "./qemu/broken-accelerator.ts";
 import { type Firmware, findFirmware } from "./qemu/firmware.ts";
-import { type Qemu, qemuVersion } from "./qemu/qemu.ts";
+import { type Qemu, qemuVersion, release } from "./qemu/qemu.ts";
 
 /** The first version with `-action`. */
 export const leastVersion = [6, 0] as const;
@@ -68,7 +69,7 @@ export async function resolveCreation(
   const choice = { forced: request.options.accelerator, broken };
   const accelerator = chooseAccelerator(trials, choice, qemu.architecture);
   await assertCpuModel(qemu, { accelerator, model: options.cpuModel }, signal);
-  return { qemuVersion: version.join("."), accelerator, choice, isSandboxed, firmware, image };
+  return { qemuVersion: release(version), accelerator, choice, isSandboxed, firmware, image };
 }
 
 async function assertCpuModel(
@@ -89,22 +90,18 @@ async function assertCpuModel(
   );
 }
 
-export function isOlder(version: readonly [number, number], least: readonly [number, number]): boolean {
-  return version[0] < least[0] || (version[0] === least[0] && version[1] < least[1]);
-}
-
-export function assertVersion(version: readonly [number, number], count: number): void {
+export function assertVersion(version: string, count: number): void {
   if (isOlder(version, leastVersion)) {
-    throw new ClusterError("machine-not-set-up", `QEMU ${version.join(".")} is too old.`, {
+    throw new ClusterError("machine-not-set-up", `QEMU ${release(version)} is too old.`, {
       hint: `Install version ${leastVersion.join(".")} or later; clusters of several nodes need ${streamVersion.join(".")}.`,
-      facts: { version: version.join(".") },
+      facts: { version: release(version) },
     });
   }
   if (count === 1 || !isOlder(version, streamVersion)) return;
-  const text = `QEMU ${version.join(".")} cannot connect machines: this needs the stream networks of version ${streamVersion.join(".")}.`;
+  const text = `QEMU ${release(version)} cannot connect machines: this needs the stream networks of version ${streamVersion.join(".")}.`;
   throw new ClusterError("machine-not-set-up", text, {
     hint: "Install a newer QEMU, or create a cluster of one node, which this version can run.",
-    facts: { version: version.join(".") },
+    facts: { version: release(version) },
   });
 }
 

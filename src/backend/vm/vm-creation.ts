@@ -1,7 +1,7 @@
-import { ClusterError, hasErrorId } from "../../errors.ts";
+import { assertFreeSpace } from "../../system/files/private-file.ts";
+import { hasErrorId } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
-import { freeSpaceProblem } from "../../system/files/private-file.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeShell } from "../contract.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../shared/first-boot.ts";
@@ -90,7 +90,8 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const { qemu, root, request, resolved } = this.#plan;
     const image = await readImageFacts(qemu, await obtainImage(resolved.image, this.runtime, signal), signal);
     assertDiskIsLargeEnough(image, request.options.diskMegabytes);
-    await assertSpace(root, this.summary.nodeCount);
+    const hint = "Free some space, or set XDG_STATE_HOME to another folder.";
+    await assertFreeSpace(root, this.summary.nodeCount * bytesPerNode, hint);
     if (this.isSlow) {
       const why = whyTranslated(resolved.choice);
       this.runtime.progress.note(`The machines run under tcg, so booting takes minutes: ${why}.`);
@@ -214,12 +215,4 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const { forced } = this.#plan.resolved.choice;
     if (forced !== undefined && forced !== "tcg") await forgetBrokenAccelerator(this.runtime.environment);
   }
-}
-
-async function assertSpace(folder: string, count: number): Promise<void> {
-  const problem = await freeSpaceProblem(folder, count * bytesPerNode);
-  if (problem === undefined) return;
-  throw new ClusterError("capacity-lacking", problem, {
-    hint: "Free some space, or set XDG_STATE_HOME to another folder.",
-  });
 }

@@ -1,5 +1,5 @@
 import type { Creation } from "../../backend/contract.ts";
-import { ClusterError, messageOf } from "../../errors.ts";
+import { ClusterError, messageOf, revised } from "../../errors.ts";
 import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { makeFirstContact, systemHostKeyLocation } from "../../ssh/first-contact.ts";
@@ -70,18 +70,15 @@ async function explained(
   signal: AbortSignal,
 ): Promise<unknown> {
   if (!(error instanceof ClusterError) || error.id !== "connection-failed") return error;
-  const { facts } = error;
   const cause = await logins.creation.firstLogin.whyUnreachable?.(signal);
-  if (cause !== undefined) {
-    return new ClusterError(error.id, `${messageOf(error)} ${cause.reason}`, { hint: cause.hint, facts, cause: error });
-  }
+  if (cause !== undefined) return revised(error, { message: `${messageOf(error)} ${cause.reason}`, hint: cause.hint });
   if (clock.now() + longestPauseMs < logins.deadlineMs) return error;
   return new ClusterError(
     "deadline-passed",
     `Cannot log in to ${name} within the creation's time limit: ${messageOf(error)}`,
     {
       hint: "Allow more time with `timeout`; the console output in the saved logs may show the cause.",
-      facts,
+      facts: error.facts,
       cause: error,
     },
   );

@@ -2,7 +2,7 @@
  * An upgrade from beginning to end: its steps, their order, and what runs side by side. The order is stated nowhere else.
  */
 import type { Backend } from "../../backend/contract.ts";
-import { ClusterError, type ErrorId } from "../../errors.ts";
+import { ClusterError, type ErrorId, revised, messageOf } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import type { ArtifactHead } from "../../platform/artifact/artifact-head.ts";
@@ -265,11 +265,11 @@ function stateText({ ledger }: Roll): string {
 /** Adds which node has which version, and how to go on. */
 function withState(error: unknown, roll: Roll): unknown {
   if (!(error instanceof ClusterError)) return error;
-  const { message, hint, facts } = ClusterError.marked(error);
-  return new ClusterError(error.id, `${message}\n${stateText(roll)}`, {
+  const { hint } = ClusterError.marked(error);
+  return revised(error, {
+    message: `${messageOf(error)}\n${stateText(roll)}`,
     hint: [...(hint === undefined || errorsWithCreateHints.has(error.id) ? [] : [hint]), continueHint(roll)].join(" "),
-    facts: { ...facts, versions: roll.ledger.versions() },
-    cause: error,
+    facts: { versions: roll.ledger.versions() },
   });
 }
 

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import * as os from "node:os";
 import { promisify } from "node:util";
 import { ClusterError, messageOf } from "../../errors.ts";
-import { type Check, type Outcome, fail, localLimitMs, pass, warn } from "../../model/check.ts";
+import { type Check, type Outcome, fail, localLimitMs, pass, warn, isOlder } from "../../model/check.ts";
 import { outside, unmarked } from "../../outside-text.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import { freeSpaceProblem } from "../../system/files/private-file.ts";
@@ -161,10 +161,4 @@ function judge({ platform, release, architecture }: OperatingSystem): Outcome {
     );
   }
   return pass(`${name} ${release} on ${architecture}`);
-}
-
-function isOlder(release: string, least: readonly [number, number]): boolean {
-  const [, major, minor] = /^(\d+)\.(\d+)/.exec(release) ?? [];
-  if (major === undefined || minor === undefined) return false;
-  return Number(major) < least[0] || (Number(major) === least[0] && Number(minor) < least[1]);
 }

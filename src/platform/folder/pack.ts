@@ -4,7 +4,7 @@ import { type FileHandle, open, realpath, rename, stat } from "node:fs/promises"
 import { dirname, sep } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import { ClusterError, messageOf } from "../../errors.ts";
+import { ClusterError, messageOf, revised } from "../../errors.ts";
 import { shellText, withoutHeader } from "../../ssh/shell-text.ts";
 import { sha256OfFile } from "../../system/files/byte-source.ts";
 import { cannotWrite, draftBeside } from "../../system/files/draft.ts";
@@ -57,14 +57,9 @@ export async function writeArtifact(platform: PlatformFolder, file: string, sign
     await rename(draft.path, file);
   } catch (error) {
     signal.throwIfAborted();
-    throw error instanceof ClusterError ? lasting(error) : error;
+    // Another try would use the same list of files.
+    throw error instanceof ClusterError ? revised(error, {}) : error;
   }
-}
-
-/** Makes a failure permanent, because another try would use the same list of files. */
-function lasting(error: ClusterError): ClusterError {
-  const { message, hint, facts } = ClusterError.marked(error);
-  return new ClusterError(error.id, message, { ...(hint !== undefined && { hint }), facts, cause: error });
 }
 
 /** The sum of the archive stands in front of the archive, so it is filled in at the end. */

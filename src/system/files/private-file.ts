@@ -152,8 +152,14 @@ export async function statIfPresent(path: string): Promise<Stats | undefined> {
   }
 }
 
+/** Throws `capacity-lacking` unless this user may write to the folder, and it has this much free space. */
+export async function assertFreeSpace(folder: string, bytes: number, hint = "Free some space."): Promise<void> {
+  const problem = await freeSpaceProblem(folder, bytes);
+  if (problem !== undefined) throw new ClusterError("capacity-lacking", problem, { hint });
+}
+
 /** One decimal, rounded down, so that too little never looks like enough. */
-const gigabytes = (bytes: number): string => (Math.floor(bytes / 1e8) / 10).toFixed(1);
+export const gigabytes = (bytes: number): string => (Math.floor(bytes / 1e8) / 10).toFixed(1);
 
 /** Whether anything exists at this path, and this user has the rights of `mode`, such as `constants.R_OK`; default: none. */
 export async function isAccessible(path: string, mode: number = constants.F_OK): Promise<boolean> {

@@ -65,11 +65,9 @@ export async function describeInstances(
     const parts = chunksOf(selection.ids, mostIds).map(async (ids) => describeInstances(api, { ids }, signal));
     return (await Promise.all(parts)).flat();
   }
-  return await collectPages(async (position) => {
-    const request = { Filters: [filterFor(selection)], MaxResults: 1000, ...position };
-    const page = await api.call("DescribeInstances", request, signal);
-    return { items: page.Reservations?.flatMap((reservation) => reservation.Instances ?? []), next: page.NextToken };
-  });
+  const query = { Filters: [filterFor(selection)], MaxResults: 1000 };
+  const found = await collectPages(api, ["DescribeInstances", query], ({ Reservations }) => Reservations, signal);
+  return found.flatMap(({ Instances = [] }) => Instances);
 }
 
 /** Requests page after page. */
@@ -78,11 +76,8 @@ export async function describeGroups(
   selection: Selection,
   signal: AbortSignal,
 ): Promise<readonly SecurityGroup[]> {
-  return await collectPages(async (position) => {
-    const request = { Filters: [filterFor(selection)], MaxResults: 1000, ...position };
-    const page = await api.call("DescribeSecurityGroups", request, signal);
-    return { items: page.SecurityGroups, next: page.NextToken };
-  });
+  const query = { Filters: [filterFor(selection)], MaxResults: 1000 };
+  return await collectPages(api, ["DescribeSecurityGroups", query], ({ SecurityGroups }) => SecurityGroups, signal);
 }
 
 function filterFor(selection: Parameters<typeof describeInstances>[1]): Filter {
@@ -93,27 +88,24 @@ function filterFor(selection: Parameters<typeof describeInstances>[1]): Filter {
   return { Name: `tag:${tagNames.creationId}`, Values: [selection.creationId] };
 }
 
-/** Where the next page of an answer begins; empty for the first page. */
-interface Position {
-  readonly NextToken?: string;
-}
-
 /** A hundred thousand instances. */
 const mostPages = 100;
 
 /** Requests page after page and collects their items. Throws `cloud-failed` if there is no end of pages. */
-export async function collectPages<Item>(
-  ask: (
-    position: Position,
-  ) => Promise<{ readonly items: readonly Item[] | undefined; readonly next: string | undefined }>,
+export async function collectPages<Name extends Action, Item>(
+  api: CloudApi,
+  [action, query]: readonly [action: Name, query: Calls[Name]["input"]],
+  itemsOf: (page: Calls[Name]["output"]) => readonly Item[] | undefined,
+  signal: AbortSignal,
 ): Promise<readonly Item[]> {
   const items: Item[] = [];
-  const position: { NextToken?: string } = {};
+  let position: { readonly NextToken?: string } = {};
   for (let pages = 0; pages < mostPages; pages += 1) {
-    const page = await ask(position);
-    for (const item of page.items ?? []) items.push(item);
-    if (page.next === undefined || page.next === "") return items;
-    position.NextToken = page.next;
+    const page = await api.call(action, { ...query, ...position }, signal);
+    for (const item of itemsOf(page) ?? []) items.push(item);
+    const { NextToken = "" } = page as { readonly NextToken?: string };
+    if (NextToken === "") return items;
+    position = { NextToken };
   }
   throw new ClusterError("cloud-failed", `The API's answer has more than ${mostPages} pages.`, {
     hint: "Check what answers at the API's address (AWS_ENDPOINT_URL_EC2, HTTPS_PROXY).",

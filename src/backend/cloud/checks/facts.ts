@@ -1,3 +1,4 @@
+import { withinLimit } from "../../../system/time-limit.ts";
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { ClusterError, hasErrorId } from "../../../errors.ts";
 import { type Check, type Outcome, skip } from "../../../model/check.ts";
@@ -95,32 +96,21 @@ async function within<Value>(
   ask: (signal: AbortSignal) => Promise<Value>,
   signal: AbortSignal,
 ): Promise<Value> {
-  const limit = AbortSignal.timeout(limitMs);
-  try {
-    return await ask(AbortSignal.any([signal, limit]));
-  } catch (error) {
-    if (!limit.aborted || signal.aborted) throw error;
-    throw new ClusterError("deadline-passed", `${what} took longer than ${limitMs / 1000} s.`, {
-      hint,
-      cause: error,
-    });
-  }
+  const fail = (cause: unknown): never => {
+    throw new ClusterError("deadline-passed", `${what} took longer than ${limitMs / 1000} s.`, { hint, cause });
+  };
+  return await withinLimit(limitMs, ask, fail, signal);
 }
 
 async function describeDefaultGroups(api: CloudApi, signal: AbortSignal): Promise<readonly SecurityGroup[]> {
   const Filters = [{ Name: "group-name", Values: ["default"] }];
-  return await collectPages(async (position) => {
-    const page = await api.call("DescribeSecurityGroups", { Filters, MaxResults: 1000, ...position }, signal);
-    return { items: page.SecurityGroups, next: page.NextToken };
-  });
+  const query = { Filters, MaxResults: 1000 };
+  return await collectPages(api, ["DescribeSecurityGroups", query], ({ SecurityGroups }) => SecurityGroups, signal);
 }
 
 async function describeDefaultSubnets(api: CloudApi, signal: AbortSignal): Promise<readonly Subnet[]> {
   const Filters = [{ Name: "default-for-az", Values: ["true"] }];
-  const subnets = await collectPages(async (position) => {
-    const page = await api.call("DescribeSubnets", { Filters, ...position }, signal);
-    return { items: page.Subnets, next: page.NextToken };
-  });
+  const subnets = await collectPages(api, ["DescribeSubnets", { Filters }], ({ Subnets }) => Subnets, signal);
   return subnets.filter((subnet) => subnet.State === "available");
 }
 

@@ -30,10 +30,7 @@ export async function findImage(
 ): Promise<LaunchImage> {
   const query =
     chosen === undefined ? queryOf(sourceOf(distribution)) : { ImageIds: [chosen.id], IncludeDeprecated: true };
-  const images = await collectPages(async (position) => {
-    const page = await api.call("DescribeImages", { ...query, ...position }, signal);
-    return { items: page.Images, next: page.NextToken };
-  });
+  const images = await collectPages(api, ["DescribeImages", query], ({ Images }) => Images, signal);
   const newest = images.toSorted((a, b) => (b.CreationDate ?? "").localeCompare(a.CreationDate ?? ""))[0];
   if (newest?.ImageId === undefined) throw imageNotFound(api.region, distribution, chosen?.id);
   // For a user's own image, rely only on what the API says about it.

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, revised, messageOf } from "../../../errors.ts";
 import type { Role } from "../../../model/cluster-record.ts";
 import { numbered } from "../../../system/amounts.ts";
 import type { Clock } from "../../../system/runtime.ts";
@@ -175,10 +175,9 @@ function tooMany(error: unknown, plan: LaunchPlan, asked: { readonly role: Role;
   const counts = (plan.tags.counts ?? "").split(" ").map((pair) => pair.split("=") as [string, string]);
   const total = counts.reduce((sum, [, count]) => sum + Number(count), 0);
   const parts = counts.map(([role, count]) => numbered(Number(count), role.replace("_", " "))).join(", ");
-  const { message, hint, facts } = ClusterError.marked(error);
-  return new ClusterError(error.id, `${message} Requested: ${total} × ${plan.instanceType} (${parts}).`, {
-    ...(hint !== undefined && { hint }),
-    facts: { ...facts, ...asked, total, instanceType: plan.instanceType },
+  return revised(error, {
+    message: `${messageOf(error)} Requested: ${total} × ${plan.instanceType} (${parts}).`,
+    facts: { ...asked, total, instanceType: plan.instanceType },
     cause: error.cause,
   });
 }

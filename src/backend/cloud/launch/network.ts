@@ -30,10 +30,7 @@ export async function findSubnets(
 ): Promise<readonly LaunchSubnet[]> {
   const query =
     chosen === undefined ? { Filters: [{ Name: "default-for-az", Values: ["true"] }] } : { SubnetIds: [chosen] };
-  const subnets = await collectPages(async (position) => {
-    const page = await api.call("DescribeSubnets", { ...query, ...position }, signal);
-    return { items: page.Subnets, next: page.NextToken };
-  });
+  const subnets = await collectPages(api, ["DescribeSubnets", query], ({ Subnets }) => Subnets, signal);
   const usable = subnets.filter((subnet) => subnet.State === "available").toSorted(byFreeAddresses);
   if (usable.length === 0) throw noNetwork(api.region, chosen);
   return usable.map((subnet) => ({

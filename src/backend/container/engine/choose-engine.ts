@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { userInfo } from "node:os";
 import { join } from "node:path";
-import { ClusterError, messageOf } from "../../../errors.ts";
+import { ClusterError, messageOf, revised } from "../../../errors.ts";
 import { homeFolder } from "../../../store/state-folder.ts";
 import * as read from "../../../model/reader.ts";
 import { readOwnJson } from "../../../system/files/read-text.ts";
@@ -67,21 +67,16 @@ const otherThan = ({ name }: EngineKind): EngineKind => engineKinds[name === "do
 
 function hangs(error: ClusterError, kind: EngineKind): ClusterError {
   const other = otherThan(kind);
-  return new ClusterError(error.id, messageOf(error), {
-    hint: `${error.hint ?? ""}\nTo use ${other.title} instead, pass \`engine ${other.name}\`.`,
-    facts: ClusterError.marked(error).facts,
-    cause: error,
-  });
+  return revised(error, { hint: `${error.hint ?? ""}\nTo use ${other.title} instead, pass \`engine ${other.name}\`.` });
 }
 
 function chosenFailure(error: ClusterError, kind: EngineKind, choice: string): ClusterError {
   const { title } = kind;
   const other = otherThan(kind).title;
   const undo = choice === "docker context use" ? "run: docker context use default" : `unset ${choice}`;
-  return new ClusterError(error.id, messageOf(error), {
+  return revised(error, {
     hint: `${title} was chosen (${choice}), so ${other} is not tried. ${error.hint ?? ""} To use another engine, ${undo}, or pass \`engine\`.`,
-    facts: { ...ClusterError.marked(error).facts, choice },
-    cause: error,
+    facts: { choice },
   });
 }
 

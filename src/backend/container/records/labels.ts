@@ -3,7 +3,7 @@ import * as read from "../../../model/reader.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import type { NodeName } from "../../contract.ts";
 import { assertReadable } from "../../shared/foreign-resource.ts";
-import { type ContainerOptions, cpusProblem, volumeProblem } from "../options.ts";
+import { type ContainerOptions, parseCpus, parseVolume } from "../options.ts";
 
 /** The names of our labels. Commands read everything that they need to know about a cluster from these labels. */
 export const labelNames = {
@@ -97,13 +97,10 @@ export function parseNodeSettings(text: string | undefined): NodeSettings | unde
   return { volumes, ...(memory !== undefined && { memory }), ...(cpus !== undefined && { cpus }) };
 }
 
-const free = (problemOf: (text: string) => string | undefined): read.Reader<string> =>
-  read.refined(read.string, (text) => (problemOf(text) === undefined ? text : undefined));
-
 export const limitFields = {
   // Any size that the engine accepts, because earlier versions passed on bytes.
   memory: read.optional(read.matching(/^[1-9][0-9]{0,15}[bkmgt]?$/i)),
-  cpus: read.optional(free(cpusProblem)),
+  cpus: read.optional(parseCpus),
 };
 
-const readSettings = read.object({ volumes: read.list(free(volumeProblem)), ...limitFields });
+const readSettings = read.object({ volumes: read.list(parseVolume), ...limitFields });

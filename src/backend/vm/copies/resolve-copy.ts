@@ -6,7 +6,7 @@ import { nodeReference } from "../../../model/cluster-record.ts";
 import { createKnownHosts } from "../../../ssh/openssh-files.ts";
 import { creationFiles } from "../../../store/creation-folder.ts";
 import * as read from "../../../model/reader.ts";
-import { errorCode, freeSpaceProblem } from "../../../system/files/private-file.ts";
+import { errorCode, assertFreeSpace } from "../../../system/files/private-file.ts";
 import { readOwnJson, readOwnText } from "../../../system/files/read-text.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest } from "../../contract.ts";
@@ -145,9 +145,8 @@ export function assertMemory(
 /** Checks the space for the disks of all copies; the memory is only read. Throws `capacity-lacking`. */
 export async function assertSpace(root: string, { files }: Pick<SnapshotFacts, "files">, copies = 1): Promise<void> {
   const disks = Object.entries(files).filter(([path]) => path.endsWith(".qcow2"));
-  const problem = await freeSpaceProblem(root, copies * disks.reduce((sum, [, { bytes }]) => sum + bytes, 0));
-  if (problem === undefined) return;
-  throw new ClusterError("capacity-lacking", problem, { hint: "Free some space, or delete a snapshot." });
+  const needed = copies * disks.reduce((sum, [, { bytes }]) => sum + bytes, 0);
+  await assertFreeSpace(root, needed, "Free some space, or delete a snapshot.");
 }
 
 export async function readKeys(

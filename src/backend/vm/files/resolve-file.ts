@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { nodeCount } from "../../../model/cluster-record.ts";
 import * as read from "../../../model/reader.ts";
 import { parseKey } from "../../../ssh/keys.ts";
-import { freeSpaceProblem, makePrivateFolder } from "../../../system/files/private-file.ts";
+import { assertFreeSpace, makePrivateFolder } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import { unpackBlocks, writeSparse } from "../../../system/files/sparse.ts";
 import type { Runtime } from "../../../system/runtime.ts";
@@ -38,8 +38,8 @@ import {
   hasSandbox,
 } from "../qemu/accelerator.ts";
 import { readBrokenAccelerator } from "../qemu/broken-accelerator.ts";
-import { type Qemu, qemuVersion } from "../qemu/qemu.ts";
-import { exactVersion, isMemory, release, snapshotsFolder } from "../snapshots/snapshot-files.ts";
+import { type Qemu, qemuVersion, release } from "../qemu/qemu.ts";
+import { isMemory, snapshotsFolder } from "../snapshots/snapshot-files.ts";
 import { newNodes } from "../vm-machines.ts";
 import { type VmFileFacts, describeCpu, keysPart, layerPart, nodeParts, readVmFacts } from "./file-facts.ts";
 import { type Layer, type LayerStore, findImage, settleDisk, storeLayer } from "./layers.ts";
@@ -76,15 +76,14 @@ export async function resolveFile(
       `holds machines for ${architecture}, and this one is ${qemu.architecture.name}`,
       "Save a cluster on a computer like this one.",
     );
-  const [short, version, trials, isSandboxed, cpu, broken] = await Promise.all([
+  const [version, trials, isSandboxed, cpu, broken] = await Promise.all([
     qemuVersion(qemu, signal),
-    exactVersion(qemu, signal),
     tryAccelerators(qemu, platform(), trialLimitsMs, signal),
     hasSandbox(qemu, signal),
     describeCpu(),
     readBrokenAccelerator(runtime.environment),
   ]);
-  assertVersion(short, nodeCount(counts));
+  assertVersion(version, nodeCount(counts));
   const hint = `Use a computer with more memory, or ${copies === 1 ? "save a smaller cluster" : "make fewer copies at once"}.`;
   assertMemory(copies * nodeCount(counts) * machines.memoryMegabytes, totalmem(), hint);
   const images = await findImages({ runtime, file, facts }, signal);
@@ -269,9 +268,8 @@ async function assertSpace({ file, runtime }: Loading, directory: string): Promi
   const layers = parts.filter(({ name }) => name.startsWith("layer-"));
   const images = imageFolder(runtime.environment);
   await closeStore(runtime.environment);
-  const problem =
-    (await freeSpaceProblem(images, sum(layers))) ?? (await freeSpaceProblem(directory, sum(parts) - sum(layers)));
-  if (problem !== undefined) throw new ClusterError("capacity-lacking", problem, { hint: "Free some space." });
+  await assertFreeSpace(images, sum(layers));
+  await assertFreeSpace(directory, sum(parts) - sum(layers));
 }
 
 async function readKeysPart({ bytes }: FilePart, chunks: AsyncIterable<Uint8Array>, shown: string): Promise<Buffer> {

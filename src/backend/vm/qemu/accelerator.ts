@@ -1,3 +1,4 @@
+import { withinLimit } from "../../../system/time-limit.ts";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
@@ -33,7 +34,12 @@ export async function tryAccelerators(
   return await Promise.all(
     candidates.map(async (accelerator) => ({
       accelerator,
-      problem: await problemWithin(limitsMs[accelerator], async (inner) => problemOf(qemu, accelerator, inner), signal),
+      problem: await withinLimit(
+        limitsMs[accelerator],
+        async (inner) => problemOf(qemu, accelerator, inner),
+        hangs,
+        signal,
+      ),
     })),
   );
 }
@@ -86,20 +92,7 @@ function assertWorks(trials: readonly AcceleratorTrial[], forced: Accelerator): 
 }
 
 /** If a trial hangs, the next accelerator gets its turn instead of everything failing. */
-async function problemWithin(
-  limitMs: number,
-  attempt: (signal: AbortSignal) => Promise<string | undefined>,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const limit = AbortSignal.timeout(limitMs);
-  try {
-    return await attempt(AbortSignal.any([signal, limit]));
-  } catch (error) {
-    signal.throwIfAborted();
-    if (limit.aborted) return "it hangs";
-    throw error;
-  }
-}
+const hangs = (): string => "it hangs";
 
 /** Starts the machine only once the monitor is connected. If QEMU stopped the machine earlier, nobody would notice. */
 const start = '{"execute":"qmp_capabilities"}\n{"execute":"cont"}\n';
@@ -151,11 +144,8 @@ export async function cpuModelProblem(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const cpu = cpuWord(qemu.architecture, accelerator, model);
-  return problemWithin(
-    trialLimitsMs[accelerator],
-    async (inner) => tryAsFirmware(qemu, accelerator, inner, cpu),
-    signal,
-  );
+  const attempt = async (inner: AbortSignal) => tryAsFirmware(qemu, accelerator, inner, cpu);
+  return withinLimit(trialLimitsMs[accelerator], attempt, hangs, signal);
 }
 
 interface Attempt {

@@ -1,5 +1,5 @@
 import { rm } from "node:fs/promises";
-import { ClusterError, messageOf } from "../../../errors.ts";
+import { ClusterError, revised } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { creationFiles } from "../../../store/creation-folder.ts";
 import type { Runtime } from "../../../system/runtime.ts";
@@ -64,5 +64,5 @@ export function brokenFailure(error: unknown, { accelerator }: BrokenAccelerator
   const hint = isForced
     ? "Omit `accelerator`, or pass `accelerator tcg`."
     : `${accelerator} cannot run these machines. Create the cluster again: it will use tcg.`;
-  return new ClusterError(error.id, messageOf(error), { hint, facts: ClusterError.marked(error).facts, cause: error });
+  return revised(error, { hint });
 }

@@ -68,13 +68,16 @@ async function startProgram(
   return await runProgram({ argv: [program, ...words], environment: minimalEnvironment(environment), ...more }, signal);
 }
 
-/** Returns QEMU's version, such as [7, 2]. Throws `machine-not-set-up` if there is no QEMU. */
-export async function qemuVersion(qemu: Qemu, signal: AbortSignal): Promise<readonly [number, number]> {
+/** Returns QEMU's version, such as `7.2.22`. Throws `machine-not-set-up` if there is no QEMU. */
+export async function qemuVersion(qemu: Qemu, signal: AbortSignal): Promise<string> {
   const end = await qemu.system(["--version"], signal);
-  const [, major, minor] = /version (\d+)\.(\d+)/.exec(end.stdout) ?? [];
-  if (major === undefined) throw qemuFailure(`${qemu.systemName} --version`, end);
-  return [Number(major), Number(minor)];
+  const found = /version (\d+\.\d+\.\d+)/.exec(end.stdout)?.[1];
+  if (found === undefined) throw qemuFailure(`${qemu.systemName} --version`, end);
+  return found;
 }
+
+/** The form of saved memory changes with the first two numbers of the version; the third counts corrections. */
+export const release = (version: string): string => version.split(".").slice(0, 2).join(".");
 
 /** Returns the error for a QEMU that failed, with the last line that it printed. */
 export function qemuFailure(what: string, { status, stderr, stdout }: ProgramEnd): ClusterError {

@@ -13,7 +13,7 @@ import { packBlocks } from "../../../system/files/sparse.ts";
 import { notWhole, snapshotNotFound } from "../../shared/machine-errors.ts";
 import { type MachineSettings, type NodeFacts, parseMachineSettings } from "../cluster-facts.ts";
 import { identityOf } from "../images/image-verification.ts";
-import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
+import { type Qemu, qemuVersion, release } from "../qemu/qemu.ts";
 
 const schemaVersion = 1;
 
@@ -179,7 +179,7 @@ export async function checkSnapshot(
   const facts = await readSnapshotFacts(snapshot.folder);
   if (facts === undefined) throw refuse("is damaged: its snapshot.json cannot be read");
   const [version, problems] = await Promise.all([
-    exactVersion(qemu, signal),
+    qemuVersion(qemu, signal),
     mapConcurrently(
       [...new Set([...Object.keys(facts.files), ...requiredFiles(nodes)])],
       atOnce,
@@ -197,17 +197,6 @@ export async function checkSnapshot(
   if (missing !== undefined) throw refuse(`needs the image ${missing}, which is not there`);
   return facts;
 }
-
-/** Returns QEMU's version with all its numbers, such as `7.2.22`. */
-export async function exactVersion(qemu: Qemu, signal: AbortSignal): Promise<string> {
-  const end = await qemu.system(["--version"], signal);
-  const found = /version (\d+\.\d+\.\d+)/.exec(end.stdout)?.[1];
-  if (found === undefined) throw qemuFailure(`${qemu.systemName} --version`, end);
-  return found;
-}
-
-/** The form of saved memory changes with the first two numbers; the third counts corrections. */
-export const release = (version: string): string => version.split(".").slice(0, 2).join(".");
 
 const requiredFiles = (nodes: readonly NodeFacts[]): readonly string[] =>
   nodes.flatMap((node) => [savedFiles(node).disk, savedFiles(node).memory, savedFiles(node).state]);

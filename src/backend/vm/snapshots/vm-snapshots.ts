@@ -2,7 +2,7 @@ import { mkdir, rename, rm } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
 import { type ClusterName, type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
 import { outside } from "../../../outside-text.ts";
-import { freeSpaceProblem, makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
+import { assertFreeSpace, makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest, FileCopyRequest, Snapshots } from "../../contract.ts";
 import type { SnapshotFile, SnapshotRecord } from "../../../model/snapshot.ts";
@@ -210,7 +210,5 @@ function savable({ facts }: StoredCluster): NonNullable<StoredCluster["facts"]["
 async function assertRoom({ directory, facts }: StoredCluster, memoryMegabytes: number): Promise<void> {
   const disks = await Promise.all(facts.nodes.map(async (node) => usedBytes(machineFiles(directory, node).folder)));
   const bytes = disks.reduce((sum, size) => sum + size, 0) + facts.nodes.length * memoryMegabytes * 1024 ** 2;
-  const problem = await freeSpaceProblem(directory, bytes);
-  if (problem === undefined) return;
-  throw new ClusterError("capacity-lacking", problem, { hint: "Free some space, or delete a snapshot." });
+  await assertFreeSpace(directory, bytes, "Free some space, or delete a snapshot.");
 }

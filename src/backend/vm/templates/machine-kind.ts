@@ -1,3 +1,4 @@
+import { qemuVersion } from "../qemu/qemu.ts";
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { cpus as processors, release } from "node:os";
@@ -9,7 +10,6 @@ import { identityOf } from "../images/image-verification.ts";
 import type { Accelerator, VmOptions } from "../options.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import type { Firmware } from "../qemu/firmware.ts";
-import { exactVersion } from "../snapshots/snapshot-files.ts";
 import { installAgent } from "./agent.ts";
 import type { TemplateKind } from "./template-files.ts";
 
@@ -35,8 +35,15 @@ export async function kindOf(
   signal: AbortSignal,
 ): Promise<{ readonly name: string; readonly kind: TemplateKind }> {
   const { memoryMegabytes, cpus, diskMegabytes, cpuModel } = options;
-  const qemuVersion = await exactVersion(qemu, signal);
-  const kind = { image: image.path, memoryMegabytes, cpus, cpuModel, diskMegabytes, accelerator, qemuVersion };
+  const kind = {
+    image: image.path,
+    memoryMegabytes,
+    cpus,
+    cpuModel,
+    diskMegabytes,
+    accelerator,
+    qemuVersion: await qemuVersion(qemu, signal),
+  };
   const more = {
     format,
     installAgent,

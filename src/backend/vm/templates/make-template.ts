@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
-import { freeSpaceProblem } from "../../../system/files/private-file.ts";
+import { assertFreeSpace } from "../../../system/files/private-file.ts";
 import { poll } from "../../../system/retry.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { timeLimit } from "../../../system/time-limit.ts";
@@ -52,7 +52,8 @@ export async function makeTemplate(qemu: Qemu, making: Making, signal: AbortSign
   const own = filesIn(join(machinesFolder(directory), "template"));
   const machine: MachineFiles = { ...own, disk: saved.disk, flash: saved.flash };
   try {
-    await assertSpace(making);
+    // QEMU would end without a message if it couldn't write to the memory's file.
+    await assertFreeSpace(store, making.options.memoryMegabytes * 1024 ** 2 + diskBytes);
     await mkdir(draft, { mode: 0o700 });
     await boot(qemu, { making, machine, memory: saved.memory }, signal);
     await runOnMonitor(machine.folder, [{ execute: "stop" }], signal);
@@ -67,13 +68,6 @@ export async function makeTemplate(qemu: Qemu, making: Making, signal: AbortSign
     await endMachines([machine], clock, new AbortController().signal);
     for (const folder of [machine.folder, draft]) await rm(folder, { recursive: true, force: true });
   }
-}
-
-/** QEMU would end without a message if it couldn't write to the memory's file. */
-async function assertSpace({ store, options }: Making): Promise<void> {
-  const problem = await freeSpaceProblem(store, options.memoryMegabytes * 1024 ** 2 + diskBytes);
-  if (problem === undefined) return;
-  throw new ClusterError("capacity-lacking", problem, { hint: "Free some space." });
 }
 
 interface Booting {

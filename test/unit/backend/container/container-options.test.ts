@@ -1,11 +1,5 @@
 import { expect, test } from "bun:test";
-import {
-  readContainerOptions,
-  cpusProblem,
-  imageProblem,
-  memoryProblem,
-  volumeProblem,
-} from "../../../../src/backend/container/options.ts";
+import { containerSchema, readContainerOptions } from "../../../../src/backend/container/options.ts";
 import { nodeRecipe } from "../../../../src/backend/container/launch/node-image.ts";
 import {
   chooseDistribution,
@@ -24,26 +18,26 @@ import { failureOf } from "../../../support/failure-of.ts";
 test.each([
   [
     "volume",
-    volumeProblem,
+    containerSchema.customVolumes,
     ["/a:/b", "/a b:/c:ro", "/a:/b:rw,z"],
     ["a:/b", "/a", "/a:b", "/a:/b:no", "name:/b", "/a:/b:ro:x"],
   ],
   [
     "memory size",
-    memoryProblem,
+    containerSchema.memory,
     ["512m", "2g", "2048", "2G", "1t"],
     ["", "0", "1", "5m", "2 g", "64k", "1073741824b", "-1", "1.5g"],
   ],
-  ["number of CPUs", cpusProblem, ["1", "0.5", "2.25"], ["", "0", "0.0", "-1", "1e3", "two"]],
+  ["number of CPUs", containerSchema.cpus, ["1", "0.5", "2.25"], ["", "0", "0.0", "-1", "1e3", "two"]],
   [
     "image",
-    imageProblem,
+    containerSchema.nodeImage,
     ["debian:12", "localhost/a:b", "r.example.com:5000/a/b@sha256:0f"],
     ["", "-v", "A", "a b", "--x"],
   ],
-])("what is a %s and what is not", (_, problem, good, bad) => {
-  expect(good.filter((given) => problem(given) !== undefined)).toEqual([]);
-  expect(bad.filter((given) => problem(given) === undefined)).toEqual([]);
+])("what is a %s and what is not", (_, { read }, good, bad) => {
+  for (const given of good) expect(read(given)).toStartWith(given);
+  for (const given of bad) expect(() => read(given)).toThrow("is not");
 });
 
 test("all that is wrong with a library's options is told at once", async () => {

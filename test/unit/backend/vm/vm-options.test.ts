@@ -1,13 +1,6 @@
 import { expect, test } from "bun:test";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
-import {
-  readVmOptions,
-  cpusProblem,
-  diskProblem,
-  imageProblem,
-  memoryProblem,
-  sumProblem,
-} from "../../../../src/backend/vm/options.ts";
+import { imageProblem, readVmOptions, vmSchema } from "../../../../src/backend/vm/options.ts";
 import { findSum } from "../../../../src/backend/vm/images/image-verification.ts";
 import {
   cgroups1Distributions,
@@ -33,12 +26,13 @@ test.each([
 });
 
 test("sizes that machines can't have are refused with an example", () => {
-  expect(memoryProblem("100")).toContain("at least 256 MB, such as 2048 or 4g");
-  expect(memoryProblem("256")).toBeUndefined();
-  expect(diskProblem("20")).toContain("such as 20g");
-  expect(diskProblem("20g")).toBeUndefined();
-  expect(cpusProblem("1.5")).toContain("whole number");
-  expect(cpusProblem("4")).toBeUndefined();
+  const { memory, diskSize, cpus } = vmSchema;
+  expect(() => memory.read("100")).toThrow('"100" is not a size of at least 256 MB, such as 2048 or 4g');
+  expect(memory.read("256")).toBe(256);
+  expect(() => diskSize.read("20")).toThrow("such as 20g");
+  expect(diskSize.read("20g")).toBe(20_480);
+  expect(() => cpus.read("1.5")).toThrow("whole number");
+  expect(cpus.read("4")).toBe(4);
 });
 
 test("an image from the web needs its sum, and a sum an image", () => {
@@ -109,7 +103,9 @@ test.each([
   [`${short.slice(1)}g`, true],
   ["", true],
 ])("the checksum %p is a problem: %p", (given, isProblem) => {
-  expect(sumProblem(given) !== undefined).toBe(isProblem);
+  const read = () => vmSchema.imageSha256.read(given);
+  if (isProblem) expect(read).toThrow("64 hexadecimal digits");
+  else expect(read()).toBe(given);
 });
 
 test("where no distribution is named, it is one whose control groups suit the platform", () => {

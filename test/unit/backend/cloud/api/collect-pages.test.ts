@@ -1,15 +1,23 @@
 import { expect, test } from "bun:test";
-import { collectPages } from "../../../../../src/backend/cloud/api/api.ts";
+import { type CloudApi, collectPages } from "../../../../../src/backend/cloud/api/api.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 
 /** Collects this many pages, each with its number. The last one has this text in place of a position. */
 async function collect(pages: number, last?: string) {
   const positions: (string | undefined)[] = [];
-  const items = await collectPages(async ({ NextToken }) => {
+  const call = async (_action: string, { NextToken }: { readonly NextToken?: string }) => {
     positions.push(NextToken);
     const page = positions.length;
-    return { items: page === 2 ? undefined : [page], next: page === pages ? last : `after ${page}` };
-  });
+    return { Images: page === 2 ? undefined : [page], NextToken: page === pages ? last : `after ${page}` };
+  };
+  const api = { call } as unknown as CloudApi;
+  const items: readonly unknown[] = await collectPages(
+    api,
+    ["DescribeImages", {}],
+    ({ Images }) => Images,
+    neverAborted,
+  );
   return { items, positions };
 }
 
