@@ -55,7 +55,6 @@ export interface Program {
  *   name: "wait",
  *   summary: "Wait until the platform is ready",
  *   description: "",
- *   positionals: {},
  *   options: { clusterId, timeout: option(duration, { flag: "--timeout", summary: "…", default: 3_600_000, defaultText: "60m" }), verbose },
  *   examples: [{ words: "wait --timeout 15m", summary: "…" }],
  *   check: (given, problems) => { if (given.timeout === 1) problems.add("--timeout: too short"); },
@@ -69,10 +68,10 @@ export interface Program {
  * If `run` is in a separate file, declare the options as a constant first and type its parameter `ValuesOf<typeof options>`. A type
  * derived from the command itself would be circular.
  */
-export function defineCommand<const Positionals extends Arguments, const Declared extends Options>(
-  command: Command<Positionals, Declared>,
+export function defineCommand<const Declared extends Options, const Positionals extends Arguments = {}>(
+  command: Omit<Command<Positionals, Declared>, "positionals"> & { readonly positionals?: Positionals },
 ): Command<Positionals, Declared> {
-  return command;
+  return { positionals: {} as Positionals, ...command };
 }
 
 /** Everything a command may use of the process it runs in. */

@@ -10,7 +10,6 @@ export const inspectCommand = (kind: BackendKind) =>
     name: "inspect",
     summary: "Show the details of a cluster",
     description: `Show the nodes with their IP addresses, the path of the SSH key for all nodes${endsByItself(kind) ? ", the web UI's URL and the time left" : ", and the web UI's URL"}. With \`--output ssh-config\`, print an SSH configuration: ssh and scp accept it with \`-F FILE\`, rsync with \`-e "ssh -F FILE"\`. With \`--output names\`, print the names that \`run --node\` accepts. With \`--versions\`, log in to the nodes, and show which version of the platform each has.`,
-    positionals: {},
     options: {
       clusterId,
       ...scopeOptions(kind),

@@ -11,7 +11,6 @@ export const listCommand = (kind: BackendKind) =>
     name: "list",
     summary: "List all clusters",
     description: `Show every cluster with its state, its machines and ${endsByItself(kind) ? "the time it has left" : "its age, and the time it has left if it has a lifetime"}. The state describes the machines only: run \`wait\` to find out whether the platform is ready.`,
-    positionals: {},
     options: {
       ...scopeOptions(kind),
       ...allScopesOptions(kind),

@@ -10,7 +10,6 @@ export const logsCommand = (kind: BackendKind) =>
     summary: "Collect the logs of all nodes",
     description:
       "Save the installer, platform and first-boot logs of every node that answers, and the console output of every machine. Each log is a separate file. Print the folder that contains the files. The command works at any time, even while the installation runs or after it has failed.",
-    positionals: {},
     options: clusterOptions(kind, {
       outputDir: option(directoryPath, {
         flag: "--output-dir",

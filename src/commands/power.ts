@@ -53,7 +53,6 @@ export const stopCommand = (kind: BackendKind) =>
     summary: "Stop all nodes of a cluster",
     description:
       "Shut down all nodes, which keep their disks, names, addresses and keys. `start` boots them again; `destroy` removes them.",
-    positionals: {},
     options: clusterOptions(kind, { force }),
     examples: [{ words: "stop -c nightly", summary: "Stop the cluster `nightly`" }],
     run: async ({ force: isForced, ...input }, context) =>
@@ -66,7 +65,6 @@ export const startCommand = (kind: BackendKind) =>
     summary: "Start the stopped nodes of a cluster",
     description:
       "Start all stopped nodes and let paused ones continue, also after a restart of this computer. The command returns when they accept logins; run `wait` to find out when the platform is ready again.",
-    positionals: {},
     options: clusterOptions(kind, {}),
     examples: [{ words: "start -c nightly", summary: "Start the cluster `nightly`" }],
     run: async (input, context) =>

@@ -30,7 +30,6 @@ export const waitCommand = (kind: BackendKind) =>
     summary: "Wait until the platform is ready",
     description:
       "The platform is ready when the installation has succeeded on every node, every node's own check passes, every master answers over HTTP, the superuser can log in (enterprise only) and all agents are registered. A platform of your own is ready when every node's check passes and its web UI answers, if it has one. Until then, print for each node what is still missing. If an installation fails, stop at once. The cluster is kept in any case.",
-    positionals: {},
     options: clusterOptions(kind, waitOptions),
     examples: [
       { words: "wait", summary: "Wait for the cluster `default`" },

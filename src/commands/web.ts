@@ -10,7 +10,6 @@ export const webCommand = (kind: BackendKind) =>
     summary: "Open the cluster's web UI in a browser",
     description:
       "Open the web UI of the first master and print its URL. The command needs the cluster's SSH key and the master's pinned host key, because otherwise another machine could pose as the master. The web UI may be unavailable until `wait` has returned. A cluster that uses TLS has its own certificate authority, which the browser does not know. The command prints the URL of that authority's certificate: trust the certificate, or override the browser's warning. If the platform has no web UI, the command says so.",
-    positionals: {},
     options: { clusterId, ...scopeOptions(kind), verbose },
     examples: [{ words: "web -c nightly", summary: "Open the web UI of the cluster `nightly`" }],
     run: async (input, context) => {

@@ -1,3 +1,4 @@
+import { layoutOf } from "../support/layout-of.ts";
 /** Simple causes of errors, for the table of their texts. */
 import { callFailure } from "../../src/backend/cloud/api/api-errors.ts";
 import type { CloudApi } from "../../src/backend/cloud/api/api.ts";
@@ -13,7 +14,6 @@ import { parseHead } from "../../src/platform/artifact/artifact-head.ts";
 import { syncCheckoutToNode } from "../../src/platform/checkout/checkout-sync.ts";
 import { generate } from "../../src/platform/install/genconf.ts";
 import type { PhaseContext } from "../../src/platform/install/phase.ts";
-import { layoutOf } from "../../src/platform/layouts/find-layout.ts";
 import type { NodeAnswer } from "../../src/platform/readiness/ask-nodes.ts";
 import { connectFailure, type ServerOffer } from "../../src/ssh/connection/connection-errors.ts";
 import { failureOf } from "../support/failure-of.ts";

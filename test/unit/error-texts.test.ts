@@ -1,3 +1,4 @@
+import { layoutOf } from "../support/layout-of.ts";
 /** The texts of errors, as `message → hint`. Those that only a command line or a machine can cause are fixed in test/e2e (see errors.test.ts). */
 import { describe, expect, test } from "bun:test";
 import type { Backend } from "../../src/backend/contract.ts";
@@ -26,7 +27,6 @@ import { assertVariant } from "../../src/platform/artifact/artifact-head.ts";
 import { answerFailure, artifactUnreachable } from "../../src/platform/artifact/artifact-request.ts";
 import { parseArtifactVersion } from "../../src/platform/artifact/artifact-version.ts";
 import { syncPlan } from "../../src/platform/checkout/checkout.ts";
-import { layoutOf } from "../../src/platform/layouts/find-layout.ts";
 import { assertNotFailed, deadlinePassed } from "../../src/platform/readiness/not-ready.ts";
 import {
   channelRefused,

@@ -2,7 +2,7 @@ import { readdir, stat, statfs } from "node:fs/promises";
 import { freemem, platform, totalmem } from "node:os";
 import { dirname, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
-import { type Check, type Outcome, fail, localLimitMs, pass, skip, warn, isOlder } from "../../model/check.ts";
+import { type Check, type Outcome, fail, localCheck, pass, skip, warn, isOlder } from "../../model/check.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { stateFolder } from "../../store/state-folder.ts";
@@ -42,21 +42,13 @@ export function vmChecks(runtime: Runtime, architecture = hostArchitecture()): r
 }
 
 /** Reports what interrupted creates and expired clusters left behind, and clusters without a running machine. */
-export function leftoversCheck(root: string, clock: Clock): Check {
-  return {
-    name: "leftovers",
-    limitMs: localLimitMs,
-    run: async () => {
-      const clusters = await Promise.all((await readClusters(root)).map(observeCluster));
-      const outcome = await leftovers({ clusters, root, clock, removal: removalCommand, troubleOf });
-      return withForeignResources(
-        outcome,
-        await foreignFolders(root),
-        `Remove it, or replace the link with the folder itself in ${root}`,
-      );
-    },
-  };
-}
+export const leftoversCheck = (root: string, clock: Clock): Check =>
+  localCheck("leftovers", async () => {
+    const clusters = await Promise.all((await readClusters(root)).map(observeCluster));
+    const outcome = await leftovers({ clusters, root, clock, removal: removalCommand, troubleOf });
+    const advice = `Remove it, or replace the link with the folder itself in ${root}`;
+    return withForeignResources(outcome, await foreignFolders(root), advice);
+  });
 
 async function troubleOf({ nodes, directory }: ClusterRecord): Promise<string | undefined> {
   if (nodes.length === 0) return `${join(directory, "cluster.json")} cannot be read`;
@@ -166,29 +158,25 @@ const usualMemoryBytes = usualNodes * defaults.memoryMegabytes * 1024 ** 2;
 /** An image, plus what three nodes with a platform write to their disks. */
 const usualDiskBytes = 10e9;
 
-export function memoryCheck({
+export const memoryCheck = ({
   totalBytes,
   freeBytes,
 }: {
   readonly totalBytes: number;
   readonly freeBytes: number;
-}): Check {
-  const run = async (): Promise<Outcome> => {
+}): Check =>
+  localCheck("memory", async () => {
     const text = `${gigabytes(freeBytes)} of ${gigabytes(totalBytes)} GB are free`;
-    if (freeBytes >= usualMemoryBytes) return Promise.resolve(pass(text));
-    return Promise.resolve(
-      warn(
-        `${text}, but ${usualNodes} nodes of ${defaults.memoryMegabytes} MB may use ${gigabytes(usualMemoryBytes)} GB.`,
-        "Close other programs, use fewer nodes, or give them less memory with `memory`.",
-      ),
+    if (freeBytes >= usualMemoryBytes) return pass(text);
+    return warn(
+      `${text}, but ${usualNodes} nodes of ${defaults.memoryMegabytes} MB may use ${gigabytes(usualMemoryBytes)} GB.`,
+      "Close other programs, use fewer nodes, or give them less memory with `memory`.",
     );
-  };
-  return { name: "memory", limitMs: localLimitMs, run };
-}
+  });
 
 /** `folder` is where the machines' disks will be; it need not exist yet. */
-export function diskCheck(folder: string): Check {
-  const run = async (): Promise<Outcome> => {
+export const diskCheck = (folder: string): Check =>
+  localCheck("disk", async () => {
     const free = await freeSpace(folder);
     const text = `${gigabytes(free)} GB free at ${folder}`;
     if (free >= usualDiskBytes) return pass(text);
@@ -196,13 +184,11 @@ export function diskCheck(folder: string): Check {
       `There are only ${text}, but a small cluster may need ${gigabytes(usualDiskBytes)} GB.`,
       "Free some space, or set XDG_STATE_HOME to another folder.",
     );
-  };
-  return { name: "disk", limitMs: localLimitMs, run };
-}
+  });
 
-export function imageCheck(environment: Environment): Check {
-  const folder = imageFolder(environment);
-  const run = async (): Promise<Outcome> => {
+export const imageCheck = (environment: Environment): Check =>
+  localCheck("image cache", async () => {
+    const folder = imageFolder(environment);
     const cause = await writeProblem(folder);
     if (cause !== undefined) {
       const remedy =
@@ -215,13 +201,11 @@ export function imageCheck(environment: Environment): Check {
     const sizes = await Promise.all(images.map(async (name) => (await stat(join(folder, name))).size));
     const total = sizes.reduce((sum, size) => sum + size, 0);
     return pass(`${images.length} in ${folder}, ${gigabytes(total)} GB`, images.toSorted());
-  };
-  return { name: "image cache", limitMs: localLimitMs, run };
-}
+  });
 
-function templateCheck(environment: Environment, clock: Clock): Check {
-  const folder = templatesFolder(environment);
-  const run = async (): Promise<Outcome> => {
+const templateCheck = (environment: Environment, clock: Clock): Check =>
+  localCheck("templates", async () => {
+    const folder = templatesFolder(environment);
     const templates = await listTemplates(folder);
     if (templates.length === 0) return skip(`None in ${folder} yet: create makes them.`);
     const total = templates.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
@@ -231,9 +215,7 @@ function templateCheck(environment: Environment, clock: Clock): Check {
       return `${name}: ${gigabytes(sizeBytes)} GB, ${state}, ${users.length === 0 ? "unused" : "in use"}`;
     });
     return pass(`${templates.length} in ${folder}, ${gigabytes(total)} GB`, lines);
-  };
-  return { name: "templates", limitMs: localLimitMs, run };
-}
+  });
 
 async function freeSpace(folder: string): Promise<number> {
   const space = await statfs(folder).catch(() => undefined);

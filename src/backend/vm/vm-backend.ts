@@ -16,7 +16,7 @@ import { hostArchitecture } from "./qemu/architecture.ts";
 import { openQemu } from "./qemu/qemu.ts";
 import { observeCluster, removeCreation } from "./records.ts";
 import { VmSnapshots } from "./snapshots/vm-snapshots.ts";
-import { VmTemplates } from "./templates/vm-templates.ts";
+import { vmTemplates } from "./templates/vm-templates.ts";
 import { VmCreation } from "./vm-creation.ts";
 import { vmPower } from "./vm-power.ts";
 
@@ -59,7 +59,7 @@ export function createVmBackend(runtime: Runtime) {
     },
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(cluster, signal),
     snapshots: new VmSnapshots({ qemu, root }, runtime),
-    templates: new VmTemplates(runtime),
+    templates: vmTemplates(runtime),
     power: vmPower(qemu, runtime),
   } satisfies Backend<VmOptions>;
 }

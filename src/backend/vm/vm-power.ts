@@ -8,7 +8,7 @@ import type { Runtime } from "../../system/runtime.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import type { Power } from "../contract.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
-import { type ClusterFacts, type NodeFacts, writeClusterFacts } from "./cluster-facts.ts";
+import { type ClusterFacts, writeClusterFacts } from "./cluster-facts.ts";
 import { readOwnCluster, startMachines } from "./machines/launch.ts";
 import { endMachines, isRunning, machineFiles } from "./machines/machine-process.ts";
 import {
@@ -80,8 +80,9 @@ async function startAgain(qemu: Qemu, { directory, nodes, runtime }: Start, sign
   const machines = restartable(facts);
   const lives = await Promise.all(facts.nodes.map(async (node) => isRunning(machineFiles(directory, node))));
   const wanted = new Set(nodes.map(({ id }) => id));
-  const places = facts.nodes.flatMap((node, place) => (wanted.has(node.id) && lives[place] === false ? [place] : []));
-  if (places.length === 0) return;
+  const idle = facts.nodes.filter(({ id }, place) => wanted.has(id) && lives[place] === false);
+  if (idle.length === 0) return;
+  const places = idle.map((node) => facts.nodes.indexOf(node));
   const hasNetwork = await isRunning(networkFiles(directory));
   if (!hasNetwork) {
     if (lives.includes(true)) throw networkGone(facts);
@@ -89,9 +90,7 @@ async function startAgain(qemu: Qemu, { directory, nodes, runtime }: Start, sign
   }
   const folder = hasNetwork ? await connectable(directory, places, facts) : await makeSocketsFolder(directory);
   // What a killed QEMU left would count as the new one's.
-  await Promise.all(
-    places.map(async (place) => rm(machineFiles(directory, nodeAt(facts, place)).pid, { force: true })),
-  );
+  await Promise.all(idle.map(async (node) => rm(machineFiles(directory, node).pid, { force: true })));
   const bootId = await readBootId();
   await startMachines(
     qemu,
@@ -139,9 +138,3 @@ const networkGone = ({ clusterId }: ClusterFacts, cause?: unknown): ClusterError
     facts: { cluster: clusterId },
     cause,
   });
-
-function nodeAt({ nodes }: ClusterFacts, place: number): NodeFacts {
-  const node = nodes[place];
-  if (node === undefined) throw new RangeError(`There is no machine with the number ${place}`);
-  return node;
-}

@@ -2,7 +2,7 @@ import type { Backend, Creation, CreationRequest, CreationSummary } from "../../
 import { ClusterError } from "../../errors.ts";
 import { type WebScheme, type WebUi, webUiText } from "../../model/cluster-record.ts";
 import { webSchemeOf } from "../../platform/configuration/configuration.ts";
-import { imagePreparation, layoutNeeds, layouts } from "../../platform/layouts/find-layout.ts";
+import { imagePreparation, layoutNeeds, layouts, publicPorts } from "../../platform/layouts/find-layout.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { folderLayout } from "../../platform/layouts/folder.ts";
 import type { Layout } from "../../platform/layouts/layout.ts";
@@ -76,7 +76,7 @@ const unknownNeeds: MachineNeeds = {
   needsCgroups1: false,
   needsApt: false,
   imagePreparation: undefined,
-  openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
+  openPorts: publicPorts,
   webUi: undefined,
 };
 

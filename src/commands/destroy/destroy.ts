@@ -11,7 +11,6 @@ export const destroyCommand = (kind: BackendKind) =>
     summary: "Remove a cluster, or all of them",
     description:
       "End all machines of a cluster, whatever their state, and remove everything that belongs to the cluster. The folder with its logs is kept. `--all`, and a cluster with snapshots, ask for confirmation first; without a terminal, they need `--yes`.",
-    positionals: {},
     options: {
       clusterId: clusterIdIfGiven,
       all: flag({ flag: "--all", summary: "Remove every cluster that `list` shows" }),

@@ -9,7 +9,6 @@ export const doctorCommand = (kind: BackendKind) =>
     summary: `Check ${kind.doctor.subject} for common problems`,
     description:
       "Run all checks at the same time and print how to fix each problem. The checks change nothing. The exit code is 1 if a check fails.",
-    positionals: {},
     options: { ...scopeOptions(kind), output: outputFormat(["text", "json"]), verbose },
     examples: [
       { words: "doctor", summary: "Check everything before the first `create`" },

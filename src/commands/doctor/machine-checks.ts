@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import * as os from "node:os";
 import { promisify } from "node:util";
 import { ClusterError, messageOf } from "../../errors.ts";
-import { type Check, type Outcome, fail, localLimitMs, pass, warn, isOlder } from "../../model/check.ts";
+import { type Check, type Outcome, fail, localCheck, pass, warn, isOlder } from "../../model/check.ts";
 import { outside, unmarked } from "../../outside-text.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import { freeSpaceProblem } from "../../system/files/private-file.ts";
@@ -40,9 +40,8 @@ export function assertSshClient(environment: Environment): void {
 const noClient = "There is no ssh on the PATH.";
 
 /** Checks for `ssh` on the PATH. The program's own connections don't need it; `run` uses it. */
-export function sshClientCheck(environment: Environment): Check {
-  return { name: "ssh", limitMs: localLimitMs, run: (signal) => findClient(environment, signal) };
-}
+export const sshClientCheck = (environment: Environment): Check =>
+  localCheck("ssh", async (signal) => findClient(environment, signal));
 
 async function findClient(environment: Environment, signal: AbortSignal): Promise<Outcome> {
   const path = Bun.which("ssh", { PATH: environment["PATH"] ?? "" });
@@ -67,9 +66,8 @@ async function findClient(environment: Environment, signal: AbortSignal): Promis
 const screens = ["DISPLAY", "WAYLAND_DISPLAY"];
 
 /** Checks for the program with which `web` opens the web UI. It is only a convenience, because `web` also prints the address. */
-export function browserCheck(system: string, environment: Environment): Check {
-  return { name: "browser", limitMs: localLimitMs, run: () => Promise.resolve(findOpener(system, environment)) };
-}
+export const browserCheck = (system: string, environment: Environment): Check =>
+  localCheck("browser", async () => findOpener(system, environment));
 
 function findOpener(system: string, environment: Environment): Outcome {
   const opener = system === "darwin" ? "open" : "xdg-open";
@@ -94,18 +92,13 @@ function findOpener(system: string, environment: Environment): Outcome {
 /** The space that `create` may need if the nodes cannot download the artifact themselves. */
 const neededBytes = 2_000_000_000;
 
-export function temporarySpaceCheck(folder: string, bytes: number): Check {
-  return {
-    name: "temporary space",
-    limitMs: localLimitMs,
-    run: async () => {
-      const problem = await freeSpaceProblem(folder, bytes);
-      return problem === undefined
-        ? pass(`${folder} has the ${bytes / 1e9} GB of free space that create may need`)
-        : fail(problem, "Free some space, set TMPDIR to another folder, or pass create another `workspaceDir`.");
-    },
-  };
-}
+export const temporarySpaceCheck = (folder: string, bytes: number): Check =>
+  localCheck("temporary space", async () => {
+    const problem = await freeSpaceProblem(folder, bytes);
+    return problem === undefined
+      ? pass(`${folder} has the ${bytes / 1e9} GB of free space that create may need`)
+      : fail(problem, "Free some space, set TMPDIR to another folder, or pass create another `workspaceDir`.");
+  });
 
 /**
  * Checks variables that the Bun inside an executable obeys before any of our code runs. Neither a build option nor our code can prevent this.
@@ -119,7 +112,7 @@ function runtimeVariablesCheck(inherited: readonly string[]): Check {
         "Find out who set it, and unset it: unset BUN_OPTIONS",
       )
     : pass("No variable changes how this program runs");
-  return { name: "runtime", limitMs: localLimitMs, run: () => Promise.resolve(outcome) };
+  return localCheck("runtime", async () => outcome);
 }
 
 export interface OperatingSystem {
@@ -144,9 +137,8 @@ const supportedSystems: Readonly<Record<string, SupportedSystem>> = {
   darwin: { name: "macOS (Darwin)", least: [22, 0], leastText: "22.0 (macOS 13)" },
 };
 
-export function operatingSystemCheck(system: OperatingSystem): Check {
-  return { name: "operating system", limitMs: localLimitMs, run: () => Promise.resolve(judge(system)) };
-}
+export const operatingSystemCheck = (system: OperatingSystem): Check =>
+  localCheck("operating system", async () => judge(system));
 
 function judge({ platform, release, architecture }: OperatingSystem): Outcome {
   const supported = supportedSystems[platform];

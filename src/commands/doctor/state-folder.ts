@@ -2,16 +2,15 @@ import type { Stats } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
-import { type Check, type Outcome, fail, localLimitMs, pass, warn } from "../../model/check.ts";
+import { type Check, type Outcome, fail, localCheck, pass, warn } from "../../model/check.ts";
 import { hasMasterConnection } from "../../ssh/session/master-connection.ts";
 import { isEndedCreation } from "../../store/creation-folder.ts";
 import { statIfPresent, writeProblem } from "../../system/files/private-file.ts";
 import type { Environment } from "../../system/runtime.ts";
 
 /** Checks that the folder of keys, known hosts and logs is writable and closed to other users. */
-export function stateFolderCheck(folder: string, environment: Environment): Check {
-  return { name: "state folder", limitMs: localLimitMs, run: () => examine(folder, environment) };
-}
+export const stateFolderCheck = (folder: string, environment: Environment): Check =>
+  localCheck("state folder", async () => examine(folder, environment));
 
 async function examine(folder: string, environment: Environment): Promise<Outcome> {
   const present = await statIfPresent(folder);

@@ -1,4 +1,4 @@
-import type { BackendKind } from "../../backend/contract.ts";
+import type { Backend, BackendKind } from "../../backend/contract.ts";
 import { defineCommand } from "../../cli/command.ts";
 import { argument, flag, option } from "../../cli/options/option.ts";
 import { text } from "../../cli/options/value-types.ts";
@@ -31,23 +31,29 @@ export const admitCommand = (kind: BackendKind) =>
       if (named.length > 1) problems.add(`${named.join(" and ")}: cannot be combined`);
     },
     run: async (input, context) => {
-      const { admitRange, listAdmittedRanges, removeRange } = await import("../../cluster/admission.ts");
-      const { table } = await import("../../cli/layout.ts");
+      const [{ findCluster }, { publicPorts }, { table }] = await Promise.all([
+        import("../../cluster/find-cluster.ts"),
+        import("../../platform/layouts/find-layout.ts"),
+        import("../../cli/layout.ts"),
+      ]);
       const { clusterId, range, list: isList, remove } = input;
       const { output, columns, progress, signal } = context;
-      const backend = await kind.open(input, context, signal);
+      const backend: Backend<unknown> = await kind.open(input, context, signal);
+      const { admission } = backend;
+      if (admission === undefined) throw new TypeError("Only backends with admission have this command");
+      const cluster = await findCluster(backend, clusterId, signal);
       if (isList) {
-        const ranges = await listAdmittedRanges(backend, clusterId, signal);
+        const ranges = await admission.list(cluster, signal);
         if (ranges.length === 0) progress.note(`No address is admitted to cluster "${clusterId}".`);
         const rows = ranges.map((each) => [each.range, each.ports.join(", ")]);
         const shown = rows.length === 0 ? "" : table([["CIDR", "PORTS"], ...rows], columns);
         return output.result({ text: shown, data: { ranges } });
       }
       if (remove !== undefined) {
-        const removed = await removeRange(backend, { clusterId, range: remove }, signal);
+        const removed = await admission.remove(cluster, remove, signal);
         return output.result({ text: removed, data: { removed } });
       }
-      const admitted = await admitRange(backend, { clusterId, range }, signal);
+      const admitted = await admission.admit(cluster, { range, openPorts: publicPorts }, signal);
       output.result({ text: admitted, data: { admitted } });
     },
   });

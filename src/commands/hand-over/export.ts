@@ -11,7 +11,6 @@ export const exportCommand = (kind: BackendKind) =>
     summary: "Export a cluster for use on another computer",
     description:
       "Write a file to stdout that `import` reads on the other computer. It contains the private SSH key for the nodes, their host keys, and the region, but no cloud credentials. Anyone who has the file can log in to all nodes as root until the cluster ends. Protect it: redirect stdout to a file that only you can read, pass `--output-file`, or encrypt it with `--recipient`. The command does not write an unencrypted file to a terminal.",
-    positionals: {},
     options: {
       clusterId,
       ...scopeOptions(kind),

@@ -10,10 +10,6 @@ import prepareImage from "./prepare-image.sh" with { type: "text" };
 /** Add a new layout here and nowhere else. The first one is the default if nothing is known. */
 export const layouts: readonly [Layout, ...Layout[]] = [clusterLayout, dcosLayout, folderLayout()];
 
-/** Returns the layout with this name, or the first layout if the name is unknown or missing. */
-export const layoutOf = (name: string | undefined): Layout =>
-  layouts.find((layout) => layout.name === name) ?? layouts[0];
-
 /** Whether nodes must meet the condition, as far as that is known without further facts about them. */
 export const layoutNeeds = (layout: Layout, condition: NodeCondition): boolean =>
   layout.conditions({ nodesKeepTime: true, configuration: {} }).includes(condition);
@@ -33,3 +29,6 @@ export function imagePreparation(layout: Layout): { readonly name: string; reado
   const body = shellText(prepareImage) + packageScript(layout) + layout.imageSetup;
   return { name: layout.name, script: `set -- ${quote(words)}\n${completeScript(body)}` };
 }
+
+/** The ports of all layouts that users' machines must reach. */
+export const publicPorts: readonly number[] = [...new Set(layouts.flatMap((layout) => layout.publicPorts))];

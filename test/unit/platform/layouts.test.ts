@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { layoutByInstallScript, layoutNeeds, layoutOf, layouts } from "../../../src/platform/layouts/find-layout.ts";
+import { layoutByInstallScript, layoutNeeds } from "../../../src/platform/layouts/find-layout.ts";
+import { layoutOf } from "../../support/layout-of.ts";
 
 test.each([
   ["cluster_install.sh", "cluster"],
@@ -14,15 +15,10 @@ test("an unknown install script belongs to none", () => {
   expect(layoutByInstallScript("install.sh")).toBeUndefined();
 });
 
-test("layouts are found by their names; an unknown name means the usual one", () => {
-  expect(layouts.map((layout) => layoutOf(layout.name))).toEqual([...layouts]);
-  expect([undefined, "", "toString"].map((name) => layoutOf(name).name)).toEqual(["cluster", "cluster", "cluster"]);
-});
-
 test("only the files of the layouts name one", async () => {
   const source = join(import.meta.dir, "..", "..", "..", "src");
   const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
-  const named = /dcos|mesos|layoutOf\("|layout(\.name)? [!=]== "\w/i;
+  const named = /dcos|mesos|layout(\.name)? [!=]== "\w/i;
   const naming: string[] = [];
   for (const path of paths) if (named.test(await readFile(join(source, path), "utf8"))) naming.push(path);
   expect(naming.filter((path) => !path.startsWith("platform/layouts/"))).toEqual([]);

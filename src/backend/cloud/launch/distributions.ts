@@ -21,6 +21,8 @@ const debian = { owner: "136693071363", user: "admin" } as const;
 const canonical = { owner: "099720109477", user: "ubuntu" } as const;
 const amazon = { owner: "137112412989", user: "ec2-user" } as const;
 
+const ubuntu = (version: string): string => `ubuntu/images/hvm-ssd*/ubuntu-*-${version}-amd64-server-*`;
+
 export const sources: Readonly<Record<string, ImageSource>> = {
   // cloud-init 19.4 is the first version with any support for version 2 of the metadata, and isn't known to work.
   "centos-7": {
@@ -46,24 +48,9 @@ export const sources: Readonly<Record<string, ImageSource>> = {
   "debian-11": { ...debian, names: "debian-11-amd64-*", cgroupVersion: 2, nearest: ["debian-12", "ubuntu-22"] },
   "debian-12": { ...debian, names: "debian-12-amd64-*", cgroupVersion: 2, nearest: ["debian-13", "debian-11"] },
   "debian-13": { ...debian, names: "debian-13-amd64-*", cgroupVersion: 2, nearest: ["debian-12", "ubuntu-24"] },
-  "ubuntu-20": {
-    ...canonical,
-    names: "ubuntu/images/hvm-ssd*/ubuntu-*-20.04-amd64-server-*",
-    cgroupVersion: 1,
-    nearest: ["ubuntu-22", "debian-11"],
-  },
-  "ubuntu-22": {
-    ...canonical,
-    names: "ubuntu/images/hvm-ssd*/ubuntu-*-22.04-amd64-server-*",
-    cgroupVersion: 2,
-    nearest: ["ubuntu-24", "debian-12"],
-  },
-  "ubuntu-24": {
-    ...canonical,
-    names: "ubuntu/images/hvm-ssd*/ubuntu-*-24.04-amd64-server-*",
-    cgroupVersion: 2,
-    nearest: ["ubuntu-22", "debian-13"],
-  },
+  "ubuntu-20": { ...canonical, names: ubuntu("20.04"), cgroupVersion: 1, nearest: ["ubuntu-22", "debian-11"] },
+  "ubuntu-22": { ...canonical, names: ubuntu("22.04"), cgroupVersion: 2, nearest: ["ubuntu-24", "debian-12"] },
+  "ubuntu-24": { ...canonical, names: ubuntu("24.04"), cgroupVersion: 2, nearest: ["ubuntu-22", "debian-13"] },
   "amazon-2": {
     ...amazon,
     names: "amzn2-ami-kernel-5.10-hvm-*-x86_64-gp2",

@@ -9,7 +9,7 @@ import {
   type TagSpecification,
 } from "@aws-sdk/client-ec2";
 import { join } from "node:path";
-import { admitRange, listAdmittedRanges, removeRange } from "../../../../src/cluster/admission.ts";
+import { admitRange as admit, listAdmittedRanges, removeRange as remove } from "../../../support/admission.ts";
 import type { LocalCloud } from "../../../local-cloud/local-cloud.ts";
 import { type CloudFixture, openFixture, region } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -28,11 +28,6 @@ async function openClusters(): Promise<CloudFixture & { readonly backend: Backen
   }
   return { ...fixture, backend };
 }
-
-const admit = (backend: Backend<unknown>, range?: string): Promise<string> =>
-  admitRange(backend, { clusterId: "nightly", range }, neverAborted);
-const remove = (backend: Backend<unknown>, range: string): Promise<string> =>
-  removeRange(backend, { clusterId: "nightly", range }, neverAborted);
 
 /** The rules of each group as `source port`. */
 const rulesOf = (cloud: LocalCloud): Readonly<Record<string, readonly string[]>> =>
@@ -60,7 +55,7 @@ test("admits this machine's address or a given range to the same ports as the ot
   const expected = [...opened("127.0.0.1/32"), ...opened(office), ...opened("198.51.100.7/32"), "other all"];
   expect(rulesOf(cloud)).toEqual({ ...before, [name]: expected.toSorted() });
   const ports = ["22", "80", "443"];
-  expect(await listAdmittedRanges(backend, "nightly", neverAborted)).toEqual([
+  expect(await listAdmittedRanges(backend)).toEqual([
     { range: office, ports },
     { range: "127.0.0.1/32", ports },
     { range: "198.51.100.7/32", ports },
@@ -80,9 +75,9 @@ test("adds the missing rules of a range, and opens the platform's ports for the 
   await Promise.all([admit(backend, "198.51.100.7"), admit(backend, "198.51.100.7")]);
   await remove(backend, office);
   await remove(backend, "198.51.100.7");
-  expect(await listAdmittedRanges(backend, "nightly", neverAborted)).toEqual([]);
+  expect(await listAdmittedRanges(backend)).toEqual([]);
   await admit(backend, office);
-  const [{ range, ports } = { range: "", ports: [] }] = await listAdmittedRanges(backend, "nightly", neverAborted);
+  const [{ range, ports } = { range: "", ports: [] }] = await listAdmittedRanges(backend);
   expect({ range, ports }).toEqual({ range: office, ports: expect.arrayContaining(["22", "80", "443"]) });
 }, 120_000);
 

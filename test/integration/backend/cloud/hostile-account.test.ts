@@ -14,7 +14,7 @@ import { expect, test } from "bun:test";
 import { createCloudBackend } from "../../../../src/backend/cloud/cloud-backend.ts";
 import { tagNames } from "../../../../src/backend/cloud/tags.ts";
 import type { Backend } from "../../../../src/backend/contract.ts";
-import { admitRange, listAdmittedRanges, removeRange } from "../../../../src/cluster/admission.ts";
+import { admitRange, listAdmittedRanges, removeRange } from "../../../support/admission.ts";
 import { exportCluster, parseHandOver } from "../../../../src/cluster/export-cluster.ts";
 import { importCluster } from "../../../../src/cluster/import-cluster.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
@@ -202,9 +202,9 @@ test("of two groups with the cluster's name and tags, only the one that this com
   const own = cloud
     .groups()
     .find(({ groupName, groupId }) => groupName.endsWith("-nightly") && groupId !== twin)!.groupId;
-  await admitRange(backend, { clusterId: "nightly", range: "198.51.100.7" }, neverAborted);
+  await admitRange(backend, "198.51.100.7");
   expect([...new Set(rulesOf(cloud, own))].toSorted()).toEqual([office, "198.51.100.7/32"]);
-  await removeRange(backend, { clusterId: "nightly", range: office }, neverAborted);
+  await removeRange(backend, office);
   expect([...new Set(rulesOf(cloud, own))]).toEqual(["198.51.100.7/32"]);
   expect(rulesOf(cloud, twin)).toEqual([office]);
 }, 120_000);
@@ -216,9 +216,9 @@ test("a computer that did not create the cluster changes neither of two such gro
   const backend = await createCloudBackend({ region }, elsewhere(runtime), neverAborted);
   const before = JSON.stringify(cloud.groups());
   for (const attempt of [
-    () => removeRange(backend, { clusterId: "nightly", range: office }, neverAborted),
-    () => admitRange(backend, { clusterId: "nightly", range: "198.51.100.7" }, neverAborted),
-    () => listAdmittedRanges(backend, "nightly", neverAborted),
+    () => removeRange(backend, office),
+    () => admitRange(backend, "198.51.100.7"),
+    () => listAdmittedRanges(backend),
   ]) {
     const failure = await failureOf(attempt());
     expect(failure).toMatchObject({ id: "cloud-failed", transient: false });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
-import { layoutOf } from "../../../../src/platform/layouts/find-layout.ts";
+import { clusterLayout } from "../../../../src/platform/layouts/cluster.ts";
 import { parseSuperuserAnswers } from "../../../../src/platform/readiness/ask-web.ts";
 import { createMastersChecker, type Wait } from "../../../../src/platform/readiness/masters-checker.ts";
 import type { ConnectionPool } from "../../../../src/ssh/connection/connection-pool.ts";
@@ -53,7 +53,7 @@ const checkOnce = async (
   checker(
     {
       variant: "enterprise",
-      layout: layoutOf("cluster"),
+      layout: clusterLayout,
       isTlsEnabled,
       masters: [master],
       agentCount: 1,

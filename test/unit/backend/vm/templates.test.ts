@@ -15,7 +15,7 @@ import {
 } from "../../../../src/backend/vm/templates/template-files.ts";
 import { vmChecks } from "../../../../src/backend/vm/checks.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
-import { VmTemplates } from "../../../../src/backend/vm/templates/vm-templates.ts";
+import { vmTemplates } from "../../../../src/backend/vm/templates/vm-templates.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
@@ -49,7 +49,7 @@ async function openTemplates() {
   return {
     folder,
     store: { folder, clock: systemClock },
-    templates: new VmTemplates({ environment: { XDG_CACHE_HOME: cache.path }, clock: systemClock }),
+    templates: vmTemplates({ environment: { XDG_CACHE_HOME: cache.path }, clock: systemClock }),
     cluster,
     at: (name: string) => ({ name, folder: join(folder, name) }),
     left: async () => (await listTemplates(folder)).map(({ name }) => name),
@@ -112,7 +112,7 @@ test("a cluster that needs a template makes it the newest, until it no longer do
 
 test("the folder of the templates is made for this user alone, and nothing else is read before there is one", async () => {
   await using cache = await scratchFolder();
-  const templates = new VmTemplates({ environment: { XDG_CACHE_HOME: cache.path }, clock: systemClock });
+  const templates = vmTemplates({ environment: { XDG_CACHE_HOME: cache.path }, clock: systemClock });
   expect(await templates.remove(undefined, neverAborted)).toEqual([]);
   expect(await readdir(cache.path)).toEqual([]);
   const folder = join(cache.path, "cluster-e2e", "templates");

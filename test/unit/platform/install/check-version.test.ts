@@ -1,3 +1,4 @@
+import { layoutOf } from "../../../support/layout-of.ts";
 import { expect, test } from "bun:test";
 import type { PhaseContext } from "../../../../src/platform/install/phase.ts";
 import type { Connection } from "../../../../src/ssh/connection/connection.ts";
@@ -6,7 +7,6 @@ import { ClusterError, type ErrorId } from "../../../../src/errors.ts";
 import { checkVersion, endedBadly } from "../../../../src/platform/install/fetch-artifact.ts";
 import type { InstallPlan } from "../../../../src/platform/install/install-plan.ts";
 import { openInstallation, checkVersion as versionStep } from "../../../../src/platform/install/steps.ts";
-import { layoutOf } from "../../../../src/platform/layouts/find-layout.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import type { ConnectionPool } from "../../../../src/ssh/connection/connection-pool.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";

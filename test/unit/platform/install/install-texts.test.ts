@@ -1,9 +1,10 @@
+import { layoutOf } from "../../../support/layout-of.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
 import { describe, expect, test } from "bun:test";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { bootstrapOriginOf, genconfFiles } from "../../../../src/platform/configuration/install-configuration.ts";
 import type { PlanForNodes } from "../../../../src/platform/install/install-plan.ts";
-import { layoutOf, layouts } from "../../../../src/platform/layouts/find-layout.ts";
+import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
 import { curlConfig, megabytes } from "../../../../src/platform/install/fetch-artifact.ts";
 import { installRunner } from "../../../../src/platform/install/start-install.ts";
 import { upgradeRunner } from "../../../../src/platform/upgrade/start-upgrade.ts";

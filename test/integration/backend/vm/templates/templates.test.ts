@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { vmPower } from "../../../../../src/backend/vm/vm-power.ts";
-import { VmTemplates } from "../../../../../src/backend/vm/templates/vm-templates.ts";
+import { vmTemplates } from "../../../../../src/backend/vm/templates/vm-templates.ts";
 import { VmCreation } from "../../../../../src/backend/vm/vm-creation.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { unmarked } from "../../../../../src/outside-text.ts";
@@ -78,7 +78,7 @@ async function openBench() {
     creations.push(creation);
     return creation;
   };
-  const templates = new VmTemplates(runtime);
+  const templates = vmTemplates(runtime);
   const lines = async (name: string, end: string) =>
     (await readFile(at(name), "utf8").catch(() => "")).split(end).slice(0, -1);
   return {

@@ -1,31 +1,22 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import {
-  assembled,
-  bootSectorLines,
-  romLines,
-  x86ProbeDisk,
-  x86ProbeRom,
-} from "../../../../../src/backend/vm/qemu/x86-probe.ts";
+import { bootSector, firmwareEnd, x86ProbeDisk, x86ProbeRom } from "../../../../../src/backend/vm/qemu/x86-probe.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const missing = ["as", "ld"].find((program) => Bun.which(program) === null);
 
 test.skipIf(missing !== undefined || process.arch !== "x64").each([
-  ["boot sector", "0x7c00", bootSectorLines],
-  ["firmware", "0xff00", romLines],
+  ["boot-sector", "0x7c00", bootSector],
+  ["firmware", "0xff00", firmwareEnd],
 ] as const)(
-  `the bytes of the %s are what an assembler makes of the lines beside them (${missing ?? "here"})`,
-  async (_, address, lines) => {
+  `the bytes of the %s are what an assembler makes of its source (${missing ?? "here"})`,
+  async (name, address, bytes) => {
     await using folder = await scratchFolder();
-    const path = (name: string): string => join(folder.path, name);
-    const [source, object, binary] = [path("a.s"), path("a.o"), path("a.bin")];
-    await Bun.write(source, `${lines.map(([, line]) => line).join("\n")}\n`);
+    const source = join(import.meta.dir, `../../../../../src/backend/vm/qemu/${name}.s`);
+    const [object, binary] = [join(folder.path, "a.o"), join(folder.path, "a.bin")];
     await Bun.$`as --64 -o ${object} ${source}`.quiet();
     await Bun.$`ld -m elf_x86_64 -e 0 -Ttext=${address} --oformat binary -o ${binary} ${object}`.quiet();
-    expect(Buffer.from(assembled(lines)).toString("hex")).toBe(
-      Buffer.from(await Bun.file(binary).bytes()).toString("hex"),
-    );
+    expect(Buffer.from(bytes()).toString("hex")).toBe(Buffer.from(await Bun.file(binary).bytes()).toString("hex"));
   },
 );
 

@@ -1,0 +1,16 @@
+import type { AdmittedRange, Backend } from "../../src/backend/contract.ts";
+import { findCluster } from "../../src/cluster/find-cluster.ts";
+import { publicPorts } from "../../src/platform/layouts/find-layout.ts";
+import { neverAborted } from "./never-aborted.ts";
+
+/** Does what the command `admit` does, for the cluster `nightly`. */
+export async function admitRange(backend: Backend<unknown>, range?: string): Promise<string> {
+  const cluster = await findCluster(backend, "nightly", neverAborted);
+  return backend.admission!.admit(cluster, { range, openPorts: publicPorts }, neverAborted);
+}
+
+export const removeRange = async (backend: Backend<unknown>, range: string): Promise<string> =>
+  backend.admission!.remove(await findCluster(backend, "nightly", neverAborted), range, neverAborted);
+
+export const listAdmittedRanges = async (backend: Backend<unknown>): Promise<readonly AdmittedRange[]> =>
+  backend.admission!.list(await findCluster(backend, "nightly", neverAborted), neverAborted);
