@@ -23,7 +23,17 @@ type FieldValue<Field> =
       ? Value | undefined
       : never;
 
-type ReadFields<Of extends Fields> = { readonly [Name in keyof Of]: FieldValue<Of[Name]> };
+type OptionalName<Of extends Fields> = {
+  [Name in keyof Of]: Of[Name] extends { readonly accepts: "missing" } ? Name : never;
+}[keyof Of];
+
+/** What `object` reads with these fields. */
+export type FieldValues<Of extends Fields> = {
+  readonly [Name in Exclude<keyof Of, OptionalName<Of>>]: FieldValue<Of[Name]>;
+} & { readonly [Name in OptionalName<Of>]?: FieldValue<Of[Name]> };
+
+/** What a reader returns, so that the reader is its only declaration. */
+export type ValueOf<Of extends Reader<unknown>> = Exclude<ReturnType<Of>, undefined>;
 
 /** Whether a parsed value (JSON, YAML) is an object with keys, not a list and not null. */
 export const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -77,7 +87,7 @@ export const mapping =
 
 /** An object with these fields. Others are left out. */
 export const object =
-  <Of extends Fields>(fields: Of): Reader<ReadFields<Of>> =>
+  <Of extends Fields>(fields: Of): Reader<FieldValues<Of>> =>
   (found) => {
     if (!isMapping(found)) return undefined;
     const values: [name: string, value: unknown][] = [];
@@ -90,7 +100,7 @@ export const object =
       if (!isAccepted) return undefined;
       values.push([name, value]);
     }
-    return Object.fromEntries(values) as ReadFields<Of>;
+    return Object.fromEntries(values) as FieldValues<Of>;
   };
 
 export const field =

@@ -5,12 +5,15 @@ import * as read from "../model/reader.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
 import { readOwnJson } from "../system/files/read-text.ts";
 
+const readNote = read.object({
+  schemaVersion: read.oneOf(1),
+  id: read.matching(/^[0-9a-f]{8}$/),
+  description: read.matching(/^[^\p{Cc}]{1,1000}$/u),
+  endsAt: parseMoment,
+});
+
 /** A fault that was begun on this computer. A restart of a node heals the node's part before `endsAt`. */
-export interface FaultNote {
-  readonly id: string;
-  readonly description: string;
-  readonly endsAt: Date;
-}
+export type FaultNote = Omit<read.ValueOf<typeof readNote>, "schemaVersion">;
 
 const fileOf = (directory: string, id: string): string => join(directory, `fault-${id}.json`);
 
@@ -24,13 +27,6 @@ export async function keepFaultNote(directory: string, note: FaultNote): Promise
 export async function removeFaultNote(directory: string, id: string): Promise<void> {
   await rm(fileOf(directory, id), { force: true }).catch(() => {});
 }
-
-const readNote = read.object({
-  schemaVersion: read.oneOf(1),
-  id: read.matching(/^[0-9a-f]{8}$/),
-  description: read.matching(/^[^\p{Cc}]{1,1000}$/u),
-  endsAt: parseMoment,
-});
 
 /** The faults that are not over, the next to end first. Removes the notes of the others. */
 export async function findFaultNotes(directory: string, nowMs: number): Promise<readonly FaultNote[]> {

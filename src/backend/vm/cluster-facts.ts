@@ -1,6 +1,6 @@
 import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type Counts, nodeReference, type Role, type Variant, type WebUi } from "../../model/cluster-record.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
 import {
   parseClusterId,
   parseCountsObject,
@@ -8,7 +8,6 @@ import {
   parseDistribution,
   parseIndex,
   parseIpv4,
-  parseMoment,
   parsePort,
   parseRole,
   parseVariant,
@@ -22,60 +21,67 @@ import { isAccessible, writePrivateFile } from "../../system/files/private-file.
 import { isOver } from "../shared/lifetimes.ts";
 import { clusterExists } from "../shared/machine-errors.ts";
 import type { ForeignResource } from "../shared/foreign-resource.ts";
+import { parseTime } from "../shared/saved-cluster.ts";
 import { machinesFolder } from "./machines/machine-process.ts";
-import { type Accelerator, accelerators, parseCpuModel } from "./options.ts";
+import { accelerators, parseCpuModel } from "./options.ts";
 import { readOwnJson, parseJson } from "../../system/files/read-text.ts";
 
 const schemaVersion = 1;
 
-/** The content of `cluster.json` in a creation's folder. The file exists as long as there is anything to destroy. */
-export interface ClusterFacts {
-  readonly schemaVersion: typeof schemaVersion;
-  readonly clusterId: string;
-  readonly creationId: string;
-  readonly variant: Variant;
-  readonly distribution: string;
-  readonly counts: Counts;
-  readonly webUi?: WebUi | undefined;
-  /** ISO 8601. */
-  readonly createdAt: string | undefined;
-  /** When the machines end by themselves, ISO 8601. */
-  readonly expiresAt?: string | undefined;
-  readonly createdBy: string;
-  /** The boot of this computer in which the machines were started. */
-  readonly bootId?: string | undefined;
-  /** How the machines were started last. Absent for clusters of earlier versions. */
-  readonly machines?: MachineSettings | undefined;
-  /** In launch order. */
-  readonly nodes: readonly NodeFacts[];
-}
+export const parseTemplateName: read.Reader<string> = read.matching(/^[0-9a-f]{16}$/);
 
 /** What all machines of a cluster have in common. */
-export interface MachineSettings {
-  readonly accelerator: Accelerator;
-  readonly isSandboxed: boolean;
-  readonly memoryMegabytes: number;
-  readonly cpus: number;
+export const parseMachineSettings = read.object({
+  accelerator: read.oneOf(...accelerators),
+  isSandboxed: read.boolean,
+  memoryMegabytes: read.positiveInteger,
+  cpus: read.positiveInteger,
   /** See `VmOptions`. */
-  readonly cpuModel?: string | undefined;
+  cpuModel: read.optional(parseCpuModel),
   /** The name of the template that the machines are copies of. Absent: they booted. */
-  readonly template?: string | undefined;
-}
+  template: read.optional(parseTemplateName),
+});
 
-export interface NodeFacts {
-  readonly id: string;
-  readonly role: Role;
-  readonly index: number;
-  readonly privateAddress: string;
+export type MachineSettings = read.ValueOf<typeof parseMachineSettings>;
+
+const parseNode = read.object({
+  id: read.matching(/^vm-[0-9a-f]{8}-[0-9]{1,3}$/),
+  role: parseRole,
+  index: parseIndex,
+  privateAddress: parseIpv4,
   /** Ports of 127.0.0.1 that lead to the node's port 22 and its ports for HTTP and HTTPS; see webPortsOf. */
-  readonly ports: NodePorts;
-}
+  ports: read.object({ ssh: parsePort, http: parsePort, https: parsePort }),
+});
 
-export interface NodePorts {
-  readonly ssh: number;
-  readonly http: number;
-  readonly https: number;
-}
+export type NodeFacts = read.ValueOf<typeof parseNode>;
+export type NodePorts = NodeFacts["ports"];
+
+const line: read.Reader<string> = (found) => plainLine(found) || undefined;
+
+/** The content of `cluster.json` in a creation's folder. The file exists as long as there is anything to destroy. */
+const readFacts = read.object({
+  schemaVersion: read.oneOf(schemaVersion),
+  clusterId: parseClusterId,
+  creationId: parseCreationId,
+  variant: parseVariant,
+  distribution: parseDistribution,
+  counts: parseCountsObject,
+  webUi: read.optional(parseWebUi),
+  createdAt: read.optional(parseTime),
+  /** When the machines end by themselves. */
+  expiresAt: read.optional(parseTime),
+  createdBy: line,
+  /** The boot of this computer in which the machines were started. */
+  bootId: read.optional(line),
+  /** How the machines were started last. Absent for clusters of earlier versions. */
+  machines: read.optional(parseMachineSettings),
+  /** In launch order. */
+  nodes: read.refined(read.list(parseNode), (nodes) =>
+    new Set(nodes.map(nodeReference)).size === nodes.length ? nodes : undefined,
+  ),
+});
+
+export type ClusterFacts = read.ValueOf<typeof readFacts>;
 
 export interface StoredCluster {
   readonly directory: string;
@@ -172,48 +178,5 @@ export function parseClusterFacts(found: unknown, directory: string): ClusterFac
   if (name === undefined || facts?.clusterId !== name.clusterId) return undefined;
   return facts.creationId === name.creationId ? facts : undefined;
 }
-
-export const parseTemplateName: read.Reader<string> = read.matching(/^[0-9a-f]{16}$/);
-
-export const parseMachineSettings: read.Reader<MachineSettings> = read.object({
-  accelerator: read.oneOf(...accelerators),
-  isSandboxed: read.boolean,
-  memoryMegabytes: read.positiveInteger,
-  cpus: read.positiveInteger,
-  cpuModel: read.optional(parseCpuModel),
-  template: read.optional(parseTemplateName),
-});
-
-const line: read.Reader<string> = (found) => plainLine(found) || undefined;
-
-const parseNodes = read.list(
-  read.object({
-    id: read.matching(/^vm-[0-9a-f]{8}-[0-9]{1,3}$/),
-    role: parseRole,
-    index: parseIndex,
-    privateAddress: parseIpv4,
-    ports: read.object({ ssh: parsePort, http: parsePort, https: parsePort }),
-  }),
-);
-
-const parseIsoMoment = read.refined(parseMoment, (moment) => moment.toISOString());
-
-const readFacts = read.object({
-  schemaVersion: read.oneOf(schemaVersion),
-  clusterId: parseClusterId,
-  creationId: parseCreationId,
-  variant: parseVariant,
-  distribution: parseDistribution,
-  counts: parseCountsObject,
-  webUi: read.optional(parseWebUi),
-  createdAt: read.optional(parseIsoMoment),
-  expiresAt: read.optional(parseIsoMoment),
-  createdBy: line,
-  bootId: read.optional(line),
-  machines: read.optional(parseMachineSettings),
-  nodes: read.refined(parseNodes, (nodes) =>
-    new Set(nodes.map(nodeReference)).size === nodes.length ? nodes : undefined,
-  ),
-});
 
 export const removalCommand = (clusterId: string): string => `cluster-vm destroy --cluster-id ${clusterId}`;

@@ -31,15 +31,19 @@ export type FaultPart =
   /** `sharers`: how many nodes fill the memory of one computer at once; 0: each has a disk of its own. */
   | { readonly kind: "disk"; readonly folder: string; readonly leaveBytes: number; readonly sharers: number };
 
+const line = read.refined(read.string, (text) => plainLine(text));
+
 /** The record of a fault on a node. */
-export interface FaultRecord {
-  readonly kind: FaultKind;
-  readonly description: string;
+const recordReader = read.object({
+  kind: read.oneOf(...faultKinds),
+  description: line,
   /** Private addresses of nodes. Pinging them shows whether the fault has an effect. */
-  readonly links: readonly string[];
+  links: read.list(parseIpv4),
   /** The folder whose free space shows it; empty if there is none. */
-  readonly folder: string;
-}
+  folder: line,
+});
+
+export type FaultRecord = read.ValueOf<typeof recordReader>;
 
 export interface NewFault {
   readonly id: string;
@@ -150,13 +154,6 @@ async function runScript(
 }
 
 const mostFaults = 100;
-const line = read.refined(read.string, (text) => plainLine(text));
-const recordReader: read.Reader<FaultRecord> = read.object({
-  kind: read.oneOf(...faultKinds),
-  description: line,
-  links: read.list(parseIpv4),
-  folder: line,
-});
 
 /** Parses the output of observe-node.sh. Skips lines and values of any other form. */
 export function parseObservation(stdout: string): Observation {

@@ -11,20 +11,15 @@ import type { Clock, Environment } from "../runtime.ts";
 import { waits } from "../waits.ts";
 import { systemEnvironment } from "./run-program.ts";
 
-/** Distinguishes one process from every other, including a later one with the same number. */
-export interface ProcessIdentity {
-  readonly host: string;
-  readonly pid: number;
-  /** When the process started, in a form that is only compared. */
-  readonly startedAt: string;
-}
-
-/** Parses the identity in a lock or a creation's file; undefined if it has another shape. */
-export const parseProcessIdentity: read.Reader<ProcessIdentity> = read.object({
+/** Distinguishes one process from every other, including a later one with the same number. Stands in locks and creations' files. */
+export const parseProcessIdentity = read.object({
   host: read.string,
   pid: read.positiveInteger,
+  /** When the process started, in a form that is only compared. */
   startedAt: read.string,
 });
+
+export type ProcessIdentity = read.ValueOf<typeof parseProcessIdentity>;
 
 /** The process that this program runs in. `undefined` if the system doesn't report it. */
 export async function identifyThisProcess(): Promise<ProcessIdentity | undefined> {

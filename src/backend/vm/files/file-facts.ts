@@ -6,37 +6,43 @@ import * as read from "../../../model/reader.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
 import { plainLine } from "../../../system/printable.ts";
 import { type ClusterFile, type FilePart, unusableFile } from "../../shared/cluster-file.ts";
-import { type SavedCluster, mostSavedNodes, parseTime, savedClusterFields } from "../../shared/saved-cluster.ts";
+import { mostSavedNodes, parseTime, savedClusterFields } from "../../shared/saved-cluster.ts";
 import type { NodeName } from "../../contract.ts";
-import { type MachineSettings, parseMachineSettings } from "../cluster-facts.ts";
+import { parseMachineSettings } from "../cluster-facts.ts";
 import { machineFiles } from "../machines/machine-process.ts";
 import { newNodes } from "../vm-machines.ts";
 import { savedFiles } from "../snapshots/snapshot-files.ts";
 
-/** What a file says about the cluster of virtual machines in it. */
-export interface VmFileFacts extends SavedCluster {
-  /** When its machines end by themselves, as ISO 8601; absent: they don't. */
-  readonly expiresAt?: string | undefined;
-  readonly architecture: string;
-  /** Such as `7.2.22`. */
-  readonly qemuVersion: string;
-  /** See `describeCpu`. */
-  readonly cpu: string;
-  readonly machines: MachineSettings;
-  /** For cloud-init, in the order of the nodes. */
-  readonly instanceIds: readonly string[];
-  readonly layers: readonly LayerFacts[];
-  /** The number of the layer below a disk, by the disk's part. */
-  readonly below: Readonly<Record<string, number>>;
-}
+const natural = read.refined(read.integer, (found) => (found < 0 ? undefined : found));
 
 /** What disks are layered on, each only above earlier ones. The file may lack those that are above nothing: the images. */
-export interface LayerFacts {
-  readonly format: "qcow2" | "raw";
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly below?: number | undefined;
-}
+const parseLayer = read.object({
+  format: read.oneOf("qcow2", "raw"),
+  bytes: natural,
+  sha256: read.matching(/^[0-9a-f]{64}$/),
+  below: read.optional(natural),
+});
+
+export type LayerFacts = read.ValueOf<typeof parseLayer>;
+
+/** What a file says about the cluster of virtual machines in it. */
+const parseShape = read.object({
+  ...savedClusterFields,
+  /** When its machines end by themselves; absent: they don't. */
+  expiresAt: read.optional(parseTime),
+  architecture: read.matching(/^[a-z0-9_]{1,32}$/),
+  qemuVersion: read.matching(/^\d{1,4}\.\d{1,4}\.\d{1,4}$/),
+  /** See `describeCpu`. */
+  cpu: read.refined(read.string, (text) => plainLine(text).slice(0, 200)),
+  machines: parseMachineSettings,
+  /** For cloud-init, in the order of the nodes. */
+  instanceIds: read.list(read.matching(/^[\w-]{1,64}$/)),
+  layers: read.list(parseLayer),
+  /** The number of the layer below a disk, by the disk's part. */
+  below: read.mapping(read.string, natural),
+});
+
+export type VmFileFacts = read.ValueOf<typeof parseShape>;
 
 export const keysPart = "keys.json";
 export const layerPart = (number: number): string => `layer-${number}`;
@@ -92,30 +98,8 @@ function isLayerOf({ layers }: VmFileFacts, { name, bytes, sha256 }: FilePart): 
 }
 
 const mostLayers = 64;
-const number = read.refined(read.integer, (found) => (found < 0 ? undefined : found));
 
-const parseLayers = read.list(
-  read.object({
-    format: read.oneOf("qcow2", "raw"),
-    bytes: number,
-    sha256: read.matching(/^[0-9a-f]{64}$/),
-    below: read.optional(number),
-  }),
-);
-
-const parseShape: read.Reader<VmFileFacts> = read.object({
-  ...savedClusterFields,
-  expiresAt: read.optional(parseTime),
-  architecture: read.matching(/^[a-z0-9_]{1,32}$/),
-  qemuVersion: read.matching(/^\d{1,4}\.\d{1,4}\.\d{1,4}$/),
-  cpu: read.refined(read.string, (text) => plainLine(text).slice(0, 200)),
-  machines: parseMachineSettings,
-  instanceIds: read.list(read.matching(/^[\w-]{1,64}$/)),
-  layers: parseLayers,
-  below: read.mapping(read.string, number),
-});
-
-const parseFacts: read.Reader<VmFileFacts> = read.refined(parseShape, (facts) => {
+const parseFacts = read.refined(parseShape, (facts) => {
   const { counts, instanceIds, layers, below } = facts;
   const count = nodeCount(counts);
   const isSound =

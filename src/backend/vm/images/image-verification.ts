@@ -7,12 +7,14 @@ import * as read from "../../../model/reader.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
 import { readOwnJson } from "../../../system/files/read-text.ts";
 
-/** What was found when a stored image was last read as a whole. */
-export interface ImageVerification {
-  readonly sum: Sum;
-  /** See `identityOf`. */
-  readonly identity: string;
-}
+const parseSum = read.object({ algorithm: read.oneOf("sha256", "sha512"), hex: read.string });
+
+export type Sum = read.ValueOf<typeof parseSum>;
+
+/** What was found when a stored image was last read as a whole; see `identityOf`. */
+const parseVerification = read.object({ schemaVersion: read.oneOf(1), sum: parseSum, identity: read.string });
+
+export type ImageVerification = Omit<read.ValueOf<typeof parseVerification>, "schemaVersion">;
 
 const recordPath = (path: string): string => `${path}.verified`;
 
@@ -37,18 +39,6 @@ export async function readVerification(path: string): Promise<ImageVerification 
   const information = await lstat(recordPath(path)).catch(() => undefined);
   if (information === undefined || (information.mode & 0o022) !== 0) return undefined;
   return information.uid === userInfo().uid ? readOwnJson(recordPath(path), parseVerification) : undefined;
-}
-
-const parseVerification = read.object({
-  schemaVersion: read.oneOf(1),
-  sum: read.object({ algorithm: read.oneOf("sha256", "sha512"), hex: read.string }),
-  identity: read.string,
-});
-
-export interface Sum {
-  readonly algorithm: "sha256" | "sha512";
-  /** Lower-case hexadecimal. */
-  readonly hex: string;
 }
 
 /**

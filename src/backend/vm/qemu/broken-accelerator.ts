@@ -6,14 +6,12 @@ import { makePrivateFolder, writePrivateFile } from "../../../system/files/priva
 import { readOwnJson } from "../../../system/files/read-text.ts";
 import { readBootId } from "../../../system/processes/process-identity.ts";
 import type { Environment } from "../../../system/runtime.ts";
-import { type Accelerator, accelerators } from "../options.ts";
+import { accelerators } from "../options.ts";
 
-/** An accelerator that passed its trial but still stopped a machine. */
-export interface BrokenAccelerator {
-  readonly accelerator: Accelerator;
-  /** QEMU's reason. */
-  readonly reason: string;
-}
+const parseBroken = read.object({ accelerator: read.oneOf(...accelerators), reason: read.string, bootId: read.string });
+
+/** An accelerator that passed its trial but still stopped a machine, and QEMU's reason. */
+export type BrokenAccelerator = Omit<read.ValueOf<typeof parseBroken>, "bootId">;
 
 const longestReason = 500;
 
@@ -41,5 +39,3 @@ export async function readBrokenAccelerator(environment: Environment): Promise<B
   const { accelerator, reason } = stored;
   return { accelerator, reason: reason.replaceAll(/\p{Cc}/gu, " ").slice(0, longestReason) };
 }
-
-const parseBroken = read.object({ accelerator: read.oneOf(...accelerators), reason: read.string, bootId: read.string });

@@ -4,39 +4,42 @@ import { readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { type ClusterName, type NodeRecord, nodeReference } from "../../../model/cluster-record.ts";
-import { parseMoment, parseSnapshotName } from "../../../model/parse-values.ts";
+import { parseSnapshotName } from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { isAccessible, isDiskFull } from "../../../system/files/private-file.ts";
 import { readOwnJson, parseJson } from "../../../system/files/read-text.ts";
 import { packBlocks } from "../../../system/files/sparse.ts";
 import { notWhole, snapshotNotFound } from "../../shared/machine-errors.ts";
-import { type MachineSettings, type NodeFacts, parseMachineSettings } from "../cluster-facts.ts";
+import { parseTime } from "../../shared/saved-cluster.ts";
+import { type NodeFacts, parseMachineSettings } from "../cluster-facts.ts";
 import { identityOf } from "../images/image-verification.ts";
 import { type Qemu, qemuVersion, release } from "../qemu/qemu.ts";
 
 const schemaVersion = 1;
 
-/** The content of `snapshot.json` in a snapshot's folder. */
-export interface SnapshotFacts {
-  readonly schemaVersion: typeof schemaVersion;
-  /** ISO 8601. */
-  readonly createdAt: string;
-  /** The QEMU that ran the machines, such as `7.2.22`. */
-  readonly qemuVersion: string;
-  readonly machines: MachineSettings;
-  /** The files of all machines, by their paths in the snapshot's folder. */
-  readonly files: Readonly<Record<string, FileFacts>>;
-}
-
-export interface FileFacts {
+const parseFile = read.object({
   /** The number of bytes of `contentsOf`. */
-  readonly bytes: number;
-  /** Hexadecimal. */
-  readonly sha256: string;
+  bytes: read.number,
+  sha256: read.string,
   /** See `identityOf`. A file that nobody has touched since is still what it was, and needs no reading. */
-  readonly identity?: string | undefined;
-}
+  identity: read.optional(read.string),
+});
+
+export type FileFacts = read.ValueOf<typeof parseFile>;
+
+/** The content of `snapshot.json` in a snapshot's folder. */
+export const parseSnapshotFacts = read.object({
+  schemaVersion: read.oneOf(schemaVersion),
+  createdAt: parseTime,
+  /** That of the QEMU that ran the machines. */
+  qemuVersion: read.matching(/^\d+\.\d+\.\d+$/),
+  machines: parseMachineSettings,
+  /** The files of all machines, by their paths in the snapshot's folder. */
+  files: read.mapping(read.matching(/^[a-z]+(?:_[a-z]+)?_\d{1,3}\/[a-z0-9.-]+$/), parseFile),
+});
+
+export type SnapshotFacts = read.ValueOf<typeof parseSnapshotFacts>;
 
 /** A snapshot's folder. Its name begins with a dot until it is complete. */
 export interface StoredSnapshot {
@@ -110,17 +113,6 @@ export const factsText = (facts: Omit<SnapshotFacts, "schemaVersion">): string =
 /** Returns `undefined` if the file is missing, damaged or from a newer version. */
 export const readSnapshotFacts = async (folder: string): Promise<SnapshotFacts | undefined> =>
   readOwnJson(factsPath(folder), parseSnapshotFacts);
-
-export const parseSnapshotFacts: read.Reader<SnapshotFacts> = read.object({
-  schemaVersion: read.oneOf(schemaVersion),
-  createdAt: read.refined(parseMoment, (moment) => moment.toISOString()),
-  qemuVersion: read.matching(/^\d+\.\d+\.\d+$/),
-  machines: parseMachineSettings,
-  files: read.mapping(
-    read.matching(/^[a-z]+(?:_[a-z]+)?_\d{1,3}\/[a-z0-9.-]+$/),
-    read.object({ bytes: read.number, sha256: read.string, identity: read.optional(read.string) }),
-  ),
-});
 
 /** The space that a snapshot's files take on the disk. */
 export async function usedBytes(folder: string): Promise<number> {

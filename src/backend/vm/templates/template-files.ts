@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { parseMoment } from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
 import { cacheFolder } from "../../../store/state-folder.ts";
 import { isAccessible, makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
@@ -9,40 +8,43 @@ import { readOwnJson, readOwnText } from "../../../system/files/read-text.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
 import type { Clock, Environment, Progress } from "../../../system/runtime.ts";
 import { acquireIdleLock } from "../../shared/lock-machines.ts";
+import { parseTime } from "../../shared/saved-cluster.ts";
 import { clusterFactsPath, parseTemplateName } from "../cluster-facts.ts";
 import { identityOf } from "../images/image-verification.ts";
-import { type Accelerator, accelerators } from "../options.ts";
+import { accelerators } from "../options.ts";
 import { usedBytes } from "../snapshots/snapshot-files.ts";
 
 const schemaVersion = 1;
 
 /** What users know about a kind of machine. */
-export interface TemplateKind {
+const parseKind = read.object({
   /** The path of the image. */
-  readonly image: string;
-  readonly memoryMegabytes: number;
-  readonly cpus: number;
-  readonly cpuModel?: string | undefined;
-  readonly diskMegabytes: number;
-  readonly accelerator: Accelerator;
-  /** Such as `7.2.22`. */
-  readonly qemuVersion: string;
-}
+  image: read.string,
+  memoryMegabytes: read.positiveInteger,
+  cpus: read.positiveInteger,
+  cpuModel: read.optional(read.string),
+  diskMegabytes: read.positiveInteger,
+  accelerator: read.oneOf(...accelerators),
+  qemuVersion: read.string,
+});
+
+export type TemplateKind = read.ValueOf<typeof parseKind>;
 
 /** The content of `template.json` in a template's folder. */
-interface TemplateFacts {
-  readonly schemaVersion: typeof schemaVersion;
-  /** ISO 8601. */
-  readonly createdAt: string;
-  readonly kind: TemplateKind;
+const parseFacts = read.object({
+  schemaVersion: read.oneOf(schemaVersion),
+  createdAt: parseTime,
+  kind: parseKind,
   /** Why machines of this kind can't be copied. Absent: they can. */
-  readonly problem?: string | undefined;
+  problem: read.optional(read.string),
   /**
    * The `identityOf` each file, by name. A file that anybody has touched since is damaged: to read gigabytes of memory at each creation would take
    * longer than everything else.
    */
-  readonly files: Readonly<Record<string, string>>;
-}
+  files: read.mapping(read.string, read.string),
+});
+
+type TemplateFacts = read.ValueOf<typeof parseFacts>;
 
 export interface Template {
   readonly name: string;
@@ -210,19 +212,3 @@ async function removeDrafts({ folder, clock }: Store, signal: AbortSignal): Prom
     if (lock !== undefined) await rm(join(folder, name), { recursive: true, force: true });
   }
 }
-
-const parseFacts: read.Reader<TemplateFacts> = read.object({
-  schemaVersion: read.oneOf(schemaVersion),
-  createdAt: read.refined(parseMoment, (moment) => moment.toISOString()),
-  kind: read.object({
-    image: read.string,
-    memoryMegabytes: read.positiveInteger,
-    cpus: read.positiveInteger,
-    cpuModel: read.optional(read.string),
-    diskMegabytes: read.positiveInteger,
-    accelerator: read.oneOf(...accelerators),
-    qemuVersion: read.string,
-  }),
-  problem: read.optional(read.string),
-  files: read.mapping(read.string, read.string),
-});
