@@ -65,6 +65,30 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
   }
 }
 
+interface RunLimit {
+  readonly limitMs: number;
+  /** The error of a program that exceeds the limit. */
+  readonly tooSlow: () => Error;
+  /** The error if there is no such program, or this user may not run it. */
+  readonly missing: (cause: unknown) => Error;
+}
+
+/** Runs a program like `runProgram`, with a time limit. */
+export async function runWithin(
+  run: ProgramRun,
+  { limitMs, tooSlow, missing }: RunLimit,
+  signal: AbortSignal,
+): Promise<ProgramEnd> {
+  const limit = AbortSignal.timeout(limitMs);
+  try {
+    return await runProgram(run, AbortSignal.any([signal, limit]));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (limit.aborted) throw tooSlow();
+    throw errorCode(error) === "ENOENT" || errorCode(error) === "EACCES" ? missing(error) : error;
+  }
+}
+
 /**
  * Like `runProgram` for a program without input whose output may be gigabytes: yields what it writes to stdout as it arrives, and returns how it ended.
  * Ends the program if nobody reads on.

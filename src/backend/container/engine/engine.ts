@@ -1,17 +1,16 @@
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
-import { errorCode } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import {
   type DeferredCommand,
-  type ProgramEnd,
+  type ProgramRun,
   deferCommand,
   environmentWithoutSecrets,
   readProgram,
-  runProgram,
+  runWithin,
 } from "../../../system/processes/run-program.ts";
 import { outsideLine } from "../../../system/printable.ts";
-import type { Environment, Runtime } from "../../../system/runtime.ts";
+import type { Runtime } from "../../../system/runtime.ts";
 import { whileWaitingFor } from "../../../system/time-limit.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
 import type { EngineKind } from "./engine-kind.ts";
@@ -22,16 +21,11 @@ const changeLimitMs = 180_000;
 /** For the images of a large cluster on a slow disk. */
 const readLimitMs = 60 * 60_000;
 
-interface EngineRequest {
+interface EngineRequest extends Pick<ProgramRun, "stdin" | "onOutput" | "keptCharacters"> {
   /** The arguments after the program's name. They never hold a secret. */
   readonly words: readonly string[];
-  readonly stdin?: Uint8Array | AsyncIterable<Uint8Array>;
   /** Whether the engine's message shows that the failure counts as success. */
   readonly accepts?: (stderr: string) => boolean;
-  /** Called with output as it arrives. */
-  readonly onOutput?: (chunk: string) => void;
-  /** How many characters of the output to keep at least, for output that a node can influence. The end is kept. */
-  readonly keptCharacters?: number;
   /** Milliseconds, for commands that may take longer than usual. */
   readonly limitMs?: number;
 }
@@ -73,10 +67,23 @@ export type EngineRuntime = Pick<Runtime, "environment" | "progress">;
 
 /** Doesn't run any command yet. `option`: see Engine. */
 export function openEngine(kind: EngineKind, option: string, { environment, progress }: EngineRuntime): Engine {
-  const run = async (request: EngineRequest, limitMs: number, signal: AbortSignal): Promise<string> => {
-    progress.detail(2, `${kind.name} ${outside(request.words.join(" "))}`);
-    const end = await runWithin({ kind, request, environment, limitMs: request.limitMs ?? limitMs }, signal);
-    if (end.status !== 0 && request.accepts?.(end.stderr) !== true) throw engineFailure(kind, request.words, end);
+  const programOf = (words: readonly string[]) => {
+    progress.detail(2, `${kind.name} ${outside(words.join(" "))}`);
+    return { argv: [kind.name, ...words] as const, environment: environmentWithoutSecrets(environment) };
+  };
+  const run = async (request: EngineRequest, usualLimitMs: number, signal: AbortSignal): Promise<string> => {
+    const { words, accepts, limitMs = usualLimitMs, ...others } = request;
+    const limits = {
+      limitMs,
+      tooSlow: () => tooSlow(kind, words, limitMs),
+      missing: (cause: unknown) => engineMissing(kind, cause),
+    };
+    const end = await whileWaitingFor(
+      () => `${kind.name} ${words[0]}`,
+      async () => runWithin({ ...programOf(words), ...others }, limits, signal),
+      signal,
+    );
+    if (end.status !== 0 && accepts?.(end.stderr) !== true) throw engineFailure(kind, words, end);
     return end.stdout.trimEnd();
   };
   return {
@@ -85,8 +92,7 @@ export function openEngine(kind: EngineKind, option: string, { environment, prog
     ask: async (request, signal) => run(request, askLimitMs, signal),
     change: async (request) => run(request, changeLimitMs, new AbortController().signal),
     read: async function* (words, signal) {
-      progress.detail(2, `${kind.name} ${outside(words.join(" "))}`);
-      const program = { argv: [kind.name, ...words] as const, environment: environmentWithoutSecrets(environment) };
+      const program = programOf(words);
       const limit = AbortSignal.timeout(readLimitMs);
       try {
         const end = yield* readProgram(program, AbortSignal.any([signal, limit]));
@@ -98,38 +104,6 @@ export function openEngine(kind: EngineKind, option: string, { environment, prog
     },
     defer: (words) => deferCommand([kind.name, ...words], environmentWithoutSecrets(environment), changeLimitMs),
   };
-}
-
-interface Run {
-  readonly kind: EngineKind;
-  readonly request: EngineRequest;
-  readonly environment: Environment;
-  readonly limitMs: number;
-}
-
-async function runWithin({ kind, request, environment, limitMs }: Run, signal: AbortSignal): Promise<ProgramEnd> {
-  const limit = AbortSignal.timeout(limitMs);
-  const { words, stdin, onOutput, keptCharacters } = request;
-  const run = {
-    argv: [kind.name, ...words] as const,
-    environment: environmentWithoutSecrets(environment),
-    ...(stdin !== undefined && { stdin }),
-    ...(onOutput !== undefined && { onOutput }),
-    ...(keptCharacters !== undefined && { keptCharacters }),
-  };
-  const either = AbortSignal.any([signal, limit]);
-  try {
-    return await whileWaitingFor(
-      () => `${kind.name} ${words[0]}`,
-      async () => runProgram(run, either),
-      signal,
-    );
-  } catch (error) {
-    if (signal.aborted) throw error;
-    if (limit.aborted) throw tooSlow(kind, words, limitMs);
-    if (errorCode(error) === "ENOENT" || errorCode(error) === "EACCES") throw engineMissing(kind, error);
-    throw error;
-  }
 }
 
 function tooSlow({ name }: EngineKind, words: readonly string[], limitMs: number): ClusterError {

@@ -1,14 +1,13 @@
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
-import { errorCode } from "../../../system/files/private-file.ts";
 import { plainLine, plainLines, withoutFullStop } from "../../../system/printable.ts";
 import {
   type ProgramEnd,
   type ProgramRun,
   minimalEnvironment,
-  runProgram,
+  runWithin,
 } from "../../../system/processes/run-program.ts";
-import type { Environment, Progress } from "../../../system/runtime.ts";
+import type { Runtime } from "../../../system/runtime.ts";
 import type { Architecture } from "./architecture.ts";
 
 const limitMs = 60_000;
@@ -29,25 +28,19 @@ interface QemuRun extends Pick<ProgramRun, "cwd" | "stdin" | "onOutput"> {
   readonly words: readonly string[];
 }
 
-interface QemuRuntime {
-  readonly environment: Environment;
-  readonly progress: Progress;
-}
+type QemuRuntime = Pick<Runtime, "environment" | "progress">;
 
-export function openQemu(runtime: QemuRuntime, architecture: Architecture): Qemu {
+export function openQemu({ environment, progress }: QemuRuntime, architecture: Architecture): Qemu {
   const systemName = `qemu-system-${architecture.name}`;
-  const runIt = async (program: string, run: QemuRun, signal: AbortSignal): Promise<ProgramEnd> => {
-    const limit = AbortSignal.timeout(limitMs);
-    try {
-      return await startProgram(runtime, program, run, AbortSignal.any([signal, limit]));
-    } catch (error) {
-      signal.throwIfAborted();
-      if (limit.aborted) throw tooSlow(program);
-      if (errorCode(error) === "ENOENT" || errorCode(error) === "EACCES") {
-        throw programMissing(program, architecture, error);
-      }
-      throw error;
-    }
+  const runIt = async (program: string, { words, ...more }: QemuRun, signal: AbortSignal): Promise<ProgramEnd> => {
+    progress.detail(2, `${program} ${outside(words.join(" "))}`);
+    const run = { argv: [program, ...words] as const, environment: minimalEnvironment(environment), ...more };
+    const limits = {
+      limitMs,
+      tooSlow: () => tooSlow(program),
+      missing: (cause: unknown) => programMissing(program, architecture, cause),
+    };
+    return await runWithin(run, limits, signal);
   };
   return {
     architecture,
@@ -56,16 +49,6 @@ export function openQemu(runtime: QemuRuntime, architecture: Architecture): Qemu
     run: async (run, signal) => runIt(systemName, run, signal),
     image: async (words, signal) => runIt("qemu-img", { words }, signal),
   };
-}
-
-async function startProgram(
-  { environment, progress }: QemuRuntime,
-  program: string,
-  { words, ...more }: QemuRun,
-  signal: AbortSignal,
-): Promise<ProgramEnd> {
-  progress.detail(2, `${program} ${outside(words.join(" "))}`);
-  return await runProgram({ argv: [program, ...words], environment: minimalEnvironment(environment), ...more }, signal);
 }
 
 /** Returns QEMU's version, such as `7.2.22`. Throws `machine-not-set-up` if there is no QEMU. */
