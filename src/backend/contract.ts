@@ -68,7 +68,6 @@ interface PartTexts {
   readonly copies?: string;
   /** For `files` of the snapshots: describes the contents of a file. */
   readonly files?: string;
-  /** Describes templates. */
   readonly templates?: string;
   readonly admission?: string;
   /** Describes the effects of stopping and pausing. */
@@ -199,7 +198,6 @@ export interface CreationRequest<Options> {
 export interface CopyRequest extends Pick<CreationRequest<never>, "clusterId" | "lifetimeMs"> {
   /** The number of such clusters that are created together, and must fit on this computer together; absent: one. */
   readonly copies?: number | undefined;
-  /** The cluster that has the snapshot. */
   readonly source: ClusterRecord;
   readonly snapshot: string;
 }
@@ -256,7 +254,6 @@ export interface FirstLogin {
   readonly limitMs: number;
   /** The longest pause between two attempts, in milliseconds. */
   readonly everyMs: number;
-  /** The host key with which the node boots. */
   hostKey(node: NodeRecord): FirstHostKey;
   /** Resolves once the node's first boot has finished. If absent, it has when the node accepts a login. */
   readonly finishBoot?: (node: NodeRecord, shell: NodeShell, signal: AbortSignal) => Promise<void>;
@@ -347,7 +344,6 @@ export interface Snapshots {
   readonly holdsMemory: boolean;
   /** Plans a cluster from a snapshot. Throws the errors of `plan`, `snapshot-not-found`, `snapshot-unusable` and the like. */
   readonly planCopy?: (request: CopyRequest, signal: AbortSignal) => Promise<Creation>;
-  /** Snapshots as files for other computers. */
   readonly files?: SnapshotFiles;
 }
 

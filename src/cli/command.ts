@@ -128,7 +128,6 @@ export interface Output {
 
 export interface Source {
   readonly name: string;
-  /** Chooses the colour of the name. */
   readonly index: number;
 }
 
@@ -151,7 +150,6 @@ export interface Answers {
   readSecret(prompt: string, signal: AbortSignal): Promise<string>;
 }
 
-/** The reason for aborting `Context.signal`. */
 export class Interrupted extends Error {
   override readonly name = "Interrupted";
   readonly signalName: "SIGINT" | "SIGTERM" | "SIGHUP";

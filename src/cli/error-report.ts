@@ -5,7 +5,6 @@ import { version } from "../version.ts";
 import { type Program, Interrupted } from "./command.ts";
 import { type NameFlags, flagNames } from "./options/problems.ts";
 
-/** A report of one failure in every output form. */
 export interface ErrorReport {
   readonly exitCode: number;
   /** For stderr: what happened, how to fix it, the log, the id. Neither coloured nor masked: outside text is marked. */

@@ -11,7 +11,6 @@ interface Listeners {
   readonly onFirst: () => void;
   /** Called on a further signal. The program ends when it returns. Receives the texts registered with `onAbandon`. */
   readonly onAbandoned: (remains: readonly string[]) => void;
-  /** Called on an uncaught error. */
   readonly onCrash: () => void;
 }
 

@@ -10,7 +10,6 @@ import { OutputWriter } from "./terminal/output-writer.ts";
 import { type Colours, isColoured, isLive, loadColours, noColours } from "./terminal/colours.ts";
 import { TerminalProgress } from "./terminal/terminal-progress.ts";
 
-/** One run of one command: its context, and the data needed after the run. */
 export interface Session {
   readonly context: Context;
   readonly progress: TerminalProgress;
@@ -35,7 +34,6 @@ export interface Run {
 }
 
 interface SessionParts extends Run {
-  /** The value of `--output`. */
   readonly format: string;
   /** The number of times `-v` was given. */
   readonly verbosity: number;

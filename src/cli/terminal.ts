@@ -38,7 +38,6 @@ export class Terminal {
     return isatty(["stdin", "stdout", "stderr"].indexOf(name));
   }
 
-  /** The screen on which progress is drawn. */
   get screen(): Screen {
     const { stderr } = this.#host;
     const columns = (): number => this.columns("stderr");
@@ -95,7 +94,6 @@ export class Terminal {
     }
   }
 
-  /** Whether this stream no longer accepts anything. */
   isClosed(name: "stdout" | "stderr"): boolean {
     return this.#closed.has(name);
   }

@@ -248,7 +248,6 @@ const { limitMs } = waits.rollBack;
 export interface FailedCreation {
   /** Undefined if the creation was not even planned. */
   readonly creation: Creation | undefined;
-  /** The creation's folder on this machine. */
   readonly directory: string;
   readonly keepOnFailure: boolean;
   /** Saves logs that help explain the failure, in the folder. */

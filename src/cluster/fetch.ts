@@ -17,7 +17,6 @@ import sendFile from "./send-file.sh" with { type: "text" };
 
 export interface FetchSource {
   readonly connection: Connection;
-  /** The node's reference. */
   readonly node: string;
   /** The settings of the command's session; only their working directories are used. */
   readonly settings: readonly SessionSettings[];
@@ -163,7 +162,6 @@ export async function fetchFiles(
   return status;
 }
 
-/** A file or folder to bring back from a node. */
 export interface FetchRequest {
   /** Absolute, or relative to the command's working directory. */
   readonly remote: string;

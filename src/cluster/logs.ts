@@ -22,7 +22,6 @@ export interface LogsRequest {
 export interface SavedLogs {
   /** Absolute path. */
   readonly folder: string;
-  /** Names of the files in the folder. */
   readonly files: readonly string[];
 }
 

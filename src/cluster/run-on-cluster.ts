@@ -12,7 +12,6 @@ import { type NodeRun, type RunRequest, type RunRuntime, runOnNode, startOnNode 
 export interface RunOnCluster {
   readonly backend: Pick<Backend<never>, "name" | "scope">;
   readonly clusterId: string;
-  /** Asks the backend for the cluster. */
   readonly find: (signal: AbortSignal) => Promise<ClusterRecord>;
   readonly request: RunRequest;
 }

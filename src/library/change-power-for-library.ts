@@ -18,7 +18,6 @@ export interface StopOptions extends PowerOptions {
 const power: Shape<PowerOptions> = { nodes: optional(listOf(text, { minimum: 1 })), cancelSignal: optional(signal) };
 const stop: Shape<StopOptions> = { ...power, force: optional(flag) };
 
-/** Resolves with the cluster's new record. */
 export async function changePowerForLibrary(
   { backend, record, runtime }: OpenCluster,
   action: PowerAction,

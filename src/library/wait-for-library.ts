@@ -6,14 +6,12 @@ import { keepFailureLogs } from "./install-from-path.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 import type { SharedConnections } from "./runtime.ts";
 
-/** The library's method for each variant. */
 const waits = { oss: "waitForClusterOss", enterprise: "waitForClusterEnterprise", none: "waitForCluster" } as const;
 
 /** Errors to which the nodes' logs add nothing. */
 const selfExplanatory: readonly string[] = ["cluster-not-found", "key-missing", "login-refused"];
 
 interface LibraryWait extends WaitOptions {
-  /** The variant that the caller's method waits for. */
   readonly variant: Variant;
   /** The superuser's login; absent if there is no superuser. */
   readonly login?: { readonly username: string; readonly password: string };

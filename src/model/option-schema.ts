@@ -36,7 +36,6 @@ export type SchemaValues<Schema> = {
       : Single<Schema[Name]> | undefined;
 };
 
-/** The values of the options that select the scope. */
 export type ScopeValues<Schema> = SchemaValues<{
   readonly [Name in keyof Schema as Schema[Name] extends { readonly isScope: true } ? Name : never]: Schema[Name];
 }>;

@@ -9,7 +9,6 @@ export interface SnapshotRecord {
 
 export interface SnapshotFile {
   readonly path: string;
-  /** Whether to replace an existing file. */
   readonly replaces: boolean;
   /** Whether to leave out images that the other computer has. */
   readonly withoutBase: boolean;

@@ -26,7 +26,6 @@ import { removeExpired, takeInventory } from "./remove-expired.ts";
 
 const groupGraceMs = 5_000;
 
-/** See Creation. */
 export class CloudCreation implements Creation {
   readonly summary: CreationSummary;
   readonly lookEveryMs = 5_000;

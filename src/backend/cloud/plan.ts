@@ -18,7 +18,6 @@ import type { RegionFolder } from "./records.ts";
 import { groupName } from "./tags.ts";
 import { ClusterError } from "../../errors.ts";
 
-/** The result of resolving a creation's options in the cloud. */
 export interface ResolvedCreation {
   readonly image: LaunchImage;
   /** Tried in this order; never empty. */

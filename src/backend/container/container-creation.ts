@@ -23,7 +23,6 @@ export interface ContainerPlan extends MachinesPlan {
   readonly resolved: ResolvedCreation;
 }
 
-/** See Creation. */
 export class ContainerCreation extends ContainerMachines implements Creation {
   readonly summary: CreationSummary;
   readonly #plan: ContainerPlan;
@@ -93,7 +92,6 @@ async function both<One, Other>(one: Promise<One>, other: Promise<Other>): Promi
   return Promise.all([one, other]);
 }
 
-/** The result of resolving a creation's options with the engine. */
 export interface ResolvedCreation {
   readonly kind: EngineKind;
   readonly facts: EngineFacts;

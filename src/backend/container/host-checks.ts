@@ -191,7 +191,6 @@ export interface ContainerFacts {
   readonly engine: () => Promise<Engine>;
   readonly engineFacts: () => Promise<EngineFacts>;
   readonly reach: () => Promise<Reach>;
-  /** The folder of this machine's creations with the engine. */
   readonly root: () => Promise<string>;
   /** Everything of ours, and what only looks like ours. */
   readonly inventory: () => ReturnType<typeof readInventory>;

@@ -29,7 +29,6 @@ export const readPins = async (directory: string): Promise<readonly (readonly [h
   parseKnownHosts(await readOwnText(creationFiles(directory).knownHosts).catch(() => ""));
 
 interface Started {
-  /** The cluster's folder. */
   readonly directory: string;
   readonly containers: readonly NodeContainer[];
 }

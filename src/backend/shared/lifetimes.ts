@@ -33,7 +33,6 @@ export const endFacts = (lifetimeMs: number | undefined, clock: Clock): { readon
 export const isOver = ({ expiresAt }: { readonly expiresAt?: Date | undefined }, clock: Clock): boolean =>
   expiresAt !== undefined && expiresAt.getTime() <= clock.now();
 
-/** See `Backend`. */
 export async function removeExpired(
   clusters: readonly ClusterRecord[],
   remove: Backend<never>["remove"],

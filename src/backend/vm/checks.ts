@@ -81,7 +81,6 @@ function qemuCheck(qemu: Qemu): Check {
   return { name: "qemu", limitMs, run };
 }
 
-/** Reports which accelerator is used, and why the faster ones are not. */
 export function acceleratorCheck(qemu: Qemu, system: NodeJS.Platform, environment: Environment): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
     const trials = await tryAccelerators(qemu, system, trialLimitsMs, signal).catch(missingAsUndefined);
@@ -112,7 +111,6 @@ const brokenOutcome = ({ accelerator, reason }: BrokenAccelerator, environment: 
     `To try again: cluster-vm create --accelerator ${accelerator}, or remove ${brokenAcceleratorPath(environment)}`,
   );
 
-/** Checks features that some builds of QEMU lack. */
 function featuresCheck(qemu: Qemu): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
     const lacking = await findLacking(qemu, signal).catch(missingAsUndefined);

@@ -28,7 +28,6 @@ export const leastVersion = [6, 0] as const;
 /** The first version with `stream` networks. */
 export const streamVersion = [7, 2] as const;
 
-/** What a creation's options resolve to on this machine. */
 export interface ResolvedCreation {
   readonly qemuVersion: string;
   readonly accelerator: Accelerator;

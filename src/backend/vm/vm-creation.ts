@@ -27,7 +27,6 @@ const bytesPerNode = 1e9;
 
 export interface VmPlan {
   readonly qemu: Qemu;
-  /** The folder of this machine's creations. */
   readonly root: string;
   readonly request: CreationRequest<VmOptions>;
   readonly resolved: ResolvedCreation;
@@ -45,7 +44,6 @@ interface ClaimedCreation extends ClaimedMachines {
   areBooting: boolean;
 }
 
-/** See Creation. */
 export class VmCreation extends VmMachines<ClaimedCreation> implements Creation {
   readonly summary: CreationSummary;
   readonly #plan: VmPlan;

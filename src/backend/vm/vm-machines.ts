@@ -36,7 +36,6 @@ export interface ClaimedMachines {
 }
 
 interface MachinesPlan {
-  /** The folder of this machine's creations. */
   readonly root: string;
   readonly request: { readonly clusterId: string; readonly lifetimeMs?: number | undefined };
 }
@@ -114,7 +113,6 @@ export abstract class VmMachines<Claimed extends ClaimedMachines> {
     } satisfies FirstLogin;
   }
 
-  /** Whether the machines boot under translation. */
   protected abstract get isSlow(): boolean;
 
   async stop(signal: AbortSignal): Promise<void> {

@@ -69,7 +69,6 @@ interface ArgumentTraits<Single> extends Traits<Single> {
   readonly name: string;
 }
 
-/** One declared option. Commands receive a `Value`. */
 export interface Option<Value = unknown> extends OptionTraits<unknown> {
   /** `flag`: whether it was given. `count`: how often it was given. */
   readonly kind: "value" | "flag" | "count";
@@ -78,7 +77,6 @@ export interface Option<Value = unknown> extends OptionTraits<unknown> {
   carry?(value: Value): void;
 }
 
-/** One declared positional argument. */
 export interface Argument<Value = unknown> extends ArgumentTraits<unknown> {
   /**
    * `values`: all words from there on form the value, and options may stand between them. `words`: options end at the first word. `after-dashes`: all

@@ -129,7 +129,6 @@ export class StepTable {
     if (entry.subject === undefined) record.outcome = outcome.text;
   }
 
-  /** Forgets titles without an active step. */
   forgetEnded(): void {
     for (const [title, record] of this.#titles) if (record.active.size === 0) this.#titles.delete(title);
   }

@@ -6,7 +6,6 @@ import type { Colours } from "./colours.ts";
 interface Parts {
   readonly format: string;
   readonly mask: (text: string) => string;
-  /** Writes to stdout. */
   readonly write: (text: string) => void;
   /** Writes a text with colours, which must be printable otherwise. */
   readonly writePainted: (text: string) => void;

@@ -9,7 +9,6 @@ import { readOwnText } from "../../system/files/read-text.ts";
 import type { Runtime } from "../../system/runtime.ts";
 
 export interface FirstLogins {
-  /** The creation's folder on this machine. */
   readonly directory: string;
   readonly connections: ConnectionPool;
   readonly creation: Pick<Creation, "firstLogin">;

@@ -86,7 +86,6 @@ export class StartingMachines {
     return latest;
   }
 
-  /** Whether the launch has ended and all nodes accept logins. */
   get areComplete(): boolean {
     return this.#state.isLaunched && this.#loggedIn.size === this.#machines.creation.summary.nodeCount;
   }

@@ -32,7 +32,6 @@ export interface Fault {
   /** Such as `partition between agent_0 and master_0`. */
   readonly description: string;
   readonly secondsLeft: number;
-  /** The nodes that heal it, such as `agent_0`. */
   readonly nodes: readonly string[];
 }
 

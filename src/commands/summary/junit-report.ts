@@ -19,7 +19,6 @@ interface Test {
 interface NodeState {
   /** The time at which the node became ready; undefined while it isn't ready. */
   readonly readyMs: number | undefined;
-  /** Why it isn't ready. */
   readonly reason: string;
 }
 
@@ -27,7 +26,6 @@ interface NodeState {
 export interface JunitReport {
   /** Counts the current test as passed and begins the next one. Entering the first test again discards all results. */
   enter(name: string): void;
-  /** Records which nodes are ready. */
   readonly onAnswers: NonNullable<WaitRequest["onAnswers"]>;
   /**
    * Does the work that the tests check, then writes the file if the user wants one. If the work fails, so does the current test, and the tests after it

@@ -7,7 +7,6 @@ export type Row = readonly [label: string, value: string];
 interface Summary {
   readonly title: string;
   readonly cluster: ClusterRecord;
-  /** Rows to add at the end. */
   readonly more: readonly Row[];
 }
 

@@ -23,7 +23,6 @@ import {
   requestArtifact,
 } from "./artifact-request.ts";
 
-/** Facts from the first kilobytes of an artifact. */
 export interface ArtifactHead {
   /** Undefined if the second line doesn't name it; then a node has to run the artifact with `--version`. */
   readonly variant: Variant | undefined;

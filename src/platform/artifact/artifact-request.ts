@@ -85,7 +85,6 @@ export function artifactUnreachable(shown: string, reason: string, detail: Error
   });
 }
 
-/** For an answer whose status isn't a success. */
 export function answerFailure(shown: string, status: number): ClusterError {
   const { reason, hint } = refusals[status] ?? {
     reason: status >= 500 ? "the server failed" : "the server answered",
@@ -97,7 +96,6 @@ export function answerFailure(shown: string, status: number): ClusterError {
   });
 }
 
-/** For a request without an answer, or an answer that broke off. */
 function requestFailure(shown: string, error: unknown): ClusterError {
   const { code, reason, transient, isTls } = networkFailure(error);
   return artifactUnreachable(shown, `${reason} (${code}).`, {

@@ -5,7 +5,6 @@ import { isMapping } from "../../model/reader.ts";
 import { parseJson } from "../../system/files/read-text.ts";
 import { outsideLine, plainLine } from "../../system/printable.ts";
 
-/** An artifact's description of itself. */
 export interface ArtifactVersion {
   readonly variant: Variant;
   /** Such as `1.13.0`: free text from the artifact's maker, on one line. */

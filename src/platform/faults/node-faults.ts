@@ -58,7 +58,6 @@ export interface NodeFault extends FaultRecord {
   readonly secondsLeft: number;
 }
 
-/** A node's report about its faults and their effects. */
 export interface Observation {
   readonly faults: readonly NodeFault[];
   readonly clockMs: number | undefined;
@@ -111,7 +110,6 @@ export async function healFaults(node: NodeConnection, ids: readonly string[], s
 export interface ObserveRequest {
   readonly links: readonly string[];
   readonly folder: string;
-  /** How long an answer may take. */
   readonly limitSeconds: number;
   readonly tries: number;
 }

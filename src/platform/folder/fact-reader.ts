@@ -43,7 +43,6 @@ export function readMapping(reader: FactReader, key: string, found: unknown, key
 const isPlainMapping = (found: unknown): found is Mapping =>
   typeof found === "object" && found !== null && Object.getPrototypeOf(found) === Object.prototype;
 
-/** Reads an optional text. */
 export function readFact(
   reader: FactReader,
   key: string,
@@ -67,7 +66,6 @@ interface Range {
   readonly most: number;
 }
 
-/** Reads an optional whole number. */
 export function readNumber(
   reader: FactReader,
   key: string,

@@ -134,7 +134,6 @@ const archived = ({ path: name, mode, sizeBytes, source }: PlatformFolderFile): 
     ? textFile({ name, mode, modifiedMs: 0, text: source.text })
     : { name, mode, modifiedMs: 0, sizeBytes, contents: () => createReadStream(source.file) };
 
-/** Returns the error of `pack` for a folder with problems. */
 export function notPackable(problems: readonly string[]): ClusterError {
   const [first = "", ...others] = problems;
   const message =

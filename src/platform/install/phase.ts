@@ -111,7 +111,6 @@ export async function runRemoteScript(
   });
 }
 
-/** A phase that runs one script. */
 export const scriptPhase = (title: string, scriptOf: (context: PhaseContext) => RemoteScript): Phase => ({
   title,
   run: async (context, signal) => void (await runRemoteScript(context.connection, scriptOf(context), signal)),
@@ -125,7 +124,6 @@ interface NewFolders extends Pick<RemoteScript, "name" | "errorId"> {
   readonly values?: Readonly<Record<string, string>>;
 }
 
-/** Creates folders on the node. */
 export async function makeFolders(
   { connection, reference }: NodeConnection,
   { name, errorId, paths, what, values }: NewFolders,

@@ -9,7 +9,6 @@ import { type Phase, scriptPhase } from "./phase.ts";
 import startFile from "./start-install.sh" with { type: "text" };
 import unitFunctions from "./unit-functions.sh" with { type: "text" };
 
-/** The source that the nodes install from. */
 export interface InstallSource {
   /** URL of the bootstrap server. */
   readonly url: string;

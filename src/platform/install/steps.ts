@@ -31,7 +31,6 @@ import { type Phase, type PhaseRuntime, runPhase } from "./phase.ts";
 import { copyFiles, enforceSelinux, prepareNode } from "./prepare/prepare-node.ts";
 import { type InstallSource, startInstall } from "./start-install.ts";
 
-/** An installation on the nodes of one cluster. */
 export interface Installation {
   readonly plan: PlanForNodes;
   readonly runtime: PhaseRuntime;

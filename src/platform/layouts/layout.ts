@@ -29,7 +29,6 @@ export interface Layout {
    * that a node prints is masked with them.
    */
   readonly secretFiles: readonly string[];
-  /** A file that exists once the platform is installed on a node. */
   readonly installedMarker: string;
   /** Ports that the platform or its installer uses on masters; the bootstrap server avoids them. */
   readonly masterPorts: readonly number[];
@@ -138,10 +137,8 @@ interface ReleaseFacts {
   readonly nodesKeepTime: boolean;
 }
 
-/** How to ask a master which agents have registered. */
 interface AgentsRegistered {
   readonly path: string;
-  /** Counts the agents in the answer's body. */
   readonly count: (body: unknown) => number;
   /** Variants whose list a program can get. In the others, only a person can log in. */
   readonly variants: readonly Variant[];

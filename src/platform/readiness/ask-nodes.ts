@@ -11,7 +11,6 @@ import { type NodeReport, type NodeVerdict, judgeNode, nodeScript, parseNodeRepo
 export interface NodesRequest {
   readonly connections: ConnectionPool;
   readonly clock: Clock;
-  /** Deadline as clock time. */
   readonly deadlineMs: number;
   /** How often to look at a node that passes its check, and the pause between two looks. */
   readonly looks: number;
@@ -128,7 +127,6 @@ export interface MachineWatch {
 
 export interface MachineWatchRequest {
   readonly cluster: ClusterRecord;
-  /** Queries the backend again. */
   readonly describe: (signal: AbortSignal) => Promise<ClusterRecord>;
   /** Clock time after which nothing is waited for. */
   readonly deadlineMs: number;

@@ -35,7 +35,6 @@ export const nodeScript =
     })),
   });
 
-/** A node's report about itself (node.sh). */
 export interface NodeReport {
   /** Empty: no installation has started. */
   readonly layout: string;

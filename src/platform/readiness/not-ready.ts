@@ -26,7 +26,6 @@ export function assertNotFailed(answers: readonly NodeAnswer[]): void {
   );
 }
 
-/** Lists what each unready node still lacks. */
 export function deadlinePassed(
   waits: readonly Wait[],
   answers: readonly NodeAnswer[],

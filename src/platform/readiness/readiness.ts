@@ -83,7 +83,6 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
 
 type Looking = Required<Pick<NodesRequest, "looks" | "lookPauseMs" | "gracePeriodMs">>;
 
-/** The result of one round of questions. */
 interface Round {
   readonly answers: readonly NodeAnswer[];
   readonly waits: readonly Wait[];

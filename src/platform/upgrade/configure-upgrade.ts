@@ -16,7 +16,6 @@ export interface ConfigureUpgrade {
   readonly cluster: ClusterRecord;
   readonly artifact: FoundArtifact;
   readonly layout: Layout & { readonly upgrade: LayoutUpgrade };
-  /** The versions of the nodes that are to be upgraded. */
   readonly installed: readonly string[];
 }
 
@@ -103,9 +102,7 @@ function serverOf(before: Configuration, cluster: ClusterRecord, url: string): s
 
 interface ScriptRequest {
   readonly layout: ConfigureUpgrade["layout"];
-  /** The version that nodes have. */
   readonly version: string;
-  /** The URL that the configuration has. */
   readonly server: string;
 }
 

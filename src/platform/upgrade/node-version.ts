@@ -20,7 +20,6 @@ export interface NodeVersion {
   readonly name: string;
   /** Empty: it isn't known, or the platform isn't installed. */
   readonly version: string;
-  /** The facts of a platform that is a folder. */
   readonly facts: PlatformFacts | undefined;
   readonly upgrade: NodeUpgrade;
 }

@@ -7,7 +7,6 @@ import { shellText } from "../../ssh/shell-text.ts";
 import startFile from "./start-upgrade.sh" with { type: "text" };
 import runnerFile from "./upgrade-runner.sh" with { type: "text" };
 
-/** The source of one node's upgrade. */
 export interface UpgradeSource {
   /** URL of the bootstrap server. */
   readonly url: string;

@@ -13,7 +13,6 @@ import { type MachineWatch, askNode } from "../readiness/ask-nodes.ts";
 import { type NodeVersion, readNodeVersion } from "./node-version.ts";
 import { type UpgradeSource, startUpgrade } from "./start-upgrade.ts";
 
-/** How to observe a node that is being upgraded. */
 export interface NodeObserver {
   readonly watch: MachineWatch;
   /** Shows what the upgrade waits for on this node; empty: nothing any more. */

@@ -3,7 +3,6 @@ import { outside } from "../../outside-text.ts";
 import { outsideLine, withoutFullStop } from "../../system/printable.ts";
 import { fingerprint } from "../keys.ts";
 
-/** The destination of a connection, for messages. */
 export interface Target {
   /** The node's reference, such as `agent_2`. */
   readonly name: string;
@@ -100,7 +99,6 @@ const tooMuchAtOnce = (address: string): FailureText => ({
 const tryAgain =
   "Try again. If this happens again, the machine is overloaded or shutting down: check its console output.";
 
-/** For a connection that was open and then lost. */
 export function connectionLost(target: Target, error: Error | undefined): ClusterError {
   const reason = error === undefined ? "the node closed it" : reasonOf(error);
   const message = `The connection to ${addressOf(target)} was lost: ${reason}.`;

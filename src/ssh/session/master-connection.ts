@@ -73,7 +73,6 @@ export function openMasterConnections(
   inBackground(["sh", "-c", line, sshConfigFile, ...words], first.master.folder, environment);
 }
 
-/** Closes all master connections of a folder. */
 export async function closeMasterConnections(folder: string, environment: Environment): Promise<void> {
   await Promise.all((await socketNames(folder)).map(async (name) => close(folder, name, environment)));
 }

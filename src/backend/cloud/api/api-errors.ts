@@ -208,7 +208,6 @@ export function failureCode(error: unknown): string | undefined {
   return typeof code === "string" ? code : undefined;
 }
 
-/** Whether the API answered with a code of this meaning. */
 export function isFailure(error: unknown, meaning: FailureMeaning): boolean {
   return meanings[meaning].some((pattern) => matches(pattern, failureCode(error) ?? ""));
 }

@@ -34,7 +34,6 @@ export type Calls = { readonly [Name in Action]: Call<Commands[Name]> };
 
 export type Action = keyof Commands;
 
-/** The types that the SDK gives a command. */
 type Call<Command> = Command extends new (...args: never) => {
   readonly input: infer Input;
   resolveMiddleware(...args: never): (...args: never) => Promise<{ readonly output: infer Output }>;
@@ -48,7 +47,6 @@ export type Selection = "all" | { readonly clusterId: string } | { readonly crea
 /** The number of filter values that one request accepts. */
 const mostIds = 200;
 
-/** Splits a list into parts of at most this many items. */
 export function chunksOf<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
     items.slice(index * size, (index + 1) * size),

@@ -114,7 +114,6 @@ const answers: ReadonlySet<string> = new Set(["credentials-refused", "not-permit
 
 const sshPort = 22;
 
-/** Where the keys of this machine's clusters are. */
 interface KeyLocation {
   readonly region: string;
   readonly environment: Environment;

@@ -32,9 +32,7 @@ export interface CloudFacts {
    * credentials and region are good. Throws `region-not-enabled` if the region is at fault.
    */
   readonly defaultGroups: () => Promise<readonly SecurityGroup[]>;
-  /** Our machines, and those that only look like ours. */
   readonly instances: () => Promise<MachineReading>;
-  /** Our groups, and those that only look like ours. */
   readonly groups: () => Promise<GroupReading>;
   /** The subnets of the default network. */
   readonly subnets: () => Promise<readonly Subnet[]>;

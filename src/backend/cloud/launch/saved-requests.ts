@@ -38,7 +38,6 @@ interface SavedLaunches {
   readonly unreadable: readonly string[];
 }
 
-/** Reads what an interrupted creation had requested. */
 export async function readLaunches(directory: string): Promise<SavedLaunches> {
   const folder = folderOf(directory);
   const names = (await readdir(folder).catch(() => []))

@@ -62,7 +62,6 @@ export type EngineMeaning = keyof typeof meanings;
 export const indicates = (text: string, meaning: EngineMeaning): boolean =>
   meanings[meaning].some((pattern) => pattern.test(text.toLowerCase()));
 
-/** Explains why a command failed and what to do about it. */
 export function engineFailure(
   { name, title, advice }: EngineKind,
   words: readonly string[],

@@ -12,7 +12,6 @@ export interface EngineKind {
   readonly probe: readonly string[];
   /** Whether the answer to the probe comes from this engine. A `docker` may belong to Podman or containerd. */
   isOwnAnswer(answer: object): boolean;
-  /** Reads the output of `info`. */
   readFacts(information: unknown): EngineFacts;
   /** Reads one network from the output of `network inspect`, without judging any of it yet. */
   readNetwork(description: unknown): DescribedNetwork;
@@ -43,7 +42,6 @@ export interface EngineKind {
 /** Where the engine runs, as far as it says so itself. */
 export type EngineLocation = "here" | "virtual-machine" | "elsewhere" | "unknown";
 
-/** The engine's description of itself. */
 export interface EngineFacts {
   readonly version: string;
   readonly operatingSystem: string;

@@ -74,7 +74,6 @@ export interface Launch {
   readonly first: CreatedNode;
   /** Returns an archive that is unpacked at the node's root before it starts. */
   readonly identityOf: (node: NodeName) => Promise<Uint8Array>;
-  /** Called with the id of each container that has been started. */
   readonly onStart: (id: string) => void;
 }
 

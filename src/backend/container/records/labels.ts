@@ -11,7 +11,6 @@ export const labelNames = {
   creationId: "cluster-e2e.creation-id",
   /** Containers have `role` and `index`; networks don't. */
   role: "cluster-e2e.role",
-  /** The node's index within its role. */
   index: "cluster-e2e.index",
   /** The requested number of nodes of each role, such as `master=1 agent=2 public_agent=1`. */
   counts: "cluster-e2e.counts",
@@ -28,9 +27,7 @@ export const labelNames = {
   settings: "cluster-e2e.settings",
   /** From here on, labels of the images and volumes of snapshots, which restored containers inherit. */
   snapshot: "cluster-e2e.snapshot",
-  /** The node's address in the cluster's network. */
   address: "cluster-e2e.address",
-  /** How many bits of that address are the network's. */
   addressBits: "cluster-e2e.address-bits",
   /** Kilobytes in the node's volumes. */
   volumeSize: "cluster-e2e.volume-size",
@@ -79,11 +76,9 @@ export const snapshotImage = (creationId: string, snapshot: string, node: NodeNa
 export const draftImage = (creationId: string, snapshot: string, node: NodeName): string =>
   `${snapshotImage(creationId, snapshot, node)}-draft`;
 
-/** The volume with the contents of the node's own volumes. */
 export const snapshotVolume = (creationId: string, snapshot: string, node: NodeName): string =>
   `cluster-e2e-snapshot-${creationId}-${snapshot}-${nodeReference(node)}`;
 
-/** The options that a node was created with. */
 export type NodeSettings = Pick<ContainerOptions, "volumes" | "memory" | "cpus">;
 
 export const settingsText = ({ volumes, memory, cpus }: ContainerOptions): string =>

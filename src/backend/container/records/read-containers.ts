@@ -8,7 +8,6 @@ import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
 import { type Engine, askJson } from "../engine/engine.ts";
 import { type LabelValues, containerName, labelNames, networkName, readLabels } from "./labels.ts";
 
-/** The facts about a cluster in the labels of its network. */
 export interface NetworkFacts {
   readonly clusterId: string;
   readonly creationId: string;
@@ -137,7 +136,6 @@ function readNetwork(description: DescribedNetwork): ClusterNetwork | string {
   return { id, ...known, ranges, copiedFrom: readCopiedFrom(texts) };
 }
 
-/** Reads the creations that a copy comes from. */
 export const readCopiedFrom = ({ copiedFrom = "" }: LabelValues): readonly string[] =>
   copiedFrom.split(" ").flatMap((text) => parseCreationId(text) ?? []);
 
@@ -191,7 +189,6 @@ export const parseNetworkAddress = read.refined(read.string, (text) => {
 export const addressNumber = (address: string): number =>
   address.split(".").reduce((number, part) => number * 256 + Number(part), 0);
 
-/** The labels in the engine's description of a container or an image. */
 export const labelsOf = read.field("Config", read.field("Labels", read.anything));
 
 const anyList = read.withDefault(read.list(read.anything), []);

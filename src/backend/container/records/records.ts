@@ -187,7 +187,6 @@ export function assertIdIsFree(
   if (isTaken) throw clusterExists(clusterId, { removal: removalCommand(engine, clusterId) });
 }
 
-/** Returns the folder of this machine's creations with the engine. */
 export const creationsRoot = (
   { kind }: Pick<Engine, "kind">,
   { environment }: { readonly environment: Environment },

@@ -37,7 +37,6 @@ interface Part extends CreationName, NodeName {
   readonly snapshot: string;
 }
 
-/** The file system of one node. */
 interface SavedImage extends Part {
   /** The full name of the finished image; absent for one that is still a draft. */
   readonly image: string | undefined;
@@ -54,7 +53,6 @@ interface SavedImage extends Part {
   readonly labels: LabelValues;
 }
 
-/** The contents of one node's volumes. */
 interface SavedVolume extends Part {
   readonly volume: string;
 }

@@ -23,11 +23,9 @@ export interface CopyOrigin {
 export interface OpenOrigin extends AsyncDisposable {
   /** A cluster's folder, with its machines' firmware and seeds. */
   readonly directory: string;
-  /** A snapshot's folder. */
   readonly folder: string;
   /** Whether the disks there are for this copy alone, so that they are moved. */
   readonly movesDisks: boolean;
-  /** The key that opens the saved machines. */
   readonly privateKey: string;
   /** The host keys that the saved machines present, in the order of the nodes. */
   readonly hostKeys: readonly Buffer[];

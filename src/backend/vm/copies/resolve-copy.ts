@@ -175,21 +175,16 @@ export async function readKeys(
 }
 
 interface Origin {
-  /** The folder of the source cluster. */
   readonly directory: string;
   readonly node: Pick<NodeFacts, "id" | "role" | "index">;
-  /** The folder of its snapshot. */
   readonly snapshot: string;
-  /** Whether its disk is moved instead of copied. */
   readonly movesDisks?: boolean;
 }
 
 interface MachineCopy {
-  /** The folder of the new cluster. */
   readonly directory: string;
   readonly node: NodeFacts;
   readonly place: number;
-  /** All nodes of the new cluster. */
   readonly hosts: readonly NodeFacts[];
   readonly deadline: Date | undefined;
   readonly publicKey: string;

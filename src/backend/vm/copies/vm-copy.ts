@@ -30,7 +30,6 @@ const loginsAtOnce = 20;
 
 export interface CopyPlan {
   readonly qemu: Qemu;
-  /** The folder of this machine's creations. */
   readonly root: string;
   readonly request: Pick<CopyRequest, "clusterId" | "lifetimeMs">;
   readonly origin: CopyOrigin;

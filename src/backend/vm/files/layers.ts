@@ -23,14 +23,12 @@ export interface Layer extends LayerFacts {
 
 export interface LayerStore {
   readonly qemu: Qemu;
-  /** The folder of the images. */
   readonly folder: string;
   readonly runtime: Runtime;
   /** The name of the cluster's file, for messages. */
   readonly shown: string;
 }
 
-/** Finds an image by its contents. */
 export async function findImage(folder: string, layer: LayerFacts, signal: AbortSignal): Promise<string | undefined> {
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".img"));
   const own = basename(pathIn(folder, layer.sha256));

@@ -30,13 +30,10 @@ export const imageFolder = (environment: Environment): string => join(cacheFolde
 /** The image that nodes are created from, and how to get it if it isn't on this machine. */
 export interface MachineImage {
   readonly name: string;
-  /** The path of the file, if it is on this machine. */
   readonly path: string | undefined;
-  /** Where to download it, if it isn't on this machine. */
   readonly source?: ImageSource;
   /** Whether the file is in the store. Otherwise it is a user's own file. */
   readonly isStored?: boolean;
-  /** The sum that the user gave. */
   readonly sum?: Sum;
 }
 

@@ -63,7 +63,6 @@ export async function launchMachines(qemu: Qemu, plan: LaunchPlan, signal: Abort
   await startMachines(qemu, plan, { prepare }, signal);
 }
 
-/** Starts the network and all machines. */
 export async function startMachines(qemu: Qemu, plan: StartPlan, steps: Steps, signal: AbortSignal): Promise<void> {
   const book = await openBook(plan);
   const { nodes } = plan.facts;

@@ -30,7 +30,6 @@ export interface MachinePlan {
   readonly isOfTemplate: boolean;
 }
 
-/** A file that is a machine's memory. */
 interface MemoryFile {
   readonly path: string;
   /** Whether the machine writes to the file. Otherwise it reads what it needs, and keeps for itself what it writes. */

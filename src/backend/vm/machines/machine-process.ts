@@ -18,7 +18,6 @@ export type MachineLife = "unstarted" | "running" | "paused" | "ended" | "killed
 /** A machine that will never run again: its QEMU stopped it and waits, or crashed. */
 export interface Failure {
   readonly failure: (typeof failedStates)[number] | "crashed";
-  /** QEMU's message. */
   readonly said: string | undefined;
 }
 
@@ -118,7 +117,6 @@ export interface MachineFiles extends ProcessFiles {
   readonly seed: string;
   /** The newest part of the console output. */
   readonly console: string;
-  /** QEMU's stderr. */
   readonly qemuLog: string;
   /** Exists once QEMU has reported that the machine runs. A console file isn't enough: an attempt that found its ports taken leaves one too. */
   readonly started: string;

@@ -15,11 +15,9 @@ export interface Architecture {
   readonly packages: string;
   /** QEMU's name for the kind of machine. */
   readonly machine: "q35" | "virt";
-  /** The processor that QEMU emulates under tcg. */
   readonly translatedCpu: string;
   /** The firmware that an image must boot with. */
   readonly firmware: "BIOS" | "UEFI";
-  /** The device through which a node's kernel reports a panic. */
   readonly panicDevice: "pvpanic" | "pvpanic-pci";
   /** The device through which a node's kernel learns that the machine is a copy; absent if this kind of machine has none. */
   readonly generationDevice?: "vmgenid";
@@ -33,7 +31,6 @@ interface Probe {
   /** The program on a disk that the built-in firmware boots from; absent if machines have none built in. */
   readonly disk?: () => Uint8Array;
   readonly words: readonly string[];
-  /** QEMU's exit status. */
   readonly status: number;
 }
 

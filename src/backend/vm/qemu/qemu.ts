@@ -15,12 +15,10 @@ const limitMs = 60_000;
 /** QEMU's programs. The methods resolve with any exit status. A missing program, and one that doesn't end, are ClusterErrors. */
 export interface Qemu {
   readonly architecture: Architecture;
-  /** The name of the system emulator's program. */
   readonly systemName: string;
   system(words: readonly string[], signal: AbortSignal): Promise<ProgramEnd>;
   /** Runs it with a working folder, stdin, or a listener for its output. */
   run(run: QemuRun, signal: AbortSignal): Promise<ProgramEnd>;
-  /** Runs `qemu-img`. */
   image(words: readonly string[], signal: AbortSignal): Promise<ProgramEnd>;
 }
 

@@ -56,14 +56,12 @@ const romBytes = 65_536;
 /** Firmware doesn't read a disk that is smaller than a cylinder. */
 const diskBytes = 1_048_576;
 
-/** Returns a disk that boots the program. */
 export function x86ProbeDisk(): Uint8Array {
   const disk = new Uint8Array(diskBytes);
   disk.set(bootSector());
   return disk;
 }
 
-/** Returns firmware that consists of the program. */
 export function x86ProbeRom(): Uint8Array {
   const rom = new Uint8Array(romBytes);
   rom.set(bootSector());

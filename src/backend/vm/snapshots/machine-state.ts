@@ -40,7 +40,6 @@ export async function saveState(
 }
 
 interface Migration {
-  /** The folder of the machine. */
   readonly from: string;
   readonly uri: string;
   /** Whether memory that is a shared file stays there. */

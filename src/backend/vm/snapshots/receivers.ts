@@ -17,7 +17,6 @@ import { savedFiles } from "./snapshot-files.ts";
 export interface Saving {
   readonly stored: StoredCluster;
   readonly machines: MachineSettings;
-  /** The folder to save to. */
   readonly folder: string;
   readonly clock: Clock;
 }

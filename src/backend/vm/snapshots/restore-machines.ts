@@ -65,11 +65,9 @@ async function swapDisks(directory: string, node: NodeFacts): Promise<void> {
 export interface ContinuePlan {
   /** Its disks are those of the snapshot. */
   readonly cluster: StoredCluster;
-  /** The snapshot's folder. */
   readonly folder: string;
   readonly saved: Pick<SnapshotFacts, "machines">;
   readonly clock: Clock;
-  /** Whether they boot instead. */
   readonly boots?: boolean;
 }
 

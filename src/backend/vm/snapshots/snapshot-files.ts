@@ -93,7 +93,6 @@ export const copyFailure = (error: unknown, node: NodeFacts, aim: "saved" | "res
       })
     : error;
 
-/** Finds the cluster's snapshots, complete or not. */
 export async function readSnapshotFolders(directory: string): Promise<readonly StoredSnapshot[]> {
   const names = await readdir(snapshotsFolder(directory)).catch(() => []);
   return names
@@ -207,7 +206,6 @@ async function fileProblem(
   return bytes === known.bytes && sha256 === known.sha256 ? undefined : `${path} has changed`;
 }
 
-/** Returns the image below the disks, if it is gone. */
 async function missingImage(
   qemu: Qemu,
   { nodes, snapshot }: Pick<Checked, "nodes" | "snapshot">,

@@ -50,7 +50,6 @@ export class VmSnapshots implements Snapshots {
       this.#planFileCopy(request, signal),
   };
   readonly #qemu: Qemu;
-  /** The folder of this machine's creations. */
   readonly #root: string;
   readonly #runtime: Runtime;
 

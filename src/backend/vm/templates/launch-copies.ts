@@ -27,7 +27,6 @@ export interface CopiesPlan extends LaunchPlan {
   readonly onNode: (node: NodeFacts) => void;
 }
 
-/** Starts all machines of a cluster as copies of a template. */
 export async function launchCopies(qemu: Qemu, plan: CopiesPlan, signal: AbortSignal): Promise<void> {
   const { directory, clock, from } = plan;
   const saved = templateFiles(from.folder);
@@ -51,7 +50,6 @@ export async function launchCopies(qemu: Qemu, plan: CopiesPlan, signal: AbortSi
 }
 
 interface NewNode {
-  /** The machine's folder. */
   readonly folder: string;
   readonly node: NodeFacts;
   readonly place: number;

@@ -16,7 +16,6 @@ import type { TemplateKind } from "./template-files.ts";
 /** Counts changes that the agent's text doesn't show, such as in QEMU's command line. */
 const format = 2;
 
-/** What the machines of a creation have in common. */
 export interface MachineKind {
   readonly options: VmOptions;
   readonly accelerator: Accelerator;

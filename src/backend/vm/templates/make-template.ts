@@ -34,7 +34,6 @@ const consoleBytes = 1024 * 1024;
 export interface Making extends MachineKind {
   readonly name: string;
   readonly kind: TemplateKind;
-  /** The folder of all templates. */
   readonly store: string;
   /** The folder of the creation that makes the template: whatever removes the creation also ends the machine. */
   readonly directory: string;
@@ -73,7 +72,6 @@ export async function makeTemplate(qemu: Qemu, making: Making, signal: AbortSign
 interface Booting {
   readonly making: Making;
   readonly machine: MachineFiles;
-  /** The file of its memory. */
   readonly memory: string;
 }
 

@@ -18,7 +18,6 @@ const schemaVersion = 1;
 
 /** What users know about a kind of machine. */
 const parseKind = read.object({
-  /** The path of the image. */
   image: read.string,
   memoryMegabytes: read.positiveInteger,
   cpus: read.positiveInteger,
@@ -66,7 +65,6 @@ export const templateFiles = (folder: string) => ({
   users: join(folder, "users"),
 });
 
-/** The template of this name. */
 export const templateNamed = (environment: Environment, name: string): Template => ({
   name,
   folder: join(templatesFolder(environment), name),

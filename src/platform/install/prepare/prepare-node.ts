@@ -51,7 +51,6 @@ function prepareArguments(layout: Layout, plan: PlanForNodes): readonly string[]
   ];
 }
 
-/** Programs that a node of the variant needs. */
 export const neededPrograms = (layout: Layout, variant: Variant): readonly string[] => [
   ...layout.needs,
   ...(variant === "enterprise" ? layout.enterpriseNeeds : []),
