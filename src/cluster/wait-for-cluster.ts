@@ -1,12 +1,11 @@
 import type { Backend } from "../backend/contract.ts";
-import { ClusterError } from "../errors.ts";
 import type { ClusterRecord, Variant } from "../model/cluster-record.ts";
 import type { ReadinessRequest } from "../platform/readiness/readiness.ts";
 import { type Configuration, superuserOf } from "../platform/configuration/configuration.ts";
 import { keepLastRecord } from "../store/last-record.ts";
 import { type Checked, problem } from "../model/checked.ts";
 import type { Runtime } from "../system/runtime.ts";
-import { timeLimit } from "../system/time-limit.ts";
+import { timeLimit, tooSlow } from "../system/time-limit.ts";
 import { assertKeyIsHere, openMaskedConnections, warnIfCutShort } from "./connections.ts";
 import type { OpenCluster } from "./create.ts";
 import { findCluster } from "./find-cluster.ts";
@@ -30,7 +29,7 @@ export async function waitForCluster(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
-  using limit = timeLimit(request.deadlineMs - runtime.clock.now(), waitTooSlow(request.clusterId));
+  using limit = timeLimit(request.deadlineMs - runtime.clock.now(), tooSlow("Waiting for", request.clusterId));
   const { created } = request;
   const cluster =
     created?.cluster ?? (await findCluster(backend, request.clusterId, AbortSignal.any([signal, limit.signal])));
@@ -58,14 +57,6 @@ export async function waitForCluster(
   });
   await keepLastRecord(cluster);
   return cluster;
-}
-
-/** Returns the error for a wait that exceeds its time limit before anything is known about the nodes. */
-export function waitTooSlow(clusterId: string): ClusterError {
-  return new ClusterError("deadline-passed", `Waiting for cluster "${clusterId}" exceeded its time limit.`, {
-    hint: "Allow more time with `timeout`, or see the log for what was slow.",
-    facts: { cluster: clusterId },
-  });
 }
 
 export interface SuperuserLogin {

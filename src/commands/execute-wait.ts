@@ -1,7 +1,7 @@
 import type { BackendKind } from "../backend/contract.ts";
 import type { Context } from "../cli/command.ts";
-import { waitForCluster, waitTooSlow } from "../cluster/wait-for-cluster.ts";
-import { timeLimit } from "../system/time-limit.ts";
+import { waitForCluster } from "../cluster/wait-for-cluster.ts";
+import { timeLimit, tooSlow } from "../system/time-limit.ts";
 import { durationText } from "../system/amounts.ts";
 import { ClusterError, type ErrorId } from "../errors.ts";
 import { readPassword } from "./options.ts";
@@ -41,7 +41,7 @@ async function waitAndReport(
 ): Promise<void> {
   const password = await readPassword(input.superuserPassword, "Superuser", context);
   const startMs = context.clock.now();
-  using limit = timeLimit(input.timeout, waitTooSlow(input.clusterId));
+  using limit = timeLimit(input.timeout, tooSlow("Waiting for", input.clusterId));
   const backend = await kind.open(input, context, AbortSignal.any([context.signal, limit.signal]));
   const request = {
     clusterId: input.clusterId,

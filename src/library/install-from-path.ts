@@ -30,7 +30,7 @@ import { openInstallation } from "../platform/install/steps.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { accepted } from "../model/checked.ts";
 import { readOwnText } from "../system/files/read-text.ts";
-import { timeLimit } from "../system/time-limit.ts";
+import { timeLimit, tooSlow } from "../system/time-limit.ts";
 import { usualLimitMs } from "./call-options.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
@@ -99,7 +99,8 @@ export async function installFromPath(
   const { backend, record, runtime } = cluster;
   const plan = await planInstallation(request, runtime, signal);
   accepted(chooseCounts(countNodes(record.nodes), plan.platform));
-  using limit = timeLimit(given.timeoutMs ?? usualLimitMs, tooSlow(cluster));
+  const slow = tooSlow("Starting the installation on", record.id, "Allow more time with `timeout`.");
+  using limit = timeLimit(given.timeoutMs ?? usualLimitMs, slow);
   try {
     const installation = openInstallation(plan, { ...backend.nodes, ipDetect }, { ...runtime, connections });
     await installOn(launchedMachines(record), installation, AbortSignal.any([signal, limit.signal]));
@@ -159,15 +160,4 @@ export async function keepFailureLogs(
 ): Promise<void> {
   const request = { cluster: record, connections, directory: record.directory };
   await saveFailureLogs(backend, request, runtime, AbortSignal.timeout(failureLogsLimitMs));
-}
-
-function tooSlow({ record }: OpenCluster): ClusterError {
-  return new ClusterError(
-    "deadline-passed",
-    `Starting the installation on cluster "${record.id}" exceeded its time limit.`,
-    {
-      hint: "Allow more time with `timeout`.",
-      facts: { cluster: record.id },
-    },
-  );
 }

@@ -7,7 +7,6 @@ import {
   type CreateRequest,
   type NewMachines,
   type SnapshotCopy,
-  creationTooSlow,
   parseSnapshotReference,
 } from "../cluster/create/create-request.ts";
 import { chooseCounts, mostNodes } from "../cluster/create/choose-counts.ts";
@@ -42,7 +41,7 @@ import { makeCreationFolder } from "../store/creation-folder.ts";
 import { accepted, badUsage } from "../model/checked.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
 import type { Runtime } from "../system/runtime.ts";
-import { timeLimit } from "../system/time-limit.ts";
+import { timeLimit, tooSlow } from "../system/time-limit.ts";
 import { signalOf, usualLimitMs } from "./call-options.ts";
 
 /** How to create a cluster. */
@@ -116,7 +115,7 @@ export async function createForLibrary<Options>(
   const signal = signalOf(request);
   const limitMs = request.timeoutMs ?? usualLimitMs;
   const deadlineMs = runtime.clock.now() + limitMs;
-  using limit = timeLimit(limitMs, creationTooSlow(clusterId));
+  using limit = timeLimit(limitMs, tooSlow("Creating", clusterId));
   const machines =
     request.from === undefined
       ? newMachines(clusters, request, await readPlatform(request, runtime, signal))

@@ -1,4 +1,4 @@
-import { hasErrorId, messageOf, revised } from "../errors.ts";
+import { ClusterError, hasErrorId, messageOf, revised } from "../errors.ts";
 
 /** A signal that is aborted with `error` when the time is up, unless it is disposed of first. */
 export function timeLimit(ms: number, error: Error): Disposable & { readonly signal: AbortSignal } {
@@ -6,6 +6,15 @@ export function timeLimit(ms: number, error: Error): Disposable & { readonly sig
   const timer = setTimeout(() => controller.abort(error), Math.max(0, ms));
   return { signal: controller.signal, [Symbol.dispose]: () => clearTimeout(timer) };
 }
+
+const tooSlowHint = "Allow more time with `timeout`, or see the log for what was slow.";
+
+/** The error for work on a cluster that exceeds its time limit. `work` begins the message, such as "Creating". */
+export const tooSlow = (work: string, clusterId: string, hint = tooSlowHint): ClusterError =>
+  new ClusterError("deadline-passed", `${work} cluster "${clusterId}" exceeded its time limit.`, {
+    hint,
+    facts: { cluster: clusterId },
+  });
 
 /** After this time, the user learns what the program is waiting for. Most answers take a tenth of it. */
 const slowAfterMs = 5_000;

@@ -17,11 +17,10 @@ import {
 } from "../../src/backend/shared/machine-errors.ts";
 import { assertDiskIsLargeEnough } from "../../src/backend/vm/images/image-store.ts";
 import { keyMissing } from "../../src/cluster/connections.ts";
-import { creationTooSlow } from "../../src/cluster/create/create-request.ts";
+import { tooSlow } from "../../src/system/time-limit.ts";
 import { usedHereOnly } from "../../src/cluster/export-cluster.ts";
 import { findNode } from "../../src/cluster/find-cluster.ts";
 import { listSnapshots } from "../../src/cluster/snapshots.ts";
-import { waitTooSlow } from "../../src/cluster/wait-for-cluster.ts";
 import { type ErrorId, errorTable } from "../../src/errors.ts";
 import { assertVariant } from "../../src/platform/artifact/artifact-head.ts";
 import { answerFailure, artifactUnreachable } from "../../src/platform/artifact/artifact-request.ts";
@@ -92,11 +91,11 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   ],
   "deadline-passed": [
     [
-      () => creationTooSlow("base"),
+      () => tooSlow("Creating", "base"),
       'Creating cluster "base" exceeded its time limit. → Allow more time with `timeout`, or see the log for what was slow.',
     ],
     [
-      () => waitTooSlow("base"),
+      () => tooSlow("Waiting for", "base"),
       'Waiting for cluster "base" exceeded its time limit. → Allow more time with `timeout`, or see the log for what was slow.',
     ],
     [

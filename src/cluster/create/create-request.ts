@@ -8,7 +8,7 @@ import type { AddedConfiguration, CompleteConfiguration, InstallPlan } from "../
 import type { PlatformFacts } from "../../platform/folder/platform-file.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock } from "../../system/runtime.ts";
-import { timeLimit } from "../../system/time-limit.ts";
+import { timeLimit, tooSlow } from "../../system/time-limit.ts";
 import { parseUrl } from "../../system/mask-url.ts";
 import type { SnapshotName } from "../snapshots.ts";
 
@@ -85,13 +85,6 @@ export function parseSnapshotReference(
   return { problem: `"${given}" is not a cluster id and a snapshot's name, such as default:installed` };
 }
 
-export function creationTooSlow(clusterId: string): ClusterError {
-  return new ClusterError("deadline-passed", `Creating cluster "${clusterId}" exceeded its time limit.`, {
-    hint: "Allow more time with `timeout`, or see the log for what was slow.",
-    facts: { cluster: clusterId },
-  });
-}
-
 /** Returns the limit of a creation: its deadline, or the end of a shorter lifetime, at which its nodes would end one by one. */
 export function creationLimit(
   {
@@ -102,7 +95,7 @@ export function creationLimit(
   clock: Clock,
 ): ReturnType<typeof timeLimit> {
   const limitMs = deadlineMs - clock.now();
-  if (limitMs <= lifetimeMs) return timeLimit(limitMs, creationTooSlow(clusterId));
+  if (limitMs <= lifetimeMs) return timeLimit(limitMs, tooSlow("Creating", clusterId));
   return timeLimit(lifetimeMs, lifetimeTooShort(clusterId));
 }
 

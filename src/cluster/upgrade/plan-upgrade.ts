@@ -1,4 +1,5 @@
 import { ClusterError, quoted } from "../../errors.ts";
+import { tooSlow } from "../../system/time-limit.ts";
 import { type ClusterRecord, nodeReference, webUiText } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { type ArtifactHead, assertVariant } from "../../platform/artifact/artifact-head.ts";
@@ -122,7 +123,4 @@ export const planOf = (
 });
 
 export const upgradeTooSlow = (clusterId: string): ClusterError =>
-  new ClusterError("deadline-passed", `Upgrading cluster "${clusterId}" exceeded its time limit.`, {
-    hint: "Run the same command again, if need be with a larger `timeout`.",
-    facts: { cluster: clusterId },
-  });
+  tooSlow("Upgrading", clusterId, "Run the same command again, if need be with a larger `timeout`.");

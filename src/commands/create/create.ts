@@ -102,14 +102,11 @@ export interface PreparedCreate extends CreationTarget<unknown> {
 
 /** Checks everything that can be checked without creating anything. */
 export async function prepareCreate(kind: BackendKind, input: CreateInput, context: Context): Promise<PreparedCreate> {
-  const [{ creationTooSlow }, { timeLimit }] = await Promise.all([
-    import("../../cluster/create/create-request.ts"),
-    import("../../system/time-limit.ts"),
-  ]);
+  const { timeLimit, tooSlow } = await import("../../system/time-limit.ts");
   if (!input.dryRun) (await import("../doctor/machine-checks.ts")).assertSshClient(context.environment);
   const login = await readLogin(input, context);
   const deadlineMs = context.clock.now() + input.timeout;
-  using limit = timeLimit(input.timeout, creationTooSlow(input.clusterId));
+  using limit = timeLimit(input.timeout, tooSlow("Creating", input.clusterId));
   const signal = AbortSignal.any([context.signal, limit.signal]);
   const installation = input.from === undefined ? installationRequest(input) : undefined;
   const [install, backend] = await Promise.all([
@@ -133,13 +130,12 @@ async function showPlan(
   { request, ...target }: PreparedCreate,
   { output, clock, columns, nameFlags, signal }: Context,
 ): Promise<void> {
-  const [{ creationTooSlow }, { summarizeCreation }, { timeLimit }, { pairs }] = await Promise.all([
-    import("../../cluster/create/create-request.ts"),
+  const [{ summarizeCreation }, { timeLimit, tooSlow }, { pairs }] = await Promise.all([
     import("../../cluster/create/plan-machines.ts"),
     import("../../system/time-limit.ts"),
     import("../../cli/layout.ts"),
   ]);
-  using limit = timeLimit(request.deadlineMs - clock.now(), creationTooSlow(request.clusterId));
+  using limit = timeLimit(request.deadlineMs - clock.now(), tooSlow("Creating", request.clusterId));
   const summary = await summarizeCreation(request, target, AbortSignal.any([signal, limit.signal]));
   const lines = summary.lines.map(([label, text]) => [label, nameFlags(text)] as const);
   output.result({ text: pairs(lines, columns), data: { plan: summary.facts } });
