@@ -9,6 +9,7 @@ import { hostName, knownHostsText, parseKnownHosts } from "../ssh/openssh-files.
 import { type CreationFiles, creationFiles } from "../store/creation-folder.ts";
 import { isMapping, object } from "../model/reader.ts";
 import { errorCode, isFileOrAbsent, writePrivateFile } from "../system/files/private-file.ts";
+import { cannotWrite } from "../system/files/draft.ts";
 import { readOwnText, parseJson } from "../system/files/read-text.ts";
 import { outsideLine } from "../system/printable.ts";
 import { type ProgramEnd, type ProgramRun, minimalEnvironment, runProgram } from "../system/processes/run-program.ts";
@@ -64,16 +65,10 @@ export async function saveExport(path: string, text: string): Promise<void> {
   try {
     if (await isFileOrAbsent(path)) return await writePrivateFile(path, text);
   } catch (error) {
-    throw notSaved(path, messageOf(error), error);
+    throw cannotWrite(path, messageOf(error), error);
   }
-  throw notSaved(path, "it is not a regular file", undefined);
+  throw cannotWrite(path, "it is not a regular file");
 }
-
-const notSaved = (path: string, reason: string, cause: unknown): ClusterError =>
-  new ClusterError("bad-usage", `Cannot write ${path}: ${reason}.`, {
-    hint: "Pass a file in an existing folder that you may write to.",
-    cause,
-  });
 
 /**
  * Encrypts a text for these recipients with `age` (https://age-encryption.org), as text. Throws `machine-not-set-up` if age is not installed,

@@ -127,6 +127,12 @@ export function findNode(cluster: ClusterRecord, reference: string): NodeRecord 
   });
 }
 
+export const noRunningMaster = ({ id }: ClusterRecord, purpose = "", advice = ""): ClusterError =>
+  new ClusterError("node-not-found", `Cluster "${id}" has no running master${purpose}.`, {
+    hint: `Run the inspect command to see its nodes${advice}.`,
+    facts: { cluster: id },
+  });
+
 /** Throws `node-stopped`. */
 export function assertRuns(cluster: Pick<ClusterRecord, "id">, node: NodeRecord): void {
   if (node.state !== "stopped" && node.state !== "paused") return;

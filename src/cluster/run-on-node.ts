@@ -1,6 +1,5 @@
 import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
-import { ClusterError } from "../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
 import type { Checkout } from "../platform/checkout/checkout.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
@@ -24,7 +23,7 @@ import {
   withAdvice,
 } from "./connections.ts";
 import { type FetchRequest, type FetchSource, fetchFiles } from "./fetch.ts";
-import { assertRuns, findNode } from "./find-cluster.ts";
+import { assertRuns, findNode, noRunningMaster } from "./find-cluster.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
 export interface RunRequest {
@@ -228,10 +227,7 @@ function runningMasters(cluster: ClusterRecord): Candidates {
   const [first, ...others] = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");
   if (first !== undefined) return [first, ...others];
   for (const node of cluster.nodes) if (node.role === "master") assertRuns(cluster, node);
-  throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no running master.`, {
-    hint: "Run the inspect command to see its nodes, and choose one with `node`.",
-    facts: { cluster: cluster.id },
-  });
+  throw noRunningMaster(cluster, "", ", and choose one with `node`");
 }
 
 /** The node itself determines which layout it has, which saves a round trip. If it has none yet, the session reports which folder is missing. */

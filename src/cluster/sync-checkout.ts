@@ -1,5 +1,5 @@
 import { numbered } from "../system/amounts.ts";
-import { ClusterError } from "../errors.ts";
+import { noRunningMaster } from "./find-cluster.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
 import { type SyncReport, syncCheckoutToNode } from "../platform/checkout/checkout-sync.ts";
 import type { Checkout } from "../platform/checkout/checkout.ts";
@@ -31,12 +31,7 @@ export async function syncCheckout(
   signal: AbortSignal,
 ): Promise<readonly MasterSync[]> {
   const masters = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");
-  if (masters.length === 0) {
-    throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no running master to sync to.`, {
-      hint: "Run the inspect command to see its nodes.",
-      facts: { cluster: cluster.id },
-    });
-  }
+  if (masters.length === 0) throw noRunningMaster(cluster, " to sync to");
   const sumOf = createFileSums();
   const sync = async (node: NodeRecord): Promise<MasterSync> => {
     const reference = nodeReference(node);

@@ -1,4 +1,5 @@
 import { ClusterError } from "../errors.ts";
+import { noRunningMaster } from "./find-cluster.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
@@ -50,7 +51,7 @@ export async function findWebUi(
   signal: AbortSignal,
 ): Promise<FoundWebUi | undefined> {
   const master = firstMaster(cluster);
-  if (master === undefined) throw noMaster(cluster);
+  if (master === undefined) throw noRunningMaster(cluster);
   await assertPinned(cluster, master);
   return webUiOf(cluster, master, await nodeReport(cluster, master, runtime, signal));
 }
@@ -85,12 +86,6 @@ function authorityOf(web: Layout["web"], url: string): string | undefined {
 
 const firstMaster = (cluster: ClusterRecord): NodeRecord | undefined =>
   cluster.nodes.find((node) => node.role === "master" && node.state === "running" && node.web.host !== "");
-
-const noMaster = ({ id }: ClusterRecord): ClusterError =>
-  new ClusterError("node-not-found", `Cluster "${id}" has no running master.`, {
-    hint: "Run the inspect command to see its nodes.",
-    facts: { cluster: id },
-  });
 
 /** The URL class drops the scheme's default port. */
 function urlOf({ web }: NodeRecord, { scheme, path }: WebEndpoint): string {

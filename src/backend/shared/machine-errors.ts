@@ -65,6 +65,16 @@ export const notWhole = ({ id }: ClusterName, name: string): ClusterError =>
     facts: { cluster: id, snapshot: name },
   });
 
+/** `images` are those that the backend lacks; `instead` is what users may pass, such as "pass an image with `image`". */
+export const unknownDistribution = (
+  distribution: string,
+  { images, known, instead }: { readonly images: string; readonly known: readonly string[]; readonly instead: string },
+): ClusterError =>
+  new ClusterError("bad-usage", `${images} known for the distribution "${distribution}".`, {
+    hint: `Choose one of ${known.join(", ")}, or ${instead}.`,
+    facts: { distribution, known },
+  });
+
 /** The advice that a backend gives when a node has control groups version 2 and the platform needs version 1. */
 export const cgroups1Advice = (distributions: readonly string[]): string =>
   `Choose a \`linuxDistribution\` that has cgroups 1: ${distributions.join(", ")}.`;

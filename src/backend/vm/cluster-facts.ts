@@ -1,6 +1,8 @@
 import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { ClusterError } from "../../errors.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
+import { outside } from "../../outside-text.ts";
 import {
   parseClusterId,
   parseCountsObject,
@@ -152,6 +154,17 @@ export async function assertIdCanBeClaimed(root: string, clusterId: string, cloc
   const expired = clusters.map(({ facts }) => facts).filter((facts) => isOver(endOf(facts), clock));
   const leaving = [...abandoned.map(({ creation }) => creation), ...expired].map(({ creationId }) => creationId);
   await assertIdIsFree(root, clusterId, leaving);
+}
+
+/** Throws `machine-failed` if the version that created the cluster did not record them. `lack` continues "which". */
+export function machinesOf(
+  { machines, clusterId, createdBy }: ClusterFacts,
+  lack: string,
+  hint: string,
+): MachineSettings {
+  if (machines !== undefined) return machines;
+  const message = `Cluster "${clusterId}" was created by version ${outside(createdBy)}, which ${lack}.`;
+  throw new ClusterError("machine-failed", message, { hint, facts: { cluster: clusterId } });
 }
 
 /** The moment of the facts. */

@@ -1,14 +1,13 @@
 import { access, rm } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
-import { outside } from "../../outside-text.ts";
 import { poll } from "../../system/retry.ts";
 import { readBootId } from "../../system/processes/process-identity.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import type { Power } from "../contract.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
-import { type ClusterFacts, writeClusterFacts } from "./cluster-facts.ts";
+import { type ClusterFacts, machinesOf, writeClusterFacts } from "./cluster-facts.ts";
 import { readOwnCluster, startMachines } from "./machines/launch.ts";
 import { endMachines, isRunning, machineFiles } from "./machines/machine-process.ts";
 import {
@@ -77,7 +76,7 @@ interface Start {
 
 async function startAgain(qemu: Qemu, { directory, nodes, runtime }: Start, signal: AbortSignal): Promise<void> {
   const { facts } = await readOwnCluster(directory);
-  const machines = restartable(facts);
+  const machines = machinesOf(facts, "did not record how to start machines again", "Create it again.");
   const lives = await Promise.all(facts.nodes.map(async (node) => isRunning(machineFiles(directory, node))));
   const wanted = new Set(nodes.map(({ id }) => id));
   const idle = facts.nodes.filter(({ id }, place) => wanted.has(id) && lives[place] === false);
@@ -109,15 +108,6 @@ async function startAgain(qemu: Qemu, { directory, nodes, runtime }: Start, sign
     signal,
   );
   await writeClusterFacts(directory, { ...(await readOwnCluster(directory)).facts, bootId });
-}
-
-function restartable({ machines, clusterId, createdBy }: ClusterFacts): NonNullable<ClusterFacts["machines"]> {
-  if (machines !== undefined) return machines;
-  throw new ClusterError(
-    "machine-failed",
-    `Cluster "${clusterId}" was created by version ${outside(createdBy)}, which did not record how to start machines again.`,
-    { hint: "Create it again.", facts: { cluster: clusterId } },
-  );
 }
 
 /** The folder of the running network's sockets. A cleaner of temporary files may have removed them. */

@@ -1,6 +1,7 @@
 import type { DescribeImagesCommandInput, Image } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
 import { plainLine } from "../../../system/printable.ts";
+import { unknownDistribution } from "../../shared/machine-errors.ts";
 import { type CloudApi, collectPages } from "../api/api.ts";
 import { type ImageSource, distributions, sources } from "./distributions.ts";
 
@@ -41,10 +42,8 @@ export async function findImage(
 function sourceOf(distribution: string): ImageSource {
   const source = sources[distribution];
   if (source !== undefined) return source;
-  throw new ClusterError("bad-usage", `No images are known for the distribution "${distribution}".`, {
-    hint: `Choose one of ${distributions.join(", ")}, or pass an image with \`image\` and \`sshUser\`.`,
-    facts: { distribution, known: distributions },
-  });
+  const instead = "pass an image with `image` and `sshUser`";
+  throw unknownDistribution(distribution, { images: "No images are", known: distributions, instead });
 }
 
 function queryOf(source: ImageSource): DescribeImagesCommandInput {

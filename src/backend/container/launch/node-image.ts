@@ -6,6 +6,7 @@ import { maskedPrintable, plainLine as lineOf, outsideLines, withoutFullStop } f
 import { writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Progress } from "../../../system/runtime.ts";
 import type { CreationRequest, ImagePreparation } from "../../contract.ts";
+import { unknownDistribution } from "../../shared/machine-errors.ts";
 import { type PackageFamily, distributions, sources } from "../distributions.ts";
 import { indicates } from "../engine/engine-errors.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -136,10 +137,8 @@ export interface NodeRecipe {
 export function nodeRecipe(distribution: string, preparation: ImagePreparation | undefined): NodeRecipe {
   const source = sources[distribution];
   if (source === undefined) {
-    throw new ClusterError("bad-usage", `No node image is known for the distribution "${distribution}".`, {
-      hint: `Choose one of ${distributions.join(", ")}, or pass an image with \`nodeImage\`.`,
-      facts: { distribution, known: distributions },
-    });
+    const instead = "pass an image with `nodeImage`";
+    throw unknownDistribution(distribution, { images: "No node image is", known: distributions, instead });
   }
   const base = containerfileOf(source.from, recipes[source.family]);
   // The preparation comes last, so that the engine builds the steps before it only once for all platforms.

@@ -1,4 +1,4 @@
-import { ClusterError } from "../../../errors.ts";
+import { unknownDistribution } from "../../shared/machine-errors.ts";
 import type { Architecture } from "../qemu/architecture.ts";
 
 export interface PublishedImage {
@@ -45,10 +45,8 @@ export function chooseDistribution(asked: string, needsCgroups1: boolean): strin
 export function publishedImage(distribution: string, architecture: Architecture): PublishedImage {
   const source = sources[distribution];
   if (source !== undefined) return source.image(architecture);
-  throw new ClusterError("bad-usage", `No cloud image is known for the distribution "${distribution}".`, {
-    hint: `Choose one of ${distributions.join(", ")}, or pass an image with \`image\`.`,
-    facts: { distribution, known: distributions },
-  });
+  const instead = "pass an image with `image`";
+  throw unknownDistribution(distribution, { images: "No cloud image is", known: distributions, instead });
 }
 
 function alma(version: number): Published {

@@ -1,14 +1,13 @@
 import { mkdir, rename, rm } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
 import { type ClusterName, type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
-import { outside } from "../../../outside-text.ts";
 import { assertFreeSpace, makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest, FileCopyRequest, Snapshots } from "../../contract.ts";
 import type { SnapshotFile, SnapshotRecord } from "../../../model/snapshot.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import { assertIncomplete } from "../../shared/machine-errors.ts";
-import { type StoredCluster, assertIdCanBeClaimed } from "../cluster-facts.ts";
+import { type StoredCluster, assertIdCanBeClaimed, machinesOf } from "../cluster-facts.ts";
 import { resolveCopy } from "../copies/resolve-copy.ts";
 import { VmCopy } from "../copies/vm-copy.ts";
 import { readOwnCluster } from "../machines/launch.ts";
@@ -82,7 +81,7 @@ export class VmSnapshots implements Snapshots {
     );
     const stored = await readOwnCluster(directory);
     await assertAllRun(stored);
-    const machines = savable(stored);
+    const machines = machinesOf(stored.facts, "had no snapshots", "Create it again to save it.");
     const draft = draftFolder(directory, name);
     await rm(draft, { recursive: true, force: true });
     await makePrivateFolder(snapshotsFolder(directory));
@@ -194,15 +193,6 @@ async function runState(files: MachineFiles): Promise<string> {
   if (!(await isRunning(files))) return "does not run";
   const state = await queryRunState(files.folder);
   return state === undefined ? silent : `is ${state}`;
-}
-
-function savable({ facts }: StoredCluster): NonNullable<StoredCluster["facts"]["machines"]> {
-  if (facts.machines !== undefined) return facts.machines;
-  throw new ClusterError(
-    "machine-failed",
-    `Cluster "${facts.clusterId}" was created by version ${outside(facts.createdBy)}, which had no snapshots.`,
-    { hint: "Create it again to save it.", facts: { cluster: facts.clusterId } },
-  );
 }
 
 /** Memory takes at most its own size, and each disk as much as it does now. */
