@@ -50,7 +50,6 @@ async function readHostKeys(cluster: ClusterRecord, files: CreationFiles): Promi
   return new Map(keys);
 }
 
-/** Returns the error for clusters whose nodes only the machine that created them can reach. */
 export const usedHereOnly = (kind: string): ClusterError =>
   new ClusterError("bad-usage", `Clusters of this kind (${kind}) are reached from their own machine only.`);
 
@@ -133,7 +132,6 @@ async function runAge(run: Parameters<typeof runProgram>[0], signal: AbortSignal
   }
 }
 
-/** Everything that another computer needs to use a cluster, except for cloud credentials. */
 export interface HandOver {
   readonly clusterId: string;
   /** Distinguishes the cluster from earlier and later ones with the same id. */

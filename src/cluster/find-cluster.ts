@@ -102,7 +102,6 @@ export function nodeNamesOf(cluster: ClusterRecord): readonly string[] {
   return [...groups.map(([name]) => name), ...membersOf(cluster).map(nodeReference)];
 }
 
-/** Returns the nodes of a role, or of all roles, without nodes that have ended. */
 const membersOf = ({ nodes }: ClusterRecord, role?: Role): readonly NodeRecord[] =>
   nodes.filter((node) => node.state !== "ended" && node.role === (role ?? node.role));
 

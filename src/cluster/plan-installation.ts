@@ -102,7 +102,6 @@ async function withLicense(
   return { ...added, licenseKey: license?.contents };
 }
 
-/** The options of an installation on the command line, as far as they could be parsed. */
 interface GivenInstallation {
   readonly artifact?: ArtifactLocation;
   readonly artifactSha256?: string | undefined;

@@ -59,7 +59,6 @@ const mostKept = 4 * 1024 * 1024;
 /** Enough for the message that a login shell is unsuitable. */
 const leastKept = 4 * 1024;
 
-/** Returns how many characters of each stream are kept if this many nodes run the command. */
 const keptCharactersOf = (nodes: number): number => Math.min(mostKept, Math.floor(mostKeptOfAll / (2 * nodes)));
 
 /**

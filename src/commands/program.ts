@@ -24,7 +24,6 @@ import { upgradeCommand } from "./upgrade/upgrade.ts";
 import { waitCommand } from "./wait.ts";
 import { webCommand } from "./web.ts";
 
-/** Builds a backend's program from the commands, in the order in which users need them. */
 export function programFor(kind: BackendKind): Program {
   const { parts, summary } = kind;
   const commands = [

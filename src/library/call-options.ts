@@ -115,7 +115,6 @@ const calls: ReadonlyMap<string, string> = new Map([
   ["wait", "`waitForCluster`"],
 ]);
 
-/** Replaces the names of options and commands in a text with those of the library. */
 export const libraryWords = (message: string): string =>
   message
     .replaceAll(/`(\w+)`/g, (found, name: string) => libraryNames.get(name) ?? found)
@@ -126,7 +125,6 @@ export const libraryWords = (message: string): string =>
       return verb === undefined ? call : `${verb === "Run " ? "Call" : "call"} ${call}`;
     });
 
-/** Runs an operation of the library. Its errors name options as the library does. */
 export async function inLibraryWords<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

@@ -130,7 +130,6 @@ export function countsText(counts: Counts): string {
   return roles.map((role) => `${role}=${counts[role]}`).join(" ");
 }
 
-/** Returns the state of a cluster with these nodes. `requested` is undefined if the counts are unknown. */
 export function clusterState(nodes: readonly NodeRecord[], requested: Counts | undefined): ClusterState {
   const live = nodes.filter((node) => node.state === "starting" || node.state === "running");
   if (live.length === 0) return "ending";
@@ -152,7 +151,6 @@ export function byRoleAndIndex(a: NodeName, b: NodeName): number {
   return roles.indexOf(a.role) - roles.indexOf(b.role) || a.index - b.index;
 }
 
-/** The facts about a backend's nodes that an installation needs before they exist. */
 export interface NodeTraits {
   /** A script for the nodes that prints the node's private IPv4 address. */
   readonly ipDetect: string;

@@ -40,7 +40,6 @@ export type ScopeValues<Schema> = SchemaValues<{
   readonly [Name in keyof Schema as Schema[Name] extends { readonly isScope: true } ? Name : never]: Schema[Name];
 }>;
 
-/** The options that a program passes: texts, or numbers and booleans instead of texts. */
 type Given<Schema> = {
   readonly [Name in keyof Schema]?: string | number | boolean | readonly string[] | undefined;
 };

@@ -8,7 +8,6 @@ import resolversFile from "./resolvers.sh" with { type: "text" };
 
 export const resolversScript = shellText(resolversFile);
 
-/** Returns the IPv4 name servers of the first master, in its order, and no others. */
 export async function readResolvers(connection: Connection, signal: AbortSignal): Promise<readonly string[]> {
   const result = await connection.run(
     { argv: ["sh", "-c", resolversScript, "e2e-resolvers"], limitMs: 30_000, task: "reading its name servers" },

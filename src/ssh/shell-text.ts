@@ -15,7 +15,6 @@ export function shellText(file: string, values: Readonly<Record<string, string |
   return assignments.join("") + withoutHeader(file);
 }
 
-/** Returns a file that runs on a node, such as a Python program, without its header. */
 export function withoutHeader(file: string): string {
   const end = file.indexOf("\n\n");
   if (!file.startsWith("#") || end === -1) throw new TypeError("A file that runs elsewhere begins with a header.");

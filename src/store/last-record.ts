@@ -53,7 +53,6 @@ async function readLastRecord(directory: string): Promise<ClusterRecord | undefi
   return readOwnJson(lastRecord, (found) => parseLastRecord(found, directory));
 }
 
-/** Parses the JSON of a last record. Returns undefined if it has another shape, or doesn't belong to this folder. */
 export function parseLastRecord(found: unknown, directory: string): ClusterRecord | undefined {
   const name = creationOfDirectory(directory);
   const cluster = readFile(found)?.cluster;

@@ -105,7 +105,6 @@ function shortened(line: string, longest: number): string {
   return `${(space > longest / 2 ? cut.slice(0, space) : cut).trimEnd().toWellFormed()}…`;
 }
 
-/** Whether a text, such as a file's name, is one line that a terminal shows as it is. */
 export const isPlainLine = (text: string): boolean => !/[\n\t]/.test(text) && printable(text) === text;
 
 /** Masks before, because a secret may contain unprintable characters, and after, because colours may have split it. */

@@ -167,7 +167,6 @@ function ambiguous(
 
 type Rules = Pick<Group, "rules">;
 
-/** Returns the admitted ranges, each with its ports, in the order of the rules. */
 export function admittedRanges({ rules }: Rules): readonly AdmittedRange[] {
   const pairs = rules.flatMap((rule) => rangesOf(rule).map((range) => ({ range, port: portText(rule) })));
   const byRange = Map.groupBy(pairs, ({ range }) => range);

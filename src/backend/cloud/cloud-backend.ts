@@ -138,7 +138,6 @@ function warnOfClock(apiMs: number, { clock, progress }: Runtime): void {
   if (Math.abs(behindMs) > shownSkewMs) progress.warn(`${clockText(behindMs)}: ages and times left are wrong.`);
 }
 
-/** Reads the clusters of a region, and reports things that only look like a cluster. */
 const clusterReader =
   ({ progress }: Runtime) =>
   async (

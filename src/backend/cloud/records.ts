@@ -163,7 +163,6 @@ async function hasCluster(api: CloudApi, clusterId: string, signal: AbortSignal)
 /** The API has no request for several machines, and it throttles clients that send more than this many requests in a row. */
 const mostMachines = 100;
 
-/** Collects what each machine wrote to its console until the signal is aborted. */
 export async function clusterConsoleOutput(
   api: CloudApi,
   cluster: ClusterRecord,

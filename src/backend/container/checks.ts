@@ -28,7 +28,6 @@ export function containerChecks(
 
 const limitMs = 40_000;
 
-/** Checks whether an engine exists and we may use it. Failures are ClusterErrors that say what to do. */
 export function engineCheck(facts: ContainerFacts): Check {
   return { name: "engine", limitMs, run: async () => judge(facts) };
 }

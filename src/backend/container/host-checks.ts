@@ -26,7 +26,6 @@ const inotifyFile = "/proc/sys/fs/inotify/max_user_instances";
 /** A node uses about five inotify instances. The kernel's default is 128 for all processes of root. */
 const usualInotifyInstances = 256;
 
-/** Checks the machine that the engine runs on, and how this machine reaches its containers. */
 export function hostChecks(facts: ContainerFacts, platform: NodeJS.Platform): readonly Check[] {
   return [
     checkOfEngine("node addresses", facts, (_, { kind }) => checkReach(facts, kind)),

@@ -15,7 +15,6 @@ export const ipDetect = ipDetectOf(privateAddressLines);
 
 const atOnce = 8;
 
-/** Collects the nodes' console output until the signal is aborted. Skips nodes for which `read` throws or returns nothing. */
 export async function consoleOutputs(
   nodes: ClusterRecord["nodes"],
   read: (node: NodeRecord) => Promise<string>,

@@ -65,7 +65,6 @@ const acceleratorLimitMs = 40_000;
 const installation = ({ architecture }: Qemu): string =>
   `Install a newer version or another build (Debian and Ubuntu: ${architecture.packages}).`;
 
-/** Checks whether there is a QEMU that can run clusters. Failures are ClusterErrors that say what to do. */
 function qemuCheck(qemu: Qemu): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
     const version = await qemuVersion(qemu, signal);

@@ -92,7 +92,6 @@ export type Options = Readonly<Record<string, Option>>;
 /** In the order of the command line. */
 export type Arguments = Readonly<Record<string, Argument>>;
 
-/** The values of declared options and arguments, under the keys of their declarations. */
 export type ValuesOf<Declared> = {
   readonly [Name in keyof Declared]: Declared[Name] extends Option<infer Value> | Argument<infer Value> ? Value : never;
 };

@@ -92,7 +92,6 @@ function givenPositionals(command: Command, { positionals, afterDashes }: Words)
   });
 }
 
-/** Returns the value from the command line, the environment or the default, in that order. */
 async function readValue({ declared, label, texts }: Given, reader: Reader): Promise<unknown> {
   const { kind, isList } = shapeOf(declared);
   if (texts.length > 1 && !isList) {

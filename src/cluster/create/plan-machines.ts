@@ -12,7 +12,6 @@ import type { CreateRequest, SnapshotCopy } from "./create-request.ts";
 /** The backend that creates a cluster, and what is installed on it. */
 export interface CreationTarget<Options> {
   readonly backend: Backend<Options>;
-  /** The request's installation, once it is checked; undefined: nothing is installed. */
   readonly install: InstallPlan | undefined;
 }
 

@@ -132,7 +132,6 @@ export class StartingMachines {
     return this.#up.size === this.#machines.creation.summary.nodeCount;
   }
 
-  /** Returns a signal that aborts as soon as there is a reason to look again at once. */
   #nextWakeUp(): AbortSignal {
     if (!this.#state.hasJustLaunched && !this.areComplete) this.#state.wakeUp = new AbortController();
     return this.#state.wakeUp.signal;

@@ -111,7 +111,6 @@ export function keptNote(kind: BackendKind, { id, expiresAt, scope }: Kept, { cl
   return [`Cluster "${id}" is kept.`, `    Save its logs: ${commandLine("logs")}`, ...removal, ...ends].join("\n");
 }
 
-/** Returns a function that makes a command's name a command line for this cluster. */
 const commandLineFor =
   (kind: BackendKind, clusterId: string, input: Readonly<Record<string, unknown>>) =>
   (command: string): string =>

@@ -15,7 +15,6 @@ interface Start {
   readonly runtimeVariables: readonly string[];
 }
 
-/** The checks that all backends need of this machine, combined with a backend's own checks. */
 export function machineChecks({ environment, runtimeVariables }: Start, own: readonly Check[]): readonly Check[] {
   return [
     operatingSystemCheck({ platform: os.platform(), release: os.release(), architecture: os.arch() }),

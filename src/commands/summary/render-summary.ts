@@ -27,7 +27,6 @@ export function renderCluster({ title, cluster, more }: Summary, nowMs: number):
   return [`### ${title}`, "", `| Cluster | ${code(cluster.id)} |`, "| --- | --- |", ...cells, ""].join("\n");
 }
 
-/** Returns the Markdown for a failure, with the folder of its logs if there is one. The text, which may quote a node, stays inside a code block. */
 export function renderFailure(title: string, text: string, logs: string | undefined): string {
   const lines = text.split(/\r\n|\r|\n/).map((line) => `    ${line}`);
   return [`### ${title}`, "", ...lines, "", ...(logs === undefined ? [] : [`Logs: ${code(logs)}`, ""])].join("\n");

@@ -48,7 +48,6 @@ export async function appendSummary(
   }
 }
 
-/** Runs a task. If it fails, appends the reason to the summary, under this title. */
 export async function summarizingFailure<Result>(
   title: string,
   { isWanted, context }: { readonly isWanted: boolean; readonly context: Context },

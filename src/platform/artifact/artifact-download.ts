@@ -73,7 +73,6 @@ async function checked(
   return { ...file, sizeBytes: start.sizeBytes };
 }
 
-/** Throws `artifact-invalid` if the file's SHA-256 sum differs from this one, which is hexadecimal. */
 export async function assertSum(
   { path, shown }: { readonly path: string; readonly shown: string },
   sha256: string,

@@ -79,7 +79,6 @@ export async function changedFiles(
   };
 }
 
-/** Whether the node already matches the plan, with nothing to send and nothing to remove. */
 export function isSettled(plan: SyncPlan, manifest: RemoteManifest): boolean {
   if (plan.files.length > 0) return false;
   const staying = new Set(plan.unchanged.map(keyOf));

@@ -157,7 +157,6 @@ export function stateCommand(layouts: readonly Layout[]): Argv {
   return ["sh", "-c", layoutLines(layouts) + shellText(treesFile, statuses) + state, "e2e-sync-state"];
 }
 
-/** Returns the command that prints the sums of the files that `sumsInput` names on stdin; see sync-sums.sh. */
 export function sumsCommand(files: readonly SyncFile[], layout: Layout): Argv {
   const trees = shellText(treesFile, { ...statuses, ...treesOf(layout) });
   const sums = shellText(sumsFile, { TESTS_BYTES: Buffer.byteLength(pathsIn("tests", files)) });

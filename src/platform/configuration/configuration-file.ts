@@ -38,7 +38,6 @@ export async function renderConfiguration(configuration: Configuration): Promise
   return text.replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, unicodeEscape);
 }
 
-/** Returns the text of `config.yaml` in the format that a layout's genconf reads. */
 export const configurationText = async (configuration: Configuration, format: "yaml" | "json"): Promise<string> =>
   format === "json" ? `${JSON.stringify(configuration)}\n` : renderConfiguration(configuration);
 
@@ -151,7 +150,6 @@ export async function readGenconfFolder(folder: string, signal: AbortSignal): Pr
   return { value: listed.value.map((file) => ({ ...file, mode: scriptMode(file) })) };
 }
 
-/** Lists a folder with its subfolders, as files to copy into the folder `target`. */
 export async function listFilesToCopy(
   folder: string,
   target: string,

@@ -13,7 +13,6 @@ import type { Layout } from "../layouts/layout.ts";
 import { type FileToCopy, configurationText, listFilesToCopy } from "./configuration-file.ts";
 import { type Configuration, baseConfiguration, mergeConfiguration } from "./configuration.ts";
 
-/** Throws `machine-failed` if the backend knows no private address of the node. */
 export function privateAddressOf(node: NodeRecord): string {
   if (node.privateAddress !== undefined) return node.privateAddress;
   throw new ClusterError("machine-failed", `${nodeReference(node)} (${node.id}) has no private address.`);
@@ -104,7 +103,6 @@ interface BaseFacts extends Pick<InstallPlan, "variant">, Pick<AddedConfiguratio
   readonly resolvers: readonly string[];
 }
 
-/** Returns the base of a cluster's configuration. Throws `machine-failed` if a node has no private address. */
 export function baseConfigurationOf(cluster: ClusterRecord, facts: BaseFacts): Configuration {
   const [firstMaster] = cluster.nodes;
   if (firstMaster === undefined) throw new ClusterError("machine-failed", `Cluster "${cluster.id}" has no nodes.`);
@@ -140,7 +138,6 @@ export function parseCopyToMaster(text: string): Checked<CopyToMaster> {
   return { value: { source, target: posix.normalize(text.slice(colon + 1)) } };
 }
 
-/** Lists the files of one `--copy-to-master`: a single file, or all files of a folder. */
 export async function listCopyToMaster(
   { source, target }: CopyToMaster,
   signal: AbortSignal,

@@ -92,7 +92,6 @@ async function checkFolder(shown: string, files: readonly PlatformFolderFile[]):
 
 const programs = ["install", "check", "upgrade"] as const;
 
-/** Whether clusters with an older version of the platform can be upgraded to it. */
 export const hasUpgrade = (files: readonly Pick<PlatformFolderFile, "path">[]): boolean =>
   files.some(({ path }) => path === "upgrade");
 

@@ -102,7 +102,6 @@ function saysTls(config: string): boolean | undefined {
   return config === "" ? undefined : /"ssl_enabled"\s*:\s*"?true\b/i.test(config);
 }
 
-/** Returns the layout of the node. Undefined if there is none, or if its facts can't be read. */
 export function reportedLayout({ layout: name, facts }: Pick<NodeReport, "layout" | "facts">): Layout | undefined {
   const layout = layouts.find((each) => each.name === name);
   if (layout?.factFiles === undefined) return layout;

@@ -55,7 +55,6 @@ export const nodeVersionScript =
     })),
   });
 
-/** Asks a node for its version. Throws the errors of the connection, and `remote-command-failed`. */
 export async function readNodeVersion(
   node: NodeRecord,
   connections: ConnectionPool,

@@ -79,7 +79,6 @@ export function remoteLine(command: LineParts, user: string, token: string): str
   return `echo "${token} $$" >&2; echo ${token} 2>&1; ${body(command, user)}`;
 }
 
-/** Returns the command as people should see it: without the mark, and with scripts shortened to their beginning. */
 export function shownLine(command: LineParts, user: string): string {
   return body({ ...command, argv: command.argv.map(shownWord) }, user);
 }

@@ -138,7 +138,6 @@ export async function endSsh({ child, status }: Ssh): Promise<void> {
   clearTimeout(insist);
 }
 
-/** Returns the path of this machine's `ssh`. Throws `machine-not-set-up` if there is none. */
 export function findSsh(environment: Environment): string {
   const path = Bun.which("ssh", { PATH: environment["PATH"] ?? "" });
   if (path !== null) return path;

@@ -129,7 +129,6 @@ const longestShown = 1000;
 /** The folder may come from a stranger, and names may have line breaks. */
 const shown = (path: string): string => plainLine(path, longestShown);
 
-/** Returns a function that reports a problem with the file or folder at this path. */
 const reporterOf =
   ({ root, problems }: Listing, path: string) =>
   (text: (name: string) => string): void =>

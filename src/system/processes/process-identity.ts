@@ -65,7 +65,6 @@ async function ownPid(): Promise<number | undefined> {
   return pid === undefined ? undefined : Number(pid);
 }
 
-/** Returns the trimmed output of a program of the system; undefined if it fails, or prints nothing. */
 async function outputOf(
   program: string,
   words: readonly string[],
@@ -89,7 +88,6 @@ export async function readBootId(): Promise<string | undefined> {
   }
 }
 
-/** Returns the command line of a running process, its words joined by spaces; undefined if there is no such process. */
 export async function commandOfProcess(pid: number): Promise<string | undefined> {
   try {
     const words = await readOwnText(`/proc/${pid}/cmdline`);

@@ -128,7 +128,6 @@ const hasStreams = ({ stderr }: ChildProcess): boolean => (stderr ?? undefined) 
 
 const mostErrorCharacters = 1024 * 1024;
 
-/** Reads a program's stderr. Returns a function that returns the end of what it has read. */
 function collected(stream: Readable): () => string {
   const written = { text: "" };
   stream.setEncoding("utf8").on("data", (chunk: string) => {

@@ -29,7 +29,6 @@ export interface CloudApi {
 
 type Commands = typeof commands;
 
-/** The API actions that this program uses, each with its request and its answer. */
 export type Calls = { readonly [Name in Action]: Call<Commands[Name]> };
 
 export type Action = keyof Commands;
@@ -41,7 +40,6 @@ type Call<Command> = Command extends new (...args: never) => {
   ? { readonly input: Input; readonly output: Output }
   : never;
 
-/** Selects everything of ours, or the things of one cluster id or of one creation. */
 export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };
 
 /** The number of filter values that one request accepts. */

@@ -135,7 +135,6 @@ async function dryRun(asked: Promise<unknown>): Promise<Outcome> {
   return fail(messageOf(refusal), refusal.hint ?? "Resolve what the message describes.");
 }
 
-/** Checks whether the region has everything that a `create` without options needs for its machines. */
 export function launchChecks(facts: CloudFacts, defaults: CheckedDefaults): readonly Check[] {
   return [
     cloudCheck(facts, "network", () => checkNetwork(facts, defaults)),

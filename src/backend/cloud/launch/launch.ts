@@ -169,7 +169,6 @@ function noRoom(
   );
 }
 
-/** Adds the number of requested machines to the error about the account's limit. */
 function tooMany(error: unknown, plan: LaunchPlan, asked: { readonly role: Role; readonly count: number }): unknown {
   if (!(error instanceof ClusterError) || error.id !== "capacity-lacking") return error;
   const counts = (plan.tags.counts ?? "").split(" ").map((pair) => pair.split("=") as [string, string]);

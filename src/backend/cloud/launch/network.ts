@@ -191,7 +191,6 @@ function isOver(machine: Machine, nowMs: number): boolean {
   return machine.expiresAt !== undefined && machine.expiresAt.getTime() < nowMs;
 }
 
-/** Returns the error for an id that is taken. It says when the present cluster ends. */
 export function clusterExists(present: {
   readonly clusterId: string;
   readonly region: string;

@@ -184,7 +184,6 @@ export async function findReach(
   throw elsewhere(engine, `the address of its bridge, ${gateway}, is not an address of this machine`);
 }
 
-/** Returns the address of the engine; empty if the engine has none or doesn't report it. */
 async function addressOf(engine: Engine, signal: AbortSignal): Promise<string> {
   const words = engine.kind.addressWords;
   return words === undefined ? "" : engine.ask({ words, accepts: () => true }, signal);

@@ -223,7 +223,6 @@ function readPorts(ports: Readonly<Record<string, unknown>> = {}): ReadonlyMap<n
   return new Map(pairs);
 }
 
-/** Selects everything of ours, or the things of one cluster id or of one creation. */
 export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };
 
 /** Returns the engine's descriptions of things with our labels; see readContainers. Includes stopped containers. */

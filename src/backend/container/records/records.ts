@@ -143,7 +143,6 @@ function earliest(containers: readonly NodeContainer[]): Date | undefined {
   return times.length === 0 ? undefined : new Date(Math.min(...times));
 }
 
-/** Reads everything of ours that the engine has, and what only looks like ours. */
 export async function readInventory(
   engine: Engine,
   selection: Selection,

@@ -190,7 +190,6 @@ interface MachineCopy {
   readonly publicKey: string;
 }
 
-/** Makes the files of a machine that continues from a snapshot. Throws `capacity-lacking` if the disk is full. */
 export async function copyMachine(origin: Origin, copy: MachineCopy): Promise<void> {
   const from = machineFiles(origin.directory, origin.node);
   const saved = savedFiles(origin.node);

@@ -126,7 +126,6 @@ async function prepareFiles(
   await createDisk(qemu, { path: files.disk, image: plan.image, megabytes: plan.options.diskMegabytes }, signal);
 }
 
-/** Makes the folder of a node's machine, with its seed, and returns the paths of its files. */
 export async function makeMachineFolder(
   directory: string,
   boot: FirstBoot,

@@ -42,7 +42,6 @@ export async function queryRunState(folder: string): Promise<string | undefined>
 /** The state in the answers to `query-status` and `query-migrate`. */
 export const statusOf = read.field("status", read.matching(/^[a-z-]{1,32}$/));
 
-/** Returns the version of the QEMU that runs the machine in this folder, such as `7.2.22`. */
 export async function queryVersion(folder: string, signal: AbortSignal): Promise<string> {
   const [result] = await runOnMonitor(folder, [{ execute: "query-version" }], signal);
   const found = read.isMapping(result) && read.isMapping(result["qemu"]) ? result["qemu"] : {};

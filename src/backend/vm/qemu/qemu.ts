@@ -60,7 +60,6 @@ export async function qemuVersion(qemu: Qemu, signal: AbortSignal): Promise<stri
 /** The form of saved memory changes with the first two numbers of the version; the third counts corrections. */
 export const release = (version: string): string => version.split(".").slice(0, 2).join(".");
 
-/** Returns the error for a QEMU that failed, with the last line that it printed. */
 export function qemuFailure(what: string, { status, stderr, stdout }: ProgramEnd): ClusterError {
   const said = reasonIn(stderr) || reasonIn(stdout) || `it exited with status ${status ?? "unknown"}`;
   const facts = { command: what, status };
@@ -93,7 +92,6 @@ const tooSlow = (program: string): ClusterError =>
     facts: { program },
   });
 
-/** Removes the program's name from the start of the line and the full stop from its end. */
 const reasonIn = (text: string): string =>
   withoutFullStop(outside((plainLines(text, 1)[0] ?? "").replace(/^qemu[\w-]*: /, "")));
 

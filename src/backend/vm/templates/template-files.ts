@@ -92,7 +92,6 @@ export async function lockTemplate(
 
 const lockPath = (folder: string, name: string): string => join(folder, `${name}.lock`);
 
-/** Returns the facts about a template, or `undefined` if it isn't there or is damaged. */
 export async function readTemplate({ folder }: Pick<Template, "folder">): Promise<TemplateFacts | undefined> {
   const facts = await readOwnJson(templateFiles(folder).facts, parseFacts);
   if (facts === undefined || facts.problem !== undefined) return facts;
