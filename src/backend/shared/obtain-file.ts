@@ -48,7 +48,8 @@ export async function obtainFile(
   await makePrivateFolder(folder);
   const path = join(folder, `cluster-${sha256 ?? ""}.zst`);
   using step = progress.start("Download the file", shown);
-  const onWait = (): void => progress.note("Waiting for another process that downloads the same file.");
+  const onWait = (advice: string): void =>
+    progress.note(`Waiting for another process that downloads the same file.${advice}`);
   await using _ = await acquireProcessLock(`${path}.lock`, { clock, onWait }, signal);
   if (!(await isAccessible(path))) {
     const draft = `${path}.part`;

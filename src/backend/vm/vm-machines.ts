@@ -80,7 +80,7 @@ export abstract class VmMachines<Claimed extends ClaimedMachines> {
   protected async claimId(claimed: Claimed, signal: AbortSignal): Promise<void> {
     const { root, request } = this.#plan;
     const { clock, progress } = this.runtime;
-    const onWait = (): void => progress.note("Waiting for another creation to claim its id.");
+    const onWait = (advice: string): void => progress.note(`Waiting for another creation to claim its id.${advice}`);
     await using _ = await acquireProcessLock(join(root, ".lock"), { clock, onWait }, signal);
     await assertIdIsFree(root, request.clusterId, []);
     this.state.claimed = claimed;

@@ -106,8 +106,11 @@ export async function signalProcess(pid: number, name: "TERM" | "KILL"): Promise
 
 interface Waiting {
   readonly clock: Clock;
-  /** Called once, if it has to wait. */
-  readonly onWait: () => void;
+  /**
+   * Called once, if it has to wait. `advice` follows a sentence: it names the lock if the holder is on another computer, where nobody can see whether
+   * it has been killed; otherwise it is empty.
+   */
+  readonly onWait: (advice: string) => void;
   /** If another process still holds the lock at that time, `error` is thrown. Absent: wait without limit. */
   readonly giveUp?: { readonly atMs: number; readonly error: Error };
 }
@@ -125,8 +128,9 @@ export async function acquireProcessLock(
   const text = lockText(await identifyThisProcess());
   let hasReported = false;
   const look = async (): Promise<true | undefined> => {
-    if (await takeFreed(path, text, signal)) return true;
-    if (!hasReported) onWait();
+    const holder = await takeFreed(path, text, signal);
+    if (holder === undefined) return true;
+    if (!hasReported) onWait(isElsewhere(holder) ? elsewhereAdvice(path) : "");
     hasReported = true;
     return undefined;
   };
@@ -140,16 +144,19 @@ export async function acquireProcessLock(
   };
 }
 
-/** Takes the lock unless a living process holds it. */
-async function takeFreed(path: string, text: string, signal: AbortSignal): Promise<boolean> {
+const elsewhereAdvice = (path: string): string =>
+  ` That process runs on another computer, or in another container. If it has ended, remove ${path}.`;
+
+/** Takes the lock unless a living process holds it. Resolves with that holder, if there is one. */
+async function takeFreed(path: string, text: string, signal: AbortSignal): Promise<string | undefined> {
   while (!(await take(path, text))) {
     signal.throwIfAborted();
     const holder = await readHolder(path);
     if (holder === undefined) continue;
-    if (await isHeld(holder)) return false;
+    if (await isHeld(holder)) return holder;
     await breakLock(path, holder);
   }
-  return true;
+  return undefined;
 }
 
 /** Creating a link is atomic, so nobody sees a lock without its holder. */
@@ -184,12 +191,19 @@ const holderWords = ({ host, pid, startedAt }: ProcessIdentity): readonly string
 
 const digest = (text: string): string => createHash("sha256").update(text).digest("hex");
 
+const wordsIn = (text: string): readonly (string | undefined)[] =>
+  /^([0-9a-f]{8}):([1-9][0-9]{0,9}):([0-9a-f]{16}):/.exec(text)?.slice(1) ?? [];
+
+function isElsewhere(text: string): boolean {
+  const [host] = wordsIn(text);
+  return host !== undefined && host !== digest(hostname()).slice(0, 8);
+}
+
 /** Like `isProcessAlive`. */
 async function isHeld(text: string): Promise<boolean> {
-  const [, host, pid, start] = /^([0-9a-f]{8}):([1-9][0-9]{0,9}):([0-9a-f]{16}):/.exec(text) ?? [];
-  if (host === undefined) return false;
-  if (host !== digest(hostname()).slice(0, 8)) return true;
-  const now = await identifyProcess(Number(pid));
+  if (isElsewhere(text)) return true;
+  const [, pid, start] = wordsIn(text);
+  const now = pid === undefined ? undefined : await identifyProcess(Number(pid));
   return now !== undefined && holderWords(now)[2] === start;
 }
 

@@ -71,7 +71,8 @@ export async function storeLayer(
   const sum = sumOf(facts, below);
   const path = pathIn(folder, sum);
   const layer = { ...facts, path, sum };
-  const onWait = (): void => runtime.progress.note("Waiting for another process that unpacks the same image.");
+  const onWait = (advice: string): void =>
+    runtime.progress.note(`Waiting for another process that unpacks the same image.${advice}`);
   await using _ = await acquireProcessLock(`${path}.lock`, { clock: runtime.clock, onWait }, signal);
   if (await isStored(path, layer, signal)) {
     for await (const _chunk of chunks) continue;

@@ -96,7 +96,8 @@ async function obtainFromWeb(source: ImageSource, runtime: Runtime, signal: Abor
   using step = progress.start("Download the image", maskUrl(source.url));
   const sum = "listUrl" in source.sums ? await publishedSum(source, source.sums.listUrl, signal) : source.sums;
   const path = storedPath(imageFolder(environment), source.prefix, sum);
-  const onWait = (): void => progress.note("Waiting for another process that downloads the same image.");
+  const onWait = (advice: string): void =>
+    progress.note(`Waiting for another process that downloads the same image.${advice}`);
   await using _ = await acquireProcessLock(`${path}.lock`, { clock, onWait }, signal);
   if (await isAccessible(path)) await verifyStored({ path, sum }, runtime, signal);
   else await download({ source, sum, path }, runtime, (text) => step.update(text), signal);

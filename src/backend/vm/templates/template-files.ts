@@ -84,7 +84,8 @@ export async function lockTemplate(
   progress: Progress,
   signal: AbortSignal,
 ): Promise<AsyncDisposable> {
-  const onWait = (): void => progress.note("Waiting for another process that makes the same template.");
+  const onWait = (advice: string): void =>
+    progress.note(`Waiting for another process that makes the same template.${advice}`);
   await makePrivateFolder(join(folder, ".."));
   await makePrivateFolder(folder);
   return acquireProcessLock(lockPath(folder, name), { clock, onWait }, signal);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { lstat, readdir, readlink, symlink } from "node:fs/promises";
+import { lstat, readdir, readlink, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { acquireProcessLock } from "../../../../src/system/processes/process-identity.ts";
@@ -42,6 +42,26 @@ test("who waits can be told to stop", async () => {
   );
   expect((await failureOf(waiting)).message).toBe("enough");
 });
+
+test.each([
+  ["here", (own: string) => own, ""],
+  ["elsewhere", (own: string) => own.replace(/^[0-9a-f]{8}/, "00000000"), "another computer"],
+])(
+  "who waits for a process %s learns which lock to remove, if nobody can see whether it lives",
+  async (_, change, says) => {
+    await using folder = await scratchFolder();
+    const path = join(folder.path, "lock");
+    await using _own = await acquireProcessLock(path, { clock: systemClock, onWait: () => {} }, neverAborted);
+    const text = await readlink(path);
+    await rm(path);
+    await symlink(change(text), path);
+    const stop = new AbortController();
+    const onWait = (advice: string): void => stop.abort(new Error(advice));
+    const { message } = await failureOf(acquireProcessLock(path, { clock: systemClock, onWait }, stop.signal));
+    expect(message).toContain(says);
+    expect(message.endsWith(`remove ${path}.`)).toBe(says !== "");
+  },
+);
 
 test.each([
   ["of a process that is gone", (own: string) => own.replace(/:[0-9]+:/, ":999999999:")],
