@@ -99,12 +99,29 @@ async function fromProfile(
 ): Promise<CredentialSource> {
   const { fromIni } = await import("@aws-sdk/credential-provider-ini");
   const files = sharedFiles(environment);
+  const provide = fromIni({ profile, ...files, clientConfig: innerClient });
   return {
     name: `profile "${profile}" ${origin}`,
     profile,
-    provide: fromIni({ profile, ...files, clientConfig: innerClient }),
+    provide: async () =>
+      provide().catch(async (error: unknown) => {
+        throw (await missingSession(profile, files)) ?? error;
+      }),
     hint: `Check this profile in ${files.filepath} and ${files.configFilepath}. To renew an SSO session: aws sso login --profile ${profile}`,
   };
+}
+
+/** If an SSO session has no section, the SDK's own error doesn't say so. The profile may also be the source of the one that was asked for. */
+async function missingSession(profile: string, files: SharedFiles): Promise<Error | undefined> {
+  const { loadSsoSessionData, parseKnownFiles } = await import("@smithy/core/config");
+  const [profiles, sessions] = await Promise.all([parseKnownFiles(files), loadSsoSessionData(files)]);
+  const names = [profile, profiles[profile]?.["source_profile"] ?? profile];
+  for (const name of names) {
+    const session = profiles[name]?.["sso_session"];
+    if (session !== undefined && sessions[session] === undefined)
+      return new Error(`profile "${name}" needs a section [sso-session ${session}] in ${files.configFilepath}`);
+  }
+  return undefined;
 }
 
 async function fromThisMachine(environment: Environment, signal: AbortSignal): Promise<CredentialSource> {

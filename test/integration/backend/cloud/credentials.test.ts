@@ -65,6 +65,18 @@ test("a credential_process provides credentials, and runs once", async () => {
   expect(await Bun.file(join(folder.path, "asked")).text()).toBe("asked\n");
 });
 
+test.each(["dev", "from-dev"])("a profile without its SSO session is explained: %s", async (profile) => {
+  await using folder = await scratchFolder();
+  const config = join(folder.path, "config");
+  const role = "[profile from-dev]\nrole_arn = arn:aws:iam::123456789012:role/r\nsource_profile = dev\n";
+  await writeFile(config, `[profile dev]\nsso_session = work\n${role}[sso-session other]\nsso_region = us-west-2\n`);
+  await using fixture = await openFixture({ ...noneGiven, CLOUD_PROFILE: profile, AWS_CONFIG_FILE: config });
+  expect(await listWith(fixture)).toMatchObject({
+    id: "no-credentials",
+    message: `Cannot get credentials from profile "${profile}" (CLOUD_PROFILE): profile "dev" needs a section [sso-session work] in ${config}.`,
+  });
+});
+
 test("progress names a source that takes long", async () => {
   await using folder = await scratchFolder();
   const config = join(folder.path, "config");
