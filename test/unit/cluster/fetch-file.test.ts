@@ -1,6 +1,6 @@
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "bun:test";
+import { expect, jest, test } from "bun:test";
 import { fetchFile } from "../../../src/cluster/fetch.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import type { Connection, RemoteCommand } from "../../../src/ssh/connection/connection.ts";
@@ -60,4 +60,31 @@ test("a lost connection is the failure itself", async () => {
   const connection = { run: async () => Promise.reject(lost) } as unknown as Connection;
   const request = { remote: "/a", local: join(folder.path, "a") };
   expect(await failureOf(fetchFile(request, { connection, node: "master_0", settings: [] }, signal))).toBe(lost);
+});
+
+test("a node that sends nothing for a minute is given up, however long it sent before", async () => {
+  await using folder = await scratchFolder();
+  jest.useFakeTimers();
+  try {
+    const slowly = async function* (): AsyncGenerator<Uint8Array, void, undefined> {
+      for (let at = 0; at < whole.length; at += 512) {
+        jest.advanceTimersByTime(59_000);
+        yield whole.subarray(at, at + 512);
+      }
+    };
+    const seen: boolean[] = [];
+    const run = async ({ receive }: RemoteCommand, limit: AbortSignal): Promise<never> => {
+      await receive?.(slowly());
+      seen.push(limit.aborted);
+      jest.advanceTimersByTime(60_000);
+      seen.push(limit.aborted);
+      throw limit.reason;
+    };
+    const source = { connection: { run } as unknown as Connection, node: "master_0", settings: [] };
+    const { message } = await failureOf(fetchFile({ remote: "/a", local: join(folder.path, "a") }, source, signal));
+    expect(message).toBe("Cannot fetch /a from master_0: no data arrived for 60 s.");
+    expect(seen).toEqual([false, true]);
+  } finally {
+    jest.useRealTimers();
+  }
 });

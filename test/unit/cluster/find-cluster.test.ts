@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { mkdir, symlink } from "node:fs/promises";
+import { join } from "node:path";
 import {
   findCluster,
   findNode,
@@ -9,6 +11,7 @@ import {
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const node = (index: number, changes: Partial<NodeRecord> = {}): NodeRecord => ({
   id: `m${index}`,
@@ -47,6 +50,17 @@ test("where a cluster isn't found, it may have ended, so what such clusters have
   expect(failure.id).toBe("cluster-not-found");
   expect(failure.facts).toEqual({ cluster: "nightly", elsewhere: [] });
   expect(calls).toEqual(["removed"]);
+});
+
+test("a cluster whose folder is a link to another one is not used", async () => {
+  await using scratch = await scratchFolder();
+  const [own, link] = [join(scratch.path, "own-c1"), join(scratch.path, "nightly-c1")];
+  await mkdir(own);
+  await symlink(own, link);
+  const find = async (directory: string) =>
+    findCluster({ find: async () => ({ ...cluster, directory }) }, "nightly", neverAborted);
+  expect((await find(own)).directory).toBe(own);
+  expect(await failureOf(find(link))).toMatchObject({ id: "machine-not-set-up", facts: { directory: link } });
 });
 
 test("programs learn where else a cluster is, and where it may be", async () => {

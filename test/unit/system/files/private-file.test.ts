@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import {
   errorCode,
   isAccessible,
+  isDiskFull,
   isFile,
   isFileOrAbsent,
   isFolder,
@@ -72,7 +73,7 @@ test("folders and files are private, also those that were not", async () => {
   await using scratch = await scratchFolder();
   const folder = join(scratch.path, "a", "b");
   await makePrivateFolder(folder);
-  expect((await stat(folder)).mode & 0o777).toBe(0o700);
+  for (const made of [folder, dirname(folder)]) expect((await stat(made)).mode & 0o777).toBe(0o700);
   await chmod(folder, 0o755);
   await makePrivateFolder(folder);
   expect((await stat(folder)).mode & 0o777).toBe(0o700);
@@ -141,4 +142,12 @@ test("an error's code is its own, or its cause's", () => {
   expect(errorCode(new Error("b", { cause: own }))).toBe("ENOENT");
   for (const other of [new Error("c"), Object.assign(new Error("d"), { code: 7 }), { code: "ENOENT" }, undefined])
     expect(errorCode(other)).toBeUndefined();
+});
+
+test.each([
+  ["ENOSPC", true],
+  ["EDQUOT", true],
+  ["EACCES", false],
+])("an error with the code %s shows that the disk is full: %p", (code, isFull) => {
+  expect(isDiskFull(Object.assign(new Error("x"), { code }))).toBe(isFull);
 });
