@@ -191,7 +191,8 @@ export async function warnIfCutShort(
   if (await isCutShort(directory)) progress.warn(interrupted);
 }
 
-const interrupted = "The create of this cluster was interrupted. Run the destroy command, and create it again.";
+const interrupted =
+  "The create of this cluster was interrupted. Repeat it, which first removes what is left, or run the destroy command.";
 const checkMachine =
   "Run the inspect command to see whether that machine still runs, and the doctor command to see whether it accepts connections from here.";
 

@@ -16,7 +16,8 @@ import { recordingProgress } from "../../support/recording-progress.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const { signal } = new AbortController();
-const says: string = "The create of this cluster was interrupted. Run the destroy command, and create it again.";
+const says: string =
+  "The create of this cluster was interrupted. Repeat it, which first removes what is left, or run the destroy command.";
 const node = { id: "i-0", role: "master", index: 0, ssh: { host: "127.0.0.1", port: 1, user: "root" } } as NodeRecord;
 
 /** A cluster without known hosts. Its `create` was killed, or is still running. */
