@@ -183,7 +183,7 @@ export async function withAdvice(error: unknown, directory: string): Promise<unk
   return revised(error, { hint, transient: error.transient, cause: error.cause });
 }
 
-/** For work on several nodes, whose failures come without advice. */
+/** For what can succeed all the same, and for work on several nodes, whose failures come without advice. */
 export async function warnIfCutShort(
   { directory }: ClusterName,
   { progress }: Pick<Runtime, "progress">,

@@ -25,7 +25,7 @@ export const inspectCommand = (kind: BackendKind) =>
       },
     ],
     run: async (input, context) => {
-      const [{ findCluster, nodeNamesOf }, { sshConfig }, { inspectFacts, inspectText, versionsOf }] =
+      const [{ findCluster, nodeNamesOf }, { sshConfig, warnIfCutShort }, { inspectFacts, inspectText, versionsOf }] =
         await Promise.all([
           import("../cluster/find-cluster.ts"),
           import("../cluster/connections.ts"),
@@ -33,6 +33,8 @@ export const inspectCommand = (kind: BackendKind) =>
         ]);
       const backend = await kind.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
+      // Completion reads the names.
+      if (input.output !== "names") await warnIfCutShort(cluster, context);
       const versions = input.versions ? await versionsOf(cluster, context) : undefined;
       const nowMs = context.clock.now();
       const facts = await inspectFacts(cluster, versions, nowMs);

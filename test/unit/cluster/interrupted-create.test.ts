@@ -2,6 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { expect, test } from "bun:test";
 import type { Backend } from "../../../src/backend/contract.ts";
+import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { openConnections } from "../../../src/cluster/connections.ts";
 import { runOnNode, type RunRequest } from "../../../src/cluster/run-on-node.ts";
 import { type NodesRun, runOnNodes } from "../../../src/cluster/run-on-nodes.ts";
@@ -13,6 +14,7 @@ import type { NodeRecord } from "../../../src/model/cluster-record.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { recordingProgress } from "../../support/recording-progress.ts";
+import { runCommandLine } from "../../support/run-command.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const { signal } = new AbortController();
@@ -77,6 +79,19 @@ test("run on all nodes says so, also if it works", async () => {
   const request = { login: {}, nodes: [], fetches: [] } as unknown as NodesRun;
   expect(await runOnNodes(cluster, request, { ...runtime, onConnecting: () => {} }, signal)).toEqual([]);
   expect(told).toEqual([says]);
+});
+
+test.each<[string, readonly string[]]>([
+  ["text", [`Warning: ${says}`]],
+  ["json", [`Warning: ${says}`]],
+  ["names", []],
+])("inspect says so, but not for completion (--output %s)", async (format, warnings) => {
+  const { cluster, folder } = await openCluster(true);
+  await using _ = folder;
+  const backend = { name: "container", find: async () => ({ ...cluster, nodes: [] }) } as const;
+  const words = `inspect -c example --output ${format}`;
+  const ran = await runCommandLine(words, { kind: containerKind, backend, nowMs: 0 });
+  expect(ran.told).toEqual([...warnings]);
 });
 
 test("what a killed once has left was complete", async () => {
