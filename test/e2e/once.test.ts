@@ -66,6 +66,15 @@ test("a command that fails gives its exit code, and the logs are saved", async (
   expect(await containers().things(id)).toEqual([]);
 }, 120_000);
 
+test("a node that ends during the command is no reason to inspect the cluster, which is gone", async () => {
+  const id = containers().id("off");
+  const ran = await once(id, "--logs-dir", path("off"), platform, "--", "systemctl poweroff; sleep 60");
+  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({ status: 255, stdout: "" });
+  expect(ran.stderr).toContain("Look at the saved logs, or pass --keep-on-failure to look at the node.");
+  expect(ran.stderr).not.toContain("inspect");
+  expect(await containers().things(id)).toEqual([]);
+}, 120_000);
+
 test("an installation that fails runs no command; --keep-on-failure keeps the cluster, which no other once removes", async () => {
   const id = containers().id("broken");
   const extra = path("extra.yaml");

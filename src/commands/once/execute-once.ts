@@ -3,7 +3,7 @@ import type { Context } from "../../cli/command.ts";
 import { createCluster } from "../../cluster/create.ts";
 import { makeLogsFolder } from "../../cluster/logs.ts";
 import { waitForCluster } from "../../cluster/wait-for-cluster.ts";
-import { OwnError, messageOf } from "../../errors.ts";
+import { OwnError, hasErrorId, messageOf, revised } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { type PreparedCreate, prepareCreate } from "../create/create.ts";
 import { describeCreated, summarizeCreated } from "../create/report-created.ts";
@@ -105,7 +105,9 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
       await runCommand(kind, input, context);
     } catch (error) {
       if (attempt?.isReady !== false) await saveFailedCluster(kind, prepared.backend, input, context);
-      throw error;
+      if (input.keepOnFailure || !hasErrorId(error, "connection-failed")) throw error;
+      // The usual hint is to inspect the cluster, which is gone when the error is printed.
+      throw revised(error, { hint: "Look at the saved logs, or pass `keepOnFailure` to look at the node." });
     }
     await summarizeCreated("The command succeeded", { cluster, input }, context);
   };
