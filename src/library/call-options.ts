@@ -115,8 +115,12 @@ const calls: ReadonlyMap<string, string> = new Map([
   ["wait", "`waitForCluster`"],
 ]);
 
+/** The library reports no details. */
+const aboutDetails = / ?\bPass -v{1,3} to see [\w' ]{1,60}\./g;
+
 export const libraryWords = (message: string): string =>
   message
+    .replaceAll(aboutDetails, "")
     .replaceAll(/`(\w+)`/g, (found, name: string) => libraryNames.get(name) ?? found)
     .replaceAll(/\brun the command "node (start|resume) \w+"/g, "call `$1`")
     .replaceAll(/\b(Run |run )?the (\w+) command\b/g, (found, verb: string | undefined, name: string) => {
@@ -141,5 +145,5 @@ export function withLibraryWords(error: unknown): unknown {
   if (message === error.message && hint === error.hint) return error;
   const { problems, ...others } = error.facts;
   const facts = Array.isArray(problems) ? { ...others, problems: problems.map(String).map(libraryWords) } : others;
-  return new ClusterError(id, message, { ...(hint !== undefined && { hint }), facts, transient, cause });
+  return new ClusterError(id, message, { ...(hint !== undefined && hint !== "" && { hint }), facts, transient, cause });
 }

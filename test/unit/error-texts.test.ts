@@ -205,7 +205,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
     ],
     [
       () => qemuSays(""),
-      "qemu-img info failed: it exited with status 1. → Pass -vv to see every command that was run, or run cluster-vm doctor to see what this machine lacks.",
+      "qemu-img info failed: it exited with status 1. → Run cluster-vm doctor to see what this machine lacks. Pass -vv to see every command that was run.",
     ],
   ],
   "cloud-failed": [

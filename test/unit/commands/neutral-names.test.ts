@@ -3,10 +3,11 @@ import { outside } from "../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ClusterError } from "../../../src/errors.ts";
 import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
-import { libraryWords } from "../../../src/library/call-options.ts";
+import { libraryWords, withLibraryWords } from "../../../src/library/call-options.ts";
 import { flagNames } from "../../../src/cli/options/problems.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
@@ -118,6 +119,16 @@ test.each([
 ])("%j becomes %j", (text, expected) => {
   const given = { clusterId: "demo", region: "eu-west-1", subnetId: "subnet-01234567", output: "json", timeout: 1 };
   expect(flagNames(programs[0]!, given)(text)).toBe(expected);
+});
+
+test("the library's texts name no level of detail, which only the command line has", async () => {
+  const naming = (await lines()).filter((line) => /\s-v+ to\b/.test(line));
+  expect(naming.length).toBeGreaterThan(2);
+  expect(naming.map(libraryWords).filter((line) => /\s-v+\b/.test(line))).toEqual([]);
+  const failure = new ClusterError("engine-failed", "It failed.", {
+    hint: "Pass -vv to see every command that was run.",
+  });
+  expect(withLibraryWords(failure)).toMatchObject({ message: "It failed.", hint: undefined });
 });
 
 test("the library's texts name its calls in place of commands, where it has them", () => {

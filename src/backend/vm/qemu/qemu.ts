@@ -73,7 +73,7 @@ export function qemuFailure(what: string, { status, stderr, stdout }: ProgramEnd
     return new ClusterError("capacity-lacking", `The disk is full: ${said}.`, { hint: "Free some space.", facts });
   }
   return new ClusterError("engine-failed", `${what} failed: ${said}.`, {
-    hint: "Pass -vv to see every command that was run, or run cluster-vm doctor to see what this machine lacks.",
+    hint: "Run cluster-vm doctor to see what this machine lacks. Pass -vv to see every command that was run.",
     facts,
   });
 }
