@@ -1,6 +1,10 @@
 /** How the stand-ins for QEMU do what `-daemonize` says. */
 import { spawn } from "node:child_process";
 
+/** No test needs a machine for longer. One whose test was killed ends then, because nobody else ends it. */
+const longestLifeMs = 15 * 60_000;
+setTimeout(() => process.kill(process.pid, "SIGKILL"), longestLifeMs).unref();
+
 /**
  * Starts the program again without `-daemonize`, in the background. Returns once its process file is written: like QEMU's, it exists a moment
  * before. Sets the exit status if the program ends instead. `argv` are the words that start it, without QEMU's.
