@@ -8,7 +8,7 @@ import {
 } from "../../model/cluster-record.ts";
 import { parseIndex, parseIpv4 } from "../../model/parse-values.ts";
 import { plainLine } from "../../system/printable.ts";
-import { type ForeignResource, shownId, readTexts } from "../shared/foreign-resource.ts";
+import { type ForeignResource, readEach, shownId, readTexts } from "../shared/foreign-resource.ts";
 import { parseInstanceId, groupName, readTags, tagNames } from "./tags.ts";
 import type { OwnLaunches } from "./launch/saved-requests.ts";
 
@@ -183,14 +183,8 @@ export interface GroupReading {
  * changed.
  */
 export function readGroups(described: readonly SecurityGroup[]): GroupReading {
-  const groups: Group[] = [];
-  const foreignResources: ForeignResource[] = [];
-  for (const each of described) {
-    const group = readGroup(each);
-    if (typeof group === "string")
-      foreignResources.push({ what: `security group ${shownId(each.GroupId)}`, why: group });
-    else groups.push(group);
-  }
+  const nameOf = ({ GroupId }: SecurityGroup): string => shownId(GroupId);
+  const { read: groups, foreignResources } = readEach("security group", described, readGroup, nameOf);
   return { groups, foreignResources };
 }
 

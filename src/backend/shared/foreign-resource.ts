@@ -29,6 +29,27 @@ export interface ForeignResource {
 export const foreignResourceText = ({ what, why }: ForeignResource): string =>
   `Ignored, because this program did not create it in this form: ${what}: ${why}.`;
 
+export interface Reading<Own> {
+  readonly read: readonly Own[];
+  readonly foreignResources: readonly ForeignResource[];
+}
+
+/** Sorts things of a kind. `readOne` returns what is wrong with one that isn't ours, and `nameOf` a printable name for it. */
+export function readEach<Found, Own extends object>(
+  kind: string,
+  found: readonly Found[],
+  readOne: (one: Found) => Own | string,
+  nameOf: (one: Found) => string,
+): Reading<Own> {
+  const results = found.map((one) => ({ one, result: readOne(one) }));
+  return {
+    read: results.map(({ result }) => result).filter((result) => typeof result !== "string"),
+    foreignResources: results.flatMap(({ one, result }) =>
+      typeof result === "string" ? [{ what: `${kind} ${nameOf(one)}`, why: result }] : [],
+    ),
+  };
+}
+
 /** Makes any foreign id safe to print. */
 export const shownId = (id: unknown): string => (String(id).match(/[\w.:-]/g) ?? []).slice(0, 80).join("");
 

@@ -2,7 +2,7 @@ import type { Counts, NodeRecord, Variant, WebUi } from "../../../model/cluster-
 import { parseCreationId, parseIpv4, parseMoment, parsePort } from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
 import { plainLine } from "../../../system/printable.ts";
-import { type ForeignResource, shownId, readTexts } from "../../shared/foreign-resource.ts";
+import { type ForeignResource, type Reading, readEach, readTexts, shownId } from "../../shared/foreign-resource.ts";
 import { indicates } from "../engine/engine-errors.ts";
 import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
 import { type Engine, askJson } from "../engine/engine.ts";
@@ -77,7 +77,7 @@ export interface Described {
  * it has that node's name, and it is in the cluster's network, which itself must have the cluster's labels and name.
  */
 export function readContainers({ networks, containers }: Described): ContainerReading {
-  const own = readEach("network", networks, readNetwork);
+  const own = readEach("network", networks, readNetwork, shownName);
   const nodes = readNodes(containers, own.read);
   return {
     networks: own.read,
@@ -89,26 +89,7 @@ export function readContainers({ networks, containers }: Described): ContainerRe
 /** Decides which containers are nodes, where the networks of the clusters are already known. */
 export function readNodes(containers: readonly unknown[], networks: readonly NetworkFacts[]): Reading<NodeContainer> {
   const names = new Set(networks.map(networkName));
-  return readEach("container", containers, (found) => readContainer(found, names));
-}
-
-interface Reading<Read> {
-  readonly read: readonly Read[];
-  readonly foreignResources: readonly ForeignResource[];
-}
-
-function readEach<Found, Read extends object>(
-  kind: string,
-  found: readonly Found[],
-  readOne: (one: Found) => Read | string,
-): Reading<Read> {
-  const results = found.map((one) => ({ one, result: readOne(one) }));
-  return {
-    read: results.map(({ result }) => result).filter((result) => typeof result !== "string"),
-    foreignResources: results.flatMap(({ one, result }) =>
-      typeof result === "string" ? [{ what: `${kind} ${shownName(one)}`, why: result }] : [],
-    ),
-  };
+  return readEach("container", containers, (found) => readContainer(found, names), shownName);
 }
 
 /** Docker calls a container `/name`. */
