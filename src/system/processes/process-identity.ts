@@ -3,6 +3,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { readlink, rename, rm, symlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { promisify } from "node:util";
+import { ClusterError } from "../../errors.ts";
 import * as read from "../../model/reader.ts";
 import { errorCode } from "../files/private-file.ts";
 import { readOwnText } from "../files/read-text.ts";
@@ -175,9 +176,14 @@ async function readHolder(path: string): Promise<string | undefined> {
     return await readlink(path);
   } catch (error) {
     if (errorCode(error) === "ENOENT") return undefined;
+    if (errorCode(error) === "EINVAL") throw notALock(path);
     throw error;
   }
 }
+
+/** Builds of before the first release had regular files as locks. */
+const notALock = (path: string): ClusterError =>
+  new ClusterError("machine-not-set-up", `${path} is in the way of a lock.`, { hint: "Remove it." });
 
 /** File systems keep links of up to 59 bytes beside the name. */
 const lockText = (holder: ProcessIdentity | undefined): string =>

@@ -89,11 +89,12 @@ test("a lock takes no block of the disk, so that a full one can be cleaned up", 
   expect((await readlink(path)).length).toBeLessThan(60);
 });
 
-test("where something unreadable is in the lock's place, the system's error says so, instead of an endless wait", async () => {
+test("what is in the lock's place, and is no lock, is named, instead of an endless wait", async () => {
   await using folder = await scratchFolder();
   const waiting = { clock: systemClock, onWait: () => {} };
   // An attempt that never ends would otherwise keep the test going.
   expect(await failureOf(acquireProcessLock(folder.path, waiting, AbortSignal.timeout(5_000)))).toMatchObject({
-    code: "EINVAL",
+    id: "machine-not-set-up",
+    message: expect.stringContaining(folder.path),
   });
 });
