@@ -4,7 +4,7 @@ import { type ClusterRecord, type NodeRecord, isReachable, nodeReference } from 
 import { targetOf } from "../ssh/connection/connection.ts";
 import { openConnection } from "../ssh/connection/open-connection.ts";
 import { hostName, knownHostsText, parseKnownHosts } from "../ssh/openssh-files.ts";
-import { assertOwnFolder, creationFiles, makeCreationFolder } from "../store/creation-folder.ts";
+import { creationFiles, makeCreationFolder } from "../store/creation-folder.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
 import { readOwnTextIfThere } from "../system/files/read-text.ts";
@@ -58,10 +58,7 @@ async function findHandedOver(
     cluster?.creationId === creationId
       ? cluster
       : (await backend.list(signal)).find((each) => each.id === clusterId && each.creationId === creationId);
-  if (handedOver !== undefined) {
-    await assertOwnFolder(handedOver.directory);
-    return handedOver;
-  }
+  if (handedOver !== undefined) return handedOver;
   const facts = { cluster: clusterId, region };
   if (cluster !== undefined) {
     throw new ClusterError("cluster-not-found", `The file is for an earlier cluster "${clusterId}" in ${region}.`, {

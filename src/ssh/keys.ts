@@ -36,7 +36,6 @@ export async function readKeyPair(path: string): Promise<KeyPair> {
   if (!privateKey.trimStart().startsWith("-----BEGIN ")) throw noPrivateKey(path);
   const parsed = await parseKey(privateKey);
   if (parsed instanceof Error) throw unusable(path, parsed);
-  if (!parsed.isPrivateKey()) throw noPrivateKey(path);
   const publicKey = [parsed.type, parsed.getPublicSSH().toString("base64"), parsed.comment].filter(Boolean).join(" ");
   return { privateKey: privateKey.endsWith("\n") ? privateKey : `${privateKey}\n`, publicKey };
 }

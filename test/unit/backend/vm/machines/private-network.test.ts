@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import {
   type NetworkSockets,
+  privateAddress,
   socketPath,
   startNetwork,
 } from "../../../../../src/backend/vm/machines/private-network.ts";
@@ -74,4 +75,12 @@ test("an interrupt ends the wait for the sockets, and is not reported as QEMU's 
   const onPause = (): void => interrupted.abort(reason);
   const { failure } = await start({ creates: [], onPause }, interrupted.signal);
   expect(failure).toBe(reason);
+});
+
+test.each([
+  [0, "10.93.0.2"],
+  [253, "10.93.0.255"],
+  [254, "10.93.1.0"],
+])("the node at the place %d has the address %s", (place, address) => {
+  expect(privateAddress(place)).toBe(address);
 });
