@@ -111,6 +111,8 @@ export async function* readProgram(
   } finally {
     signal.removeEventListener("abort", onAbort);
     killAtOnce(child);
+    // Until then it may still write files.
+    await ended.catch(() => {});
     signal.throwIfAborted();
   }
 }

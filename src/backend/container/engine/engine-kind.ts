@@ -29,6 +29,11 @@ export interface EngineKind {
   untagWords(name: string): readonly string[];
   /** A command that writes images as one archive to its output, before their names. */
   readonly saveWords: readonly string[];
+  /**
+   * Where the program keeps temporary files unless TMPDIR is set, if it leaves some behind: after each `cp` the archive, which may hold keys, and
+   * after it was killed the whole image.
+   */
+  readonly litteredFolder: string | undefined;
   /** Whether an archive of images may lack layers that the engine has. */
   knowsLayers(facts: Pick<EngineFacts, "storageDriver">): boolean;
   /**

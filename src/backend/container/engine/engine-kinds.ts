@@ -47,6 +47,7 @@ const docker: EngineKind = {
   removeWords: ["rm", "--force", "--volumes"],
   untagWords: (name) => ["image", "rm", "--force", "--no-prune", name],
   saveWords: ["save"],
+  litteredFolder: undefined,
   // Containerd's image store, whose drivers have other names, doesn't know layers.
   knowsLayers: ({ storageDriver }) => storageDriver === "overlay2",
   grantsAddresses: false,
@@ -103,6 +104,8 @@ const podman: EngineKind = {
   untagWords: (name) => ["untag", name, name],
   knowsLayers: () => false,
   saveWords: ["save", "--quiet", "--format=docker-archive", "--multi-image-archive"],
+  // Seen with Podman 4.3.
+  litteredFolder: "/var/tmp",
   grantsAddresses: true,
   advice: {
     install:

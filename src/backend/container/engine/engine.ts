@@ -1,5 +1,6 @@
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
+import { type TemporaryFolder, temporaryFolder } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import {
   type DeferredCommand,
@@ -67,9 +68,16 @@ export type EngineRuntime = Pick<Runtime, "environment" | "progress">;
 
 /** Doesn't run any command yet. `option`: see Engine. */
 export function openEngine(kind: EngineKind, option: string, { environment, progress }: EngineRuntime): Engine {
-  const programOf = (words: readonly string[]) => {
+  const programOf = (words: readonly string[], folder?: TemporaryFolder) => {
     progress.detail(2, `${kind.name} ${outside(words.join(" "))}`);
-    return { argv: [kind.name, ...words] as const, environment: environmentWithoutSecrets(environment) };
+    const own = folder && { TMPDIR: folder.path };
+    return { argv: [kind.name, ...words] as const, environment: { ...environmentWithoutSecrets(environment), ...own } };
+  };
+  /** A folder for a command that would leave files in the usual one. */
+  const folderToLitter = async (): Promise<TemporaryFolder | undefined> => {
+    if (kind.litteredFolder === undefined) return undefined;
+    const { TMPDIR = "" } = environment;
+    return await temporaryFolder(TMPDIR === "" ? kind.litteredFolder : TMPDIR).catch(() => undefined);
   };
   const run = async (request: EngineRequest, usualLimitMs: number, signal: AbortSignal): Promise<string> => {
     const { words, accepts, limitMs = usualLimitMs, ...others } = request;
@@ -78,9 +86,10 @@ export function openEngine(kind: EngineKind, option: string, { environment, prog
       tooSlow: () => tooSlow(kind, words, limitMs),
       missing: (cause: unknown) => engineMissing(kind, cause),
     };
+    await using folder = others.stdin === undefined ? undefined : await folderToLitter();
     const end = await whileWaitingFor(
       () => `${kind.name} ${words[0]}`,
-      async () => runWithin({ ...programOf(words), ...others }, limits, signal),
+      async () => runWithin({ ...programOf(words, folder), ...others }, limits, signal),
       signal,
     );
     if (end.status !== 0 && accepts?.(end.stderr) !== true) throw engineFailure(kind, words, end);
@@ -92,7 +101,8 @@ export function openEngine(kind: EngineKind, option: string, { environment, prog
     ask: async (request, signal) => run(request, askLimitMs, signal),
     change: async (request) => run(request, changeLimitMs, new AbortController().signal),
     read: async function* (words, signal) {
-      const program = programOf(words);
+      await using folder = await folderToLitter();
+      const program = programOf(words, folder);
       const limit = AbortSignal.timeout(readLimitMs);
       try {
         const end = yield* readProgram(program, AbortSignal.any([signal, limit]));

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { chmod, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { askJson, type Engine, openEngine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
@@ -78,4 +78,17 @@ test("a command that the engine doesn't answer ends at its limit, or with the in
     facts: { command: "info" },
   });
   expect((await ask(AbortSignal.abort(new Error("interrupted")))).message).toBe("interrupted");
+});
+
+test("what Podman leaves in its temporary folder is removed, also after it was killed", async () => {
+  await using folder = await scratchFolder();
+  const program = join(folder.path, "podman");
+  await writeFile(program, '#!/bin/sh\necho key >"$TMPDIR/left"\n[ $1 = cp ] || exec cat /dev/zero\n');
+  await chmod(program, 0o755);
+  await mkdir(join(folder.path, "tmp"));
+  const environment = { PATH: `${folder.path}:/bin`, TMPDIR: join(folder.path, "tmp") };
+  const engine = openEngine(engineKinds.podman, "", { environment, progress: silentProgress });
+  await engine.change({ words: ["cp"], stdin: "an archive" });
+  for await (const chunk of engine.read(["save"], signal)) if (chunk.length > 0) break;
+  expect(await readdir(environment.TMPDIR)).toEqual([]);
 });
