@@ -200,6 +200,8 @@ export async function requestDirectly(
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(request.timeoutMs)]);
   const send = request.url.protocol === "https:" ? httpsRequest : httpRequest;
   return await new Promise((resolve, reject) => {
+    // After an abort, the error doesn't say that the time was over.
+    const fail = (error: Error): void => reject(bounded.aborted ? bounded.reason : error);
     const options = { method: request.method, headers: request.headers, agent: false, signal: bounded } as const;
     const sent = send(request.url, options, (response) => {
       const chunks: Buffer[] = [];
@@ -212,9 +214,9 @@ export async function requestDirectly(
       response.on("end", () =>
         resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8") }),
       );
-      response.on("error", reject);
+      response.on("error", fail);
     });
-    sent.on("error", reject);
+    sent.on("error", fail);
     sent.end();
   });
 }

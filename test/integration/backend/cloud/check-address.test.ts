@@ -5,6 +5,8 @@ import { CloudCreation } from "../../../../src/backend/cloud/cloud-creation.ts";
 import { checkAddress } from "../../../../src/backend/cloud/launch/network.ts";
 import { resolveCreation } from "../../../../src/backend/cloud/plan.ts";
 import { whyUnreachableText } from "../../../../src/backend/cloud/launch/look-at-machines.ts";
+import { networkFailure } from "../../../../src/system/network.ts";
+import { requestDirectly } from "../../../../src/backend/cloud/api/request-handler.ts";
 import { newRequest } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { freePort } from "../../../support/free-port.ts";
@@ -51,6 +53,18 @@ test("a service that does not answer is named, and admit asks for the address in
     error.message,
     "Pass this machine's public address to the admit command.",
   ]);
+});
+
+test("a service that accepts connections and says nothing does not answer", async () => {
+  using mute = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
+  const request = {
+    url: new URL(`http://127.0.0.1:${mute.port}/`),
+    method: "GET",
+    headers: {},
+    timeoutMs: 50,
+  } as const;
+  const failure: unknown = await failureOf(requestDirectly(request, neverAborted));
+  expect(networkFailure(failure)).toMatchObject({ code: "ETIMEDOUT", reason: "the host does not answer" });
 });
 
 test("an interrupt is not taken for a failure of the service", async () => {
