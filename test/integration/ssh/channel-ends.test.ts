@@ -68,43 +68,57 @@ test("a command that is given up leaves no open channel", async () => {
 });
 
 const packets = 5_000;
-const digits = Array.from({ length: packets }, (_, number) => number % 10).join("");
+const digits = Array.from({ length: packets }, (_, number) => String(number % 10).repeat(7));
+const sent = digits.join("");
 
-/** A server whose first command sends each of these digits in a packet of its own. The others end at once. */
-async function startPackets(name: "stdout" | "stderr") {
-  const commands = { count: 0 };
+/** A server whose first command sends each of these texts in a packet of its own, and ends when the command with this number has come. The others end at once. */
+async function startPackets(name: "stdout" | "stderr", endsAt: number) {
+  const channels: ServerChannel[] = [];
   return startServer((channel) => {
-    commands.count += 1;
+    channels.push(channel);
     const stream = name === "stdout" ? channel : channel.stderr;
-    if (commands.count === 1) for (const digit of digits) stream.write(digit);
-    finish(channel);
+    if (channels.length === 1) for (const digit of digits) stream.write(digit);
+    else finish(channel);
+    if (channels.length === endsAt) finish(channels[0]!);
   });
 }
 
-test("bytes that wait for a slow reader in packets of their own are merged, and arrive in order", async () => {
-  await using connection = await connectTo(await startPackets("stdout"), {});
-  const chunks: Uint8Array[] = [];
-  const receive = async (all: AsyncIterable<Uint8Array>): Promise<void> => {
-    for await (const chunk of all) {
-      // Packets keep their order: the first command's have arrived when this command has ended.
-      if (chunks.push(chunk) === 1) await connection.run({ argv: ["true"] }, signal);
-    }
-  };
-  await connection.run({ argv: ["true"], receive }, signal);
-  expect(Buffer.concat(chunks).toString()).toBe(digits);
-  expect(chunks.length).toBeLessThan(packets / 100);
-});
+const ends = [
+  ["at once", 1],
+  ["once everything has arrived", 3],
+] as const;
 
-test.each(["stdout", "stderr"] as const)(
-  "text of %s that waits for a slow reader is merged, and arrives even if the channel has closed",
-  async (name) => {
-    await using connection = await connectTo(await startPackets(name), {});
+test.each(ends)(
+  "bytes that wait for a slow reader in packets of their own are merged, and arrive in order, if the command ends %s",
+  async (_, endsAt) => {
+    await using connection = await connectTo(await startPackets("stdout", endsAt), {});
+    const chunks: Uint8Array[] = [];
+    const receive = async (all: AsyncIterable<Uint8Array>): Promise<void> => {
+      for await (const chunk of all) {
+        // Packets keep their order: the first command's have arrived when this command has ended.
+        if (chunks.push(chunk) === 1) await connection.run({ argv: ["true"] }, signal);
+        if (Buffer.concat(chunks).length === sent.length) await connection.run({ argv: ["true"] }, signal);
+      }
+    };
+    await connection.run({ argv: ["true"], receive }, signal);
+    expect(Buffer.concat(chunks).toString()).toBe(sent);
+    expect(chunks.length).toBeLessThan(packets / 100);
+  },
+);
+
+test.each(
+  (["stdout", "stderr"] as const).flatMap((name) => ends.map(([when, endsAt]) => [name, when, endsAt] as const)),
+)(
+  "text of %s that waits for a slow reader is merged, and arrives even if the channel closes %s",
+  async (name, _, endsAt) => {
+    await using connection = await connectTo(await startPackets(name, endsAt), {});
     const texts: string[] = [];
     const onOutput = async (_stream: string, text: string): Promise<void> => {
       if (texts.push(text) === 1) await connection.run({ argv: ["true"] }, signal);
+      if (texts.join("") === sent) await connection.run({ argv: ["true"] }, signal);
     };
     const { status, [name]: kept } = await connection.run({ argv: ["true"], onOutput }, signal);
-    expect({ status, kept, shown: texts.join("") }).toEqual({ status: 0, kept: digits, shown: digits });
+    expect({ status, kept, shown: texts.join("") }).toEqual({ status: 0, kept: sent, shown: sent });
     expect(texts.length).toBeLessThan(packets / 100);
   },
 );
