@@ -3,10 +3,11 @@ import { readFile, writeFile } from "node:fs/promises";
 import { expect, test } from "bun:test";
 import type { Backend } from "../../../src/backend/contract.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
-import { openConnections } from "../../../src/cluster/connections.ts";
+import { openConnections, withAdvice } from "../../../src/cluster/connections.ts";
 import { runOnNode, type RunRequest } from "../../../src/cluster/run-on-node.ts";
 import { type NodesRun, runOnNodes } from "../../../src/cluster/run-on-nodes.ts";
 import { waitForCluster } from "../../../src/cluster/wait-for-cluster.ts";
+import { ClusterError } from "../../../src/errors.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { beginCreation, creationDirectory, creationFiles, endCreation } from "../../../src/store/creation-folder.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
@@ -49,6 +50,20 @@ test.each<[boolean, readonly string[]]>([
   const failure = await failureOf(runOnNode(cluster, request, { ...runtime, onConnecting: () => {} }, signal));
   expect(failure.id).toBe("node-not-found");
   expect([failure.hint].filter((hint) => hint === says)).toEqual([...hints]);
+});
+
+test.each([
+  [true, "connection-failed", "own", says],
+  [true, "node-not-found", undefined, says],
+  [true, "key-missing", "own", "own"],
+  [false, "connection-failed", undefined, expect.stringContaining("inspect command")],
+  [false, "connection-failed", "own", "own"],
+  [false, "node-not-found", undefined, undefined],
+] as const)("advice (killed: %p) on %s with the hint %p: %p", async (wasKilled, id, hint, advice) => {
+  const { cluster, folder } = await openCluster(wasKilled);
+  await using _ = folder;
+  const error = new ClusterError(id, "It failed.", { transient: true, ...(hint !== undefined && { hint }) });
+  expect(await withAdvice(error, cluster.directory)).toMatchObject({ id, hint: advice, transient: true });
 });
 
 test("a login that fails says so", async () => {
