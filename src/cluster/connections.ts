@@ -7,7 +7,7 @@ import { renderSshConfig, createKnownHosts } from "../ssh/openssh-files.ts";
 import { type ConnectionPool, createConnectionPool } from "../ssh/connection/connection-pool.ts";
 import type { Connection, Destination } from "../ssh/connection/connection.ts";
 import { type MasterConnection, masterConnection } from "../ssh/session/master-connection.ts";
-import { creationFiles, isCutShort } from "../store/creation-folder.ts";
+import { creationFiles, creationOfDirectory, isCutShort, isEndedCreation } from "../store/creation-folder.ts";
 import { isAccessible } from "../system/files/private-file.ts";
 import { readOwnText } from "../system/files/read-text.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";
@@ -171,9 +171,10 @@ export function openConnections(directory: string, { clock, progress }: Omit<Run
 
 /**
  * Returns the error with advice on this program's commands, which the SSH code doesn't know. If the creation in this folder was interrupted, that explains
- * why a node is missing or can't be reached.
+ * why a node is missing or can't be reached. A key that went with its cluster is `cluster-not-found`.
  */
 export async function withAdvice(error: unknown, directory: string): Promise<unknown> {
+  if (hasErrorId(error, "key-missing") && (await isEndedCreation(directory))) return destroyed(directory, error);
   const isOfConnection = hasErrorId(error, "connection-failed");
   if (!isOfConnection && !hasErrorId(error, "node-not-found")) return error;
   const hint = (await isCutShort(directory))
@@ -181,6 +182,15 @@ export async function withAdvice(error: unknown, directory: string): Promise<unk
     : (error.hint ?? (isOfConnection ? checkMachine : undefined));
   if (hint === undefined || hint === error.hint) return error;
   return revised(error, { hint, transient: error.transient, cause: error.cause });
+}
+
+function destroyed(directory: string, cause: unknown): ClusterError {
+  const id = creationOfDirectory(directory)?.clusterId ?? "";
+  return new ClusterError("cluster-not-found", `Cluster "${id}" was destroyed meanwhile.`, {
+    hint: "Run the list command to see all clusters.",
+    facts: { cluster: id },
+    cause,
+  });
 }
 
 /** For what can succeed all the same, and for work on several nodes, whose failures come without advice. */

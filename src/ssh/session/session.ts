@@ -88,7 +88,7 @@ interface Outcome {
   /** Matches this state of the node; absent: any. */
   readonly node?: Facts["node"];
   /** Matches this id of the reason; absent: any. */
-  readonly reason?: "host-key-changed" | "key-missing" | "none";
+  readonly reason?: "host-key-changed" | "key-missing" | "cluster-not-found" | "none";
   /** Whether the user sees ssh's own messages. For a changed host key, ssh would advise to delete the pinned one. */
   readonly shows: boolean;
   /** Absent: ssh's exit status is the result. */
@@ -105,6 +105,7 @@ const outcomes: readonly Outcome[] = [
   { ssh: "stopped", shows: true, error: itsReason },
   { ssh: "failed", reason: "host-key-changed", shows: false, error: itsReason },
   { ssh: "failed", node: "nothing", reason: "key-missing", shows: false, error: itsReason },
+  { ssh: "failed", node: "nothing", reason: "cluster-not-found", shows: false, error: itsReason },
   { ssh: "failed", node: "nothing", shows: true, error: loginFailed },
   { ssh: "failed", node: "command", reason: "none", shows: true },
   { ssh: "failed", node: "command", shows: true, error: nodeGone },

@@ -8,6 +8,7 @@ import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import type { SessionSettings } from "../../../src/ssh/session/session-line.ts";
 import { startSession } from "../../../src/ssh/session/session.ts";
 import type { TemporaryFolder } from "../../../src/system/files/private-file.ts";
+import { ClusterError } from "../../../src/errors.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { argumentLists } from "../../support/argument-lists.ts";
 import { failureOf } from "../../support/failure-of.ts";
@@ -219,6 +220,14 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     });
     const config = await changed((text) => text.replace(name, `bad ${name}`));
     expect(await failureOf(run(["true"], { config, pool }, signal))).toMatchObject({ id });
+    expect(await lastStderr()).toBe("");
+  });
+
+  test("if the cluster was destroyed meanwhile, only that is reported", async () => {
+    const connect = async () => Promise.reject(new ClusterError("cluster-not-found", "It was destroyed."));
+    const config = await changed((text) => text.replace("the key", "no key"));
+    const failing = run(["true"], { config, pool: { ...setting().pool, connect } }, signal);
+    expect(await failureOf(failing)).toMatchObject({ id: "cluster-not-found" });
     expect(await lastStderr()).toBe("");
   });
 

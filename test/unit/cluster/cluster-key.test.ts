@@ -1,8 +1,15 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { keyMissing, sshConfig } from "../../../src/cluster/connections.ts";
+import { keyMissing, openConnections, sshConfig } from "../../../src/cluster/connections.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
+import {
+  beginCreation,
+  creationDirectory,
+  endCreation,
+  endRemovedCreation,
+} from "../../../src/store/creation-folder.ts";
+import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
@@ -39,4 +46,19 @@ test("the configuration for ssh has the running nodes that have an address", asy
 
 test("without the key there is no configuration for ssh", async () => {
   expect((await failureOf(sshConfig(exampleCluster([node(0, {})], "oss")))).id).toBe("key-missing");
+});
+
+test.each([
+  [true, "cluster-not-found", 'Cluster "example" was destroyed meanwhile.'],
+  [false, "key-missing", "The cluster's SSH key cannot be read"],
+] as const)("a key that vanishes while its cluster is used (destroyed: %p) is %s", async (isDestroyed, id, text) => {
+  await using folder = await scratchFolder();
+  const directory = creationDirectory(folder.path, "example", "0123456789abcdef");
+  await beginCreation(directory, "example", "0123456789abcdef");
+  await endCreation(directory, "finished");
+  await using connections = openConnections(directory, { clock: systemClock, progress: silentProgress });
+  if (isDestroyed) await endRemovedCreation(directory);
+  const failure = await failureOf(connections.connect(node(0, {}), new AbortController().signal));
+  expect(failure.id).toBe(id);
+  expect(failure.message).toContain(text);
 });
