@@ -1,7 +1,7 @@
 import type { Instance, IpPermission } from "@aws-sdk/client-ec2";
 import { ClusterError, hasErrorId, quoted, revised } from "../../errors.ts";
 import type { ClusterName } from "../../model/cluster-record.ts";
-import type { Environment } from "../../system/runtime.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import type { Admission, AdmissionRequest, AdmittedRange } from "../contract.ts";
 import { shownId } from "../shared/foreign-resource.ts";
 import { admissions, cidrProblem, normalizeCidr } from "./admin-cidrs.ts";
@@ -17,11 +17,11 @@ const sshPort = 22;
 const mostAttempts = 3;
 
 /** Changes the rules of clusters' own security groups, and nothing else. See Admission. */
-export function cloudAdmission(api: CloudApi, environment: Environment): Admission {
+export function cloudAdmission(api: CloudApi, runtime: Pick<Runtime, "environment" | "progress">): Admission {
   return {
     list: async (cluster, signal) => admittedRanges(await clusterGroup(api, cluster, signal)),
     admit: async (cluster, { range, openPorts }, signal) => {
-      const chosen = range === undefined ? await ownRange(environment, signal) : parseRange(range);
+      const chosen = range === undefined ? await ownRange(runtime, signal) : parseRange(range);
       await admit(api, cluster, { range: chosen, openPorts }, signal);
       return chosen;
     },
@@ -83,9 +83,9 @@ function parseRange(given: string): string {
   });
 }
 
-async function ownRange(environment: Environment, signal: AbortSignal): Promise<string> {
+async function ownRange(runtime: Pick<Runtime, "environment" | "progress">, signal: AbortSignal): Promise<string> {
   try {
-    return normalizeCidr(await checkAddress(environment, signal));
+    return normalizeCidr(await checkAddress(runtime, signal));
   } catch (error) {
     if (!hasErrorId(error, "machine-not-set-up")) throw error;
     throw revised(error, { hint: "Pass this machine's public address to the admit command." });

@@ -92,7 +92,7 @@ export async function createCloudBackend(
       return clusters;
     },
     remove: async (cluster, removeSignal) => removeCluster(api, cluster, runtime, removeSignal),
-    admission: cloudAdmission(api, runtime.environment),
+    admission: cloudAdmission(api, runtime),
     consoleOutput: async (cluster, outputSignal) => clusterConsoleOutput(api, cluster, outputSignal),
   } satisfies Backend<CloudOptions>;
 }
@@ -121,7 +121,7 @@ async function planCreation(
 ): Promise<CloudCreation> {
   const { clusterId } = request;
   const [resolved, instances, abandoned] = await Promise.all([
-    resolveCreation(api, request, runtime.environment, signal),
+    resolveCreation(api, request, runtime, signal),
     describeInstances(api, { clusterId }, signal),
     abandonedCreations(regionFolder.root, clusterId),
   ]);

@@ -202,7 +202,7 @@ export class CloudCreation implements Creation {
   }
 
   async #whyUnreachable(signal: AbortSignal): ReturnType<NonNullable<FirstLogin["whyUnreachable"]>> {
-    const reason = await whyUnreachableText(this.#runtime.environment, this.#plan.resolved.cidrs, signal);
+    const reason = await whyUnreachableText(this.#runtime, this.#plan.resolved.cidrs, signal);
     const hint = "Create the cluster again, and pass the addresses that must reach it with `adminCidrs`.";
     return reason === undefined ? undefined : { reason, hint };
   }

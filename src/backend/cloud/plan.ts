@@ -1,6 +1,6 @@
 import { endText, nodesText } from "../../system/amounts.ts";
 import { countsText, nodeCount } from "../../model/cluster-record.ts";
-import type { Environment } from "../../system/runtime.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
 import type { CreationFolder, CreationRequest, CreationSummary } from "../contract.ts";
 import { assertReadable } from "../shared/foreign-resource.ts";
@@ -29,7 +29,7 @@ export interface ResolvedCreation {
 export async function resolveCreation(
   api: CloudApi,
   request: Pick<CreationRequest<CloudOptions>, "distribution" | "options" | "needsCgroups1">,
-  environment: Environment,
+  runtime: Pick<Runtime, "environment" | "progress">,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
   const { adminCidrs, image, subnetId } = request.options;
@@ -42,7 +42,7 @@ export async function resolveCreation(
   const [found, subnets, cidrs] = await Promise.all([
     findImage(api, request.distribution, image, signal),
     findSubnets(api, subnetId, signal),
-    adminCidrs.length > 0 ? adminCidrs : checkAddress(environment, signal).then((address) => [address]),
+    adminCidrs.length > 0 ? adminCidrs : checkAddress(runtime, signal).then((address) => [address]),
   ]);
   return { image: found, subnets, cidrs: cidrs.map(normalizeCidr) };
 }

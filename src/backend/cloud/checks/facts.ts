@@ -84,7 +84,7 @@ export function cloudFacts(defaults: CheckedDefaults, runtime: Runtime, signal: 
     subnets: asked(describeDefaultSubnets),
     image: asked((here, bounded) => findImage(here, defaults.distribution, undefined, bounded)),
     zones: asked((here, bounded) => offeredZones(here, defaults.instanceType, bounded)),
-    address: once(() => checkAddress(runtime.environment, signal)),
+    address: once(() => checkAddress(runtime, signal)),
   };
 }
 

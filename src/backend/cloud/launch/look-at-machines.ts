@@ -2,7 +2,7 @@ import { BlockList, isIPv4 } from "node:net";
 import type { Instance } from "@aws-sdk/client-ec2";
 import { ClusterError, hasErrorId, messageOf } from "../../../errors.ts";
 import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
-import type { Clock, Environment, Progress } from "../../../system/runtime.ts";
+import type { Clock, Progress, Runtime } from "../../../system/runtime.ts";
 import { waits } from "../../../system/waits.ts";
 import { machineFailed } from "../../shared/machine-errors.ts";
 import { type CloudApi, describeInstances } from "../api/api.ts";
@@ -132,11 +132,11 @@ function assertAddresses(own: readonly Machine[], withoutAddress: Map<string, nu
 
 /** Explains that nodes don't answer because this machine's address isn't admitted; undefined if it is. */
 export async function whyUnreachableText(
-  environment: Environment,
+  runtime: Pick<Runtime, "environment" | "progress">,
   cidrs: readonly string[],
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const address = await checkAddress(environment, signal).catch(() => undefined);
+  const address = await checkAddress(runtime, signal).catch(() => undefined);
   if (address === undefined || isAllowedAddress(address, cidrs)) return undefined;
   return `This machine's public address is now ${address}, but the cluster allows only ${cidrs.join(", ")}.`;
 }

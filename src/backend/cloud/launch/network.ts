@@ -5,7 +5,8 @@ import { ClusterError } from "../../../errors.ts";
 import { parseMoment } from "../../../model/parse-values.ts";
 import { networkFailure } from "../../../system/network.ts";
 import { poll } from "../../../system/retry.ts";
-import type { Clock, Environment } from "../../../system/runtime.ts";
+import type { Clock, Runtime } from "../../../system/runtime.ts";
+import { slowNote } from "../../../system/time-limit.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import { shownId } from "../../shared/foreign-resource.ts";
 import { admissions } from "../admin-cidrs.ts";
@@ -137,8 +138,12 @@ const defaultUrl = "https://checkip.amazonaws.com";
 const timeoutMs = 10_000;
 
 /** Returns this machine's public address. Throws `machine-not-set-up` with the option that makes it unnecessary. */
-export async function checkAddress(environment: Environment, signal: AbortSignal): Promise<string> {
+export async function checkAddress(
+  { environment, progress }: Pick<Runtime, "environment" | "progress">,
+  signal: AbortSignal,
+): Promise<string> {
   const url = environment["CLUSTER_CHECK_ADDRESS_URL"] ?? defaultUrl;
+  using _slow = slowNote(() => progress.note(`Waiting for ${url} to name this machine's public address.`));
   try {
     const answer = await requestDirectly({ url: new URL(url), method: "GET", headers: {}, timeoutMs }, signal);
     const address = answer.text.trim();

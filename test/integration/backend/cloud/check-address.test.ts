@@ -7,33 +7,34 @@ import { resolveCreation } from "../../../../src/backend/cloud/plan.ts";
 import { whyUnreachableText } from "../../../../src/backend/cloud/launch/look-at-machines.ts";
 import { networkFailure } from "../../../../src/system/network.ts";
 import { requestDirectly } from "../../../../src/backend/cloud/api/request-handler.ts";
+import { type Runtime, silentProgress } from "../../../../src/system/runtime.ts";
 import { newRequest } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { scriptedCloud } from "../../../support/scripted-cloud.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
+const runtimeFor = (url: string) => ({ environment: { CLUSTER_CHECK_ADDRESS_URL: url }, progress: silentProgress });
+
 /** Runs a task with an environment whose address service answers like this. */
 async function withAnswer<Result>(
   { status = 200, text }: { readonly status?: number; readonly text: string },
-  task: (environment: { readonly CLUSTER_CHECK_ADDRESS_URL: string }) => Promise<Result>,
+  task: (runtime: Pick<Runtime, "environment" | "progress">) => Promise<Result>,
 ): Promise<Result> {
   using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(text, { status }) });
-  return await task({ CLUSTER_CHECK_ADDRESS_URL: server.url.href });
+  return await task(runtimeFor(server.url.href));
 }
 
 test.each(["192.0.2.7", "2001:db8::7"])("the answer %s is the address", async (address) => {
   const text = ` ${address}\n`;
-  expect(await withAnswer({ text }, async (environment) => checkAddress(environment, neverAborted))).toBe(address);
+  expect(await withAnswer({ text }, async (runtime) => checkAddress(runtime, neverAborted))).toBe(address);
 });
 
 test.each([
   [200, "<html>Log in first</html>"],
   [503, "192.0.2.7\n"],
 ])("an answer with status %d and %p is an error that names the service and the option", async (status, text) => {
-  const error = await withAnswer({ status, text }, async (environment) =>
-    failureOf(checkAddress(environment, neverAborted)),
-  );
+  const error = await withAnswer({ status, text }, async (runtime) => failureOf(checkAddress(runtime, neverAborted)));
   expect(error).toMatchObject({
     id: "machine-not-set-up",
     hint: "Pass the addresses that may reach the cluster with `adminCidrs`.",
@@ -43,10 +44,10 @@ test.each([
 });
 
 test("a service that does not answer is named, and admit asks for the address instead", async () => {
-  const environment = { CLUSTER_CHECK_ADDRESS_URL: `http://127.0.0.1:${await freePort()}` };
-  const error = await failureOf(checkAddress(environment, neverAborted));
+  const runtime = runtimeFor(`http://127.0.0.1:${await freePort()}`);
+  const error = await failureOf(checkAddress(runtime, neverAborted));
   expect([error.id, error.message]).toEqual(["machine-not-set-up", expect.stringContaining("(ECONNREFUSED).")]);
-  const { admit } = cloudAdmission(scriptedCloud([], []).api, environment);
+  const { admit } = cloudAdmission(scriptedCloud([], []).api, runtime);
   const cluster = { id: "default", creationId: "0123456789abcdef", directory: "" };
   const refused = await failureOf(admit(cluster, { range: undefined, openPorts: [] }, neverAborted));
   expect([refused.message, refused.hint]).toEqual([
@@ -67,9 +68,19 @@ test("a service that accepts connections and says nothing does not answer", asyn
   expect(networkFailure(failure)).toMatchObject({ code: "ETIMEDOUT", reason: "the host does not answer" });
 });
 
+test("who waits for the service learns it after some seconds", async () => {
+  using mute = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
+  const url = `http://127.0.0.1:${mute.port}/`;
+  const noted = new AbortController();
+  const note = (text: string): void => noted.abort(new Error(text));
+  const runtime = { ...runtimeFor(url), progress: { ...silentProgress, note } };
+  const { message } = await failureOf(checkAddress(runtime, noted.signal));
+  expect(message).toBe(`Waiting for ${url} to name this machine's public address.`);
+}, 15_000);
+
 test("an interrupt is not taken for a failure of the service", async () => {
   const reason = new Error("interrupted");
-  const asked = withAnswer({ text: "" }, async (environment) => checkAddress(environment, AbortSignal.abort(reason)));
+  const asked = withAnswer({ text: "" }, async (runtime) => checkAddress(runtime, AbortSignal.abort(reason)));
   const error: unknown = await failureOf(asked);
   expect(error).toBe(reason);
 });
@@ -79,7 +90,7 @@ test.each([
   ["a range that contains it", "192.0.2.7", ["192.0.2.0/24"], false],
   ["any range, if the address is not known", "?", ["198.51.100.0/24"], false],
 ])("nodes that let in %s", async (_, text, cidrs, isExplained) => {
-  const why = await withAnswer({ text }, async (environment) => whyUnreachableText(environment, cidrs, neverAborted));
+  const why = await withAnswer({ text }, async (runtime) => whyUnreachableText(runtime, cidrs, neverAborted));
   expect(why).toBe(
     isExplained
       ? "This machine's public address is now 192.0.2.7, but the cluster allows only 198.51.100.0/24, 203.0.113.9/32."
@@ -103,8 +114,8 @@ test.each([
     Subnets: [{ SubnetId: "subnet-1", State: "available" }],
   };
   const quick = { ...api, call: async () => answers as never };
-  const resolved = await withAnswer({ text: "192.0.2.7" }, async (environment) =>
-    resolveCreation(quick, request, environment, neverAborted),
+  const resolved = await withAnswer({ text: "192.0.2.7" }, async (runtime) =>
+    resolveCreation(quick, request, runtime, neverAborted),
   );
   expect(resolved.cidrs).toEqual(expected);
 });
@@ -119,10 +130,10 @@ test.each([
     subnets: [{ id: "subnet-1", vpcId: "vpc-1", zone: "us-west-2a" }],
     cidrs: ["192.0.2.7/32"],
   };
-  const { api, runtime } = scriptedCloud([], []);
+  const { api, runtime: clock } = scriptedCloud([], []);
   const plan = { api, regionFolder: { region: "us-west-2", root: "/" }, request: newRequest("default", {}), resolved };
-  const why = await withAnswer({ text }, async (environment) =>
-    new CloudCreation(plan, { ...runtime, environment }).firstLogin.whyUnreachable(neverAborted),
+  const why = await withAnswer({ text }, async (runtime) =>
+    new CloudCreation(plan, { ...clock, ...runtime }).firstLogin.whyUnreachable(neverAborted),
   );
   expect(why?.hint).toEqual(hint);
 });

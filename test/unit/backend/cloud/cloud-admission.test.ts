@@ -4,6 +4,7 @@ import { cloudAdmission } from "../../../../src/backend/cloud/admission.ts";
 import type { CloudApi } from "../../../../src/backend/cloud/api/api.ts";
 import { toTags } from "../../../../src/backend/cloud/tags.ts";
 import { ClusterError } from "../../../../src/errors.ts";
+import { silentProgress } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
@@ -52,7 +53,10 @@ function openAdmission({ instances = [machine], groups = [group], refusals = [] 
     if (code !== undefined) throw new ClusterError("cloud-failed", `${action} failed.`, { facts: { code } });
     return {};
   };
-  const admission = cloudAdmission({ region: "us-west-2", call } as unknown as CloudApi, {});
+  const admission = cloudAdmission({ region: "us-west-2", call } as unknown as CloudApi, {
+    environment: {},
+    progress: silentProgress,
+  });
   const cluster = { id: "own", creationId, directory: "/nowhere" };
   return {
     changed,

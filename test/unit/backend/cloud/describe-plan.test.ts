@@ -5,6 +5,7 @@ import type { CloudOptions } from "../../../../src/backend/cloud/options.ts";
 import { describePlan, newRequestedResources, resolveCreation } from "../../../../src/backend/cloud/plan.ts";
 import type { CreationRequest } from "../../../../src/backend/contract.ts";
 import { newRequest } from "../../../support/cloud-fixture.ts";
+import { silentProgress } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scriptedCloud } from "../../../support/scripted-cloud.ts";
@@ -88,7 +89,7 @@ test.each([
   const quick = { ...api, call: async () => answers as never };
   const chosen = { ...options, adminCidrs: ["192.0.2.7"], ...(image !== undefined && { image }) };
   const needs = { distribution, needsCgroups1: true, options: chosen };
-  const resolving = resolveCreation(quick, needs, {}, neverAborted);
+  const resolving = resolveCreation(quick, needs, { environment: {}, progress: silentProgress }, neverAborted);
   if (id === undefined) expect((await resolving).cidrs).toEqual(["192.0.2.7/32"]);
   else expect((await failureOf(resolving)).id).toBe(id);
 });
