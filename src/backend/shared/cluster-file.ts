@@ -161,7 +161,9 @@ async function writeEncrypted(
   await using contents = await open(plain, "wx+", 0o600);
   // An unlinked file disappears when this process ends.
   await rm(plain);
-  await writeContents(file, contents, signal);
+  await writeContents(file, contents, signal).catch((error: unknown) => {
+    throw diskFull(error, `the unencrypted copy in ${file.privateFolder}`) ?? error;
+  });
   await encrypt(contents.createReadStream({ start: 0, autoClose: false }), draft, signal);
 }
 

@@ -162,7 +162,8 @@ async function open(loading: Loading, creation: CreationName, signal: AbortSigna
     await deleteSnapshots(engine, await readSnapshots(engine, { creationId: creation.creationId }, never), never);
   };
   // Several at once would fill the disk with copies of the same layers.
-  const onWait = (): void => runtime.progress.note("Waiting for another process that loads a file.");
+  const onWait = (advice: string): void =>
+    runtime.progress.note(`Waiting for another process that loads a file.${advice}`);
   await using _ = await acquireProcessLock(join(root, ".load.lock"), { clock: runtime.clock, onWait }, signal);
   using step = runtime.progress.start("Load the file");
   const onProgress = (text: string): void => step.update(text);

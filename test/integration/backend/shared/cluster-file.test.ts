@@ -102,8 +102,8 @@ test("an encrypted file holds what the file would hold without encryption", asyn
 
 test("a part of any size is read back as it was, after the manifest", async () => {
   await using scratch = await scratchFolder();
-  // More than is read or written at once, also when it is compressed.
-  const contents = Array.from({ length: 8 }, () => crypto.getRandomValues(new Uint8Array(60_000)).toHex()).join("");
+  // More than is compressed, read or written at once.
+  const contents = Array.from({ length: 200 }, () => crypto.getRandomValues(new Uint8Array(60_000)).toHex()).join("");
   const file = { ...fileAt(scratch.path), parts: parts(contents) };
   await writeClusterFile(file, neverAborted);
   const chunks: Uint8Array[] = [];
@@ -173,6 +173,11 @@ test.each([
     id: "capacity-lacking",
     message: `The disk is full: ${file.path} cannot be written.`,
   });
+  const sealed = { ...file, parts: parts("contents"), encrypt: async () => {}, onProgress };
+  const encrypted = writeClusterFile(sealed, neverAborted);
+  expect((await failureOf(encrypted)).message).toBe(
+    `The disk is full: the unencrypted copy in ${file.privateFolder} cannot be written.`,
+  );
   await writeClusterFile({ ...file, parts: parts("contents") }, neverAborted);
   const opened = await openClusterFile({ path: file.path, shown: "cluster.zst" }, "vm");
   const reading = readParts(opened, async () => Promise.reject(error), neverAborted);
