@@ -85,7 +85,7 @@ test("stdin is sent as far as the node accepts it, then its end, and the close i
   await new Promise((resolve) => channel.once("close", resolve));
   await until("the close is answered", () => seen.packets!.some(([type]) => type === 97));
   expect(seen.packets).toEqual([
-    ...["abcde", longest, "gh"].map((data) => [94, sshString(data).toString()] as const),
+    ...["abcde", longest, "gh"].map((data) => [94, sshString(data).toString("latin1")] as const),
     [96, ""],
     [97, ""],
   ]);
