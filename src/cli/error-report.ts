@@ -119,6 +119,7 @@ const remedies: Readonly<Record<string, string>> = {
   EROFS: `That disk is read-only: ${elsewhere}`,
   EACCES: `Give this user permission, or ${elsewhere}`,
   EPERM: `Give this user permission, or ${elsewhere}`,
+  ENOTDIR: `A part of that path is not a folder: ${elsewhere}`,
   EIO: "Check that disk: it cannot be read or written.",
   EMFILE: "Raise the limit on open files (ulimit -n).",
   ENFILE: "Close other programs: this machine has too many open files.",

@@ -122,6 +122,7 @@ test("stacks show every error that was thrown together with others", () => {
 
 test.each([
   ["a full disk", { code: "ENOSPC", syscall: "write" }, "Free some space"],
+  ["a home that is no folder", { code: "ENOTDIR", syscall: "mkdir", path: "/dev/null/.cache" }, "XDG_CACHE_HOME"],
   ["a folder of somebody else's", { code: "EACCES", syscall: "mkdir", path: "/root/x" }, "permission"],
   ["too many open files", { code: "EMFILE", syscall: "open", path: "/tmp/x" }, "ulimit"],
 ])("%s is this machine's trouble, not a bug", (_, properties, remedy) => {
