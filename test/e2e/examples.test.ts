@@ -106,7 +106,13 @@ rounds=0
 until [ -e /run/watch-ends ]; do
   rounds=$((rounds + 1))
   etcdctl --endpoints $all --command-timeout 8s put watched $rounds >/dev/null || echo "no write in round $rounds"
-  etcdctl --endpoints $all --command-timeout 2s endpoint status 2>/dev/null | grep -q ", true," || echo "no leader in round $rounds"
+  tries=0
+  # While the leader restarts, the others elect one, which takes a second.
+  until etcdctl --endpoints $all --command-timeout 2s endpoint status 2>/dev/null | grep -q ", true,"; do
+    tries=$((tries + 1))
+    [ $tries -lt 5 ] || { echo "no leader in round $rounds"; break; }
+    sleep 1
+  done
   sleep 0.1
 done
 echo "rounds $rounds"

@@ -68,7 +68,7 @@ test("if credentials expire at the launch, possible remains are reported, the fo
     },
   });
   expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toBe(failure);
-  expect(told.find((line) => line.startsWith("warn: "))).toMatch(
+  expect(told.find((line) => line.startsWith("warn: The removal failed"))).toMatch(
     /^warn: The removal failed: .* Machines i-\w+ may be left in region us-west-2: they terminate automatically at /,
   );
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
