@@ -2,7 +2,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { sha256OfFile } from "../../system/files/byte-source.ts";
-import { errorCode, freeSpaceProblem, temporaryFolder, writeAll } from "../../system/files/private-file.ts";
+import { errorCode, freeSpaceProblem, isDiskFull, temporaryFolder, writeAll } from "../../system/files/private-file.ts";
 import { SentTooMuch, bounded, mostBytes } from "../../system/network.ts";
 import { retry } from "../../system/retry.ts";
 import type { Clock } from "../../system/runtime.ts";
@@ -203,8 +203,7 @@ async function write(draft: Draft, chunk: Uint8Array): Promise<void> {
 }
 
 function throwFull(error: unknown, path: string): never {
-  const code = errorCode(error);
-  if (code === "ENOSPC" || code === "EDQUOT") throw noSpace(`${dirname(dirname(path))} is full (${code}).`);
+  if (isDiskFull(error)) throw noSpace(`${dirname(dirname(path))} is full (${errorCode(error)}).`);
   throw error;
 }
 
