@@ -3,6 +3,7 @@ import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { errorCode } from "../files/private-file.ts";
 import type { Environment } from "../runtime.ts";
+import { withinLimit } from "../time-limit.ts";
 
 export interface ProgramRun {
   readonly argv: readonly [string, ...string[]];
@@ -79,14 +80,14 @@ export async function runWithin(
   { limitMs, tooSlow, missing }: RunLimit,
   signal: AbortSignal,
 ): Promise<ProgramEnd> {
-  const limit = AbortSignal.timeout(limitMs);
-  try {
-    return await runProgram(run, AbortSignal.any([signal, limit]));
-  } catch (error) {
-    signal.throwIfAborted();
-    if (limit.aborted) throw tooSlow();
-    throw errorCode(error) === "ENOENT" || errorCode(error) === "EACCES" ? missing(error) : error;
-  }
+  const attempt = async (inner: AbortSignal): Promise<ProgramEnd> =>
+    runProgram(run, inner).catch((error: unknown) => {
+      throw errorCode(error) === "ENOENT" || errorCode(error) === "EACCES" ? missing(error) : error;
+    });
+  const onLimit = (): never => {
+    throw tooSlow();
+  };
+  return await withinLimit(limitMs, attempt, onLimit, signal);
 }
 
 /**

@@ -64,13 +64,7 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     const name = { clusterId: request.clusterId, creationId };
     this.begin(name);
     this.#opened = await origin.open(name, signal);
-    try {
-      await this.#createNodes(name, this.#opened, signal);
-    } catch (error) {
-      // Nobody may call `remove`. If this fails too, the first failure says more.
-      await Promise.allSettled([this.#letGo("failed")]);
-      throw error;
-    }
+    await this.#orLetGo(this.#createNodes(name, this.#opened, signal));
   }
 
   async #createNodes(name: CreationName, { nodes: saved, copiedFrom }: OpenOrigin, signal: AbortSignal): Promise<void> {
@@ -90,13 +84,18 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   }
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
+    await this.#orLetGo(this.#start(publicKey, signal));
+    await this.#letGo("running");
+  }
+
+  async #orLetGo(work: Promise<void>): Promise<void> {
     try {
-      await this.#start(publicKey, signal);
+      await work;
     } catch (error) {
-      await this.#letGo("failed");
+      // Nobody may call `remove`. If this fails too, the first failure says more.
+      await Promise.allSettled([this.#letGo("failed")]);
       throw error;
     }
-    await this.#letGo("running");
   }
 
   /** Called after the start, because Docker would remove images that no running container uses. */
