@@ -74,7 +74,7 @@ async function main(): Promise<void> {
     { name: "notices", argv: [process.execPath, "scripts/notices.ts", "--check"] },
     {
       name: "rules",
-      argv: [process.execPath, "test", "--only-failures", "test/unit/backend/vm/qemu/architecture.test.ts"],
+      argv: [process.execPath, "test", "--only-failures", "test/unit/architecture-rules.test.ts"],
     },
   ];
   const results = await Promise.all(
