@@ -2,6 +2,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { ClusterError } from "../errors.ts";
 import type { Environment } from "../system/runtime.ts";
+import { variable } from "../system/variable.ts";
 
 /** The folder for this machine's keys, known hosts and logs: `$XDG_STATE_HOME/cluster-e2e`. Throws like `homeFolder`. */
 export const stateFolder = (environment: Environment): string =>
@@ -16,28 +17,24 @@ export const cacheFolder = (environment: Environment): string =>
  * would otherwise end up in the current folder, which may be somebody else's checkout.
  */
 export function homeFolder(environment: Environment): string {
-  const path = environment["HOME"] ?? homedir();
+  const path = variable(environment, "HOME") ?? homedir();
   if (!isAbsolute(path)) throw notAbsolute("HOME", path);
   return path;
 }
 
-/**
- * Like the XDG specification, treats an empty variable as unset. The specification ignores relative paths, but then
- * keys would be stored elsewhere than intended.
- */
-function xdgFolder(environment: Environment, variable: string): string | undefined {
-  const path = environment[variable];
-  if (path === undefined || path === "") return undefined;
-  if (!isAbsolute(path)) throw notAbsolute(variable, path);
+/** The XDG specification ignores relative paths, but then keys would be stored elsewhere than intended. */
+function xdgFolder(environment: Environment, name: string): string | undefined {
+  const path = variable(environment, name);
+  if (path !== undefined && !isAbsolute(path)) throw notAbsolute(name, path);
   return path;
 }
 
-const notAbsolute = (variable: string, path: string): ClusterError =>
+const notAbsolute = (name: string, path: string): ClusterError =>
   new ClusterError(
     "machine-not-set-up",
-    `${variable} is ${path === "" ? "empty" : `the relative path ${JSON.stringify(path)}`}, so files would end up in the current folder.`,
+    `${name} is the relative path ${JSON.stringify(path)}, so files would end up in the current folder.`,
     {
-      hint: `Set ${variable} to an absolute path${variable === "HOME" ? ", or unset it." : ", or unset it to use your home folder."}`,
-      facts: { variable },
+      hint: `Set ${name} to an absolute path${name === "HOME" ? ", or unset it." : ", or unset it to use your home folder."}`,
+      facts: { variable: name },
     },
   );

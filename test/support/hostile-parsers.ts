@@ -210,7 +210,7 @@ const context = {
   action: "DescribeInstances",
   region: "us-west-2",
   credentialSource: "a test",
-  profile: undefined,
+  renewal: "Renew them.",
   clockOffSeconds: 0,
   endpoint: undefined,
 };

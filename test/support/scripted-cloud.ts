@@ -47,7 +47,7 @@ export const outage = (): ClusterError => failure("ServiceUnavailable", 503);
 
 function failure(code: string, httpStatusCode: number): ClusterError {
   const error = Object.assign(new Error("Said so"), { name: code, $metadata: { httpStatusCode } });
-  const context = { region: "us-west-2", credentialSource: "a test", profile: undefined, endpoint: undefined };
+  const context = { region: "us-west-2", credentialSource: "a test", renewal: "Renew them.", endpoint: undefined };
   return callFailure(error, { ...context, action: "Any", clockOffSeconds: 0 });
 }
 

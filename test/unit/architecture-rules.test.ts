@@ -25,6 +25,8 @@ test.each([
     "src/ssh/pool.ts: reads or parses a text of any length: use readText, readOwnText, readBody, parseJson",
     "const a = JSON.parse(b);",
   ],
+  ["src/ssh/pool.ts: reads an environment variable without `variable`", 'const a = environment["HOME"];'],
+  ["src/ssh/pool.ts: reads an environment variable without `variable`", 'const { HOME = "" } = runtime.environment;'],
   ["src/ssh/pool.ts: writes past the terminal", "writeSync(2, said);"],
   ["src/ssh/pool.ts: quotes a program's output without outsideLine", "fail(`It failed: ${end.stderr.trim()}.`);"],
   ["src/ssh/pool.ts: quotes a program's output without outsideLine", "fail(`${first(result.stdout)}`);"],

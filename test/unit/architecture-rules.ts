@@ -69,6 +69,8 @@ const mayUseProcess = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.t
 const mayWriteSync = /^src\/(cli\/(log-file|main)|ssh\/session\/session-messages)\.ts$/;
 /** A program's output inside a message, unless a function of system/printable.ts has made a line of it. */
 const quotesOutput = /\$\{(?!outside(?:Lines?|Reason)\()[^}]*\.(?:stdout|stderr)\b/;
+/** A variable that is read without `variable`, which counts an empty one as unset. An empty search path has no programs, and is left as it is. */
+const readsVariable = /\benvironment\??\.?\[(?!"PATH"\])|\{[^{}]*\b[A-Z][A-Z_]{2,}\b[^{}]*\} = (?:\w+\.)*environment\b/;
 const meaningless = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;
 const quotesWithoutMarks = /\$\{(?:error|failure|refusal|reason|cause|problem)\??\.message\b/;
 /** The end of a compound command on a line of its own, within a template. */
@@ -124,6 +126,10 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     [
       path.startsWith("src/") && quotesOutput.test(withoutComments(text)),
       "quotes a program's output without outsideLine",
+    ],
+    [
+      path.startsWith("src/") && path !== "src/system/variable.ts" && readsVariable.test(withoutComments(text)),
+      "reads an environment variable without `variable`",
     ],
     [path !== "src/index.ts" && isBarrel(path, code), "a barrel file"],
     [path.startsWith("src/") && !isNamedAfterExport(path, code), "not named after what it exports"],

@@ -52,7 +52,12 @@ export const genconf = async (status: number, stdout: string, stderr: string) =>
 export const api = { region: "us-west-2", call: async () => ({}) } as unknown as CloudApi;
 export const answer = (code: string, message: string, httpStatusCode = 400): ClusterError => {
   const error = Object.assign(new Error(message), { name: code, $metadata: { httpStatusCode, requestId: "r-1" } });
-  const context = { region: "us-west-2", credentialSource: "the variables", profile: undefined, endpoint: undefined };
+  const context = {
+    region: "us-west-2",
+    credentialSource: "the variables",
+    renewal: "Renew the session, and set the variables again.",
+    endpoint: undefined,
+  };
   return callFailure(error, { ...context, action: "RunInstances", clockOffSeconds: 0 });
 };
 export const elsewhere = async () => {

@@ -2,7 +2,7 @@ import { layoutOf } from "../support/layout-of.ts";
 /** The texts of errors, as `message → hint`. Those that only a command line or a machine can cause are fixed in test/e2e (see errors.test.ts). */
 import { describe, expect, test } from "bun:test";
 import type { Backend } from "../../src/backend/contract.ts";
-import { findCredentials } from "../../src/backend/cloud/credentials.ts";
+import { findSource } from "../support/find-source.ts";
 import { findImage } from "../../src/backend/cloud/launch/images.ts";
 import { clusterExists as cloudClusterExists, findSubnets } from "../../src/backend/cloud/launch/network.ts";
 import { engineMissing } from "../../src/backend/container/engine/engine-errors.ts";
@@ -127,11 +127,11 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   ],
   "no-credentials": [
     [
-      async () => findCredentials({ CLOUD_ACCESS_KEY_ID: "AKID" }, {}, neverAborted),
+      async () => findSource({ CLOUD_ACCESS_KEY_ID: "AKID" }),
       "CLOUD_ACCESS_KEY_ID is set without CLOUD_SECRET_ACCESS_KEY. → Set CLOUD_SECRET_ACCESS_KEY too, or unset CLOUD_ACCESS_KEY_ID to use another source.",
     ],
     [
-      async () => findCredentials({ AWS_EC2_METADATA_DISABLED: "true", HOME: "/nonexistent" }, {}, neverAborted),
+      async () => findSource({ AWS_EC2_METADATA_DISABLED: "true" }),
       "No cloud credentials were found. Looked for: CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY; CLOUD_PROFILE; AWS_PROFILE; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; a default profile in /nonexistent/.aws/credentials; instance metadata. → Set CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY, or set CLOUD_PROFILE to a profile of the shared credentials file.",
     ],
   ],

@@ -11,6 +11,7 @@ import {
   type Options,
   replacementOf,
 } from "./option.ts";
+import { variable } from "../../system/variable.ts";
 import { type Problems, nearest } from "./problems.ts";
 
 export interface ParsedCommandLine {
@@ -100,9 +101,9 @@ async function readValue({ declared, label, texts }: Given, reader: Reader): Pro
   }
   if (kind === "flag") return texts.length > 0;
   if (kind === "count") return texts.length;
-  const variable = declared.environment ?? "";
-  const inherited = reader.invocation.environment[variable] ?? "";
-  const [source, used] = texts.length === 0 && inherited !== "" ? [variable, [inherited]] : [label, texts];
+  const name = declared.environment ?? "";
+  const inherited = variable(reader.invocation.environment, name);
+  const [source, used] = texts.length === 0 && inherited !== undefined ? [name, [inherited]] : [label, texts];
   if (used.length === 0) return fallback(declared, label, reader);
   const read: unknown[] = [];
   for (const text of used) read.push(await readText(declared, source, meantChoice(declared, text, reader), reader));

@@ -1,4 +1,5 @@
 import type { Environment } from "../../system/runtime.ts";
+import { variable } from "../../system/variable.ts";
 
 type Paint = (text: string) => string;
 
@@ -16,13 +17,13 @@ export const noColours: Colours = { bold: same, dim: same, red: same, green: sam
 
 /** Whether lines can be redrawn on this terminal. */
 export function isLive(environment: Environment): boolean {
-  const ci = environment["CI"] ?? "";
-  return environment["TERM"] !== "dumb" && (ci === "" || ci === "false" || ci === "0");
+  const ci = variable(environment, "CI") ?? "false";
+  return variable(environment, "TERM") !== "dumb" && ["false", "0"].includes(ci);
 }
 
 /** https://no-color.org: colour is off if the variable is set and not empty, whatever its value. */
 export function isColoured(environment: Environment): boolean {
-  return isLive(environment) && (environment["NO_COLOR"] ?? "") === "";
+  return isLive(environment) && variable(environment, "NO_COLOR") === undefined;
 }
 
 /** Loaded only if colour is wanted: kleur reads `process.stdout` when it loads, which takes a third of the program's start time. */

@@ -25,6 +25,7 @@ import type { ArtifactLocation } from "../../platform/artifact/artifact-request.
 import { securityModes } from "../../platform/configuration/configuration.ts";
 import type { Problems } from "../../cli/options/problems.ts";
 import { urlSecrets } from "../../system/mask-url.ts";
+import { variable } from "../../system/variable.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import { creationOptions, declaredIf, endsByItself, scopeOptions } from "../backend-options.ts";
 import { checkedValue, clusterId, timeout } from "../options.ts";
@@ -43,7 +44,7 @@ const nodeCount = count({ minimum: 0, maximum: mostNodes });
 export const workspaceDir = option(value(workspaceFolder, "directory"), {
   flag: "--workspace-dir",
   summary: "Folder for up to 2 GB of temporary files",
-  defaultFrom: ({ environment }) => environment["TMPDIR"] ?? "/tmp",
+  defaultFrom: ({ environment }) => variable(environment, "TMPDIR") ?? "/tmp",
   defaultText: "the system's temporary folder",
 });
 

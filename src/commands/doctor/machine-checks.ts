@@ -8,6 +8,7 @@ import { stateFolder } from "../../store/state-folder.ts";
 import { freeSpaceProblem } from "../../system/files/private-file.ts";
 import { minimalEnvironment } from "../../system/processes/run-program.ts";
 import type { Environment } from "../../system/runtime.ts";
+import { variable } from "../../system/variable.ts";
 import { stateFolderCheck } from "./state-folder.ts";
 
 interface Start {
@@ -21,7 +22,7 @@ export function machineChecks({ environment, runtimeVariables }: Start, own: rea
     runtimeVariablesCheck(runtimeVariables),
     sshClientCheck(environment),
     stateFolderCheck(stateFolder(environment), environment),
-    temporarySpaceCheck(environment["TMPDIR"] ?? "/tmp", neededBytes),
+    temporarySpaceCheck(variable(environment, "TMPDIR") ?? "/tmp", neededBytes),
     ...own,
     browserCheck(os.platform(), environment),
   ];
@@ -78,7 +79,7 @@ function findOpener(system: string, environment: Environment): Outcome {
       `Install it (xdg-utils on most Linux distributions), ${otherwise}`,
     );
   }
-  const hasScreen = system === "darwin" || screens.some((name) => (environment[name] ?? "") !== "");
+  const hasScreen = system === "darwin" || screens.some((name) => variable(environment, name) !== undefined);
   if (!hasScreen) {
     return warn(
       `web cannot open a browser: no ${screens.join(" or ")} is set.`,

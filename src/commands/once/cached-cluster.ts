@@ -9,6 +9,7 @@ import { clusterFileStart } from "../../model/snapshot.ts";
 import { sha256OfFile } from "../../system/files/byte-source.ts";
 import { errorCode, isFile } from "../../system/files/private-file.ts";
 import { unreadableReason } from "../../system/files/read-text.ts";
+import { variable } from "../../system/variable.ts";
 import { version } from "../../version.ts";
 import { clusterTraits } from "../create/create-options.ts";
 import type { OnceInput } from "./once-options.ts";
@@ -36,7 +37,7 @@ export async function findCached(
   const { shown: _, ...artifact } = input.artifact;
   // If a checksum identifies the artifact, its location doesn't matter.
   const source = input.artifactSha256 === undefined ? artifact : undefined;
-  const license = input.licenseKey ?? environment["CLUSTER_LICENSE_KEY_PATH"];
+  const license = input.licenseKey ?? variable(environment, "CLUSTER_LICENSE_KEY_PATH");
   const given = input as Readonly<Record<string, unknown>>;
   const traits = clusterTraits(kind).filter((name) => name !== "artifact" && name !== "workspaceDir");
   const values = traits.map((name) => [name, given[name]]);

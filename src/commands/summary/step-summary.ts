@@ -4,13 +4,14 @@ import { flag } from "../../cli/options/option.ts";
 import type { Problems } from "../../cli/options/problems.ts";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { shownText } from "../../system/printable.ts";
+import { variable } from "../../system/variable.ts";
 
 export const summary = flag({
   flag: "--summary",
   summary: "Append a summary in Markdown to the file that GITHUB_STEP_SUMMARY names (GitHub Actions shows it)",
 });
 
-const variable = "GITHUB_STEP_SUMMARY";
+const summaryVariable = "GITHUB_STEP_SUMMARY";
 
 /** Checks before any work that the summary can be written. */
 export async function checkSummary(
@@ -19,16 +20,18 @@ export async function checkSummary(
   { environment }: Pick<Context, "environment">,
 ): Promise<void> {
   if (isWanted !== true) return;
-  const path = environment[variable] ?? "";
-  if (path === "") {
-    problems.add(`--summary: the environment variable ${variable} is not set; GitHub Actions sets it in every step`);
+  const path = variable(environment, summaryVariable);
+  if (path === undefined) {
+    problems.add(
+      `--summary: the environment variable ${summaryVariable} is not set; GitHub Actions sets it in every step`,
+    );
     return;
   }
   const { appendFile } = await import("node:fs/promises");
   try {
     await appendFile(path, "");
   } catch (error) {
-    problems.add(`--summary: cannot write to the file that ${variable} names: ${messageOf(error)}`);
+    problems.add(`--summary: cannot write to the file that ${summaryVariable} names: ${messageOf(error)}`);
   }
 }
 
@@ -38,7 +41,7 @@ export async function appendSummary(
   markdown: string,
   { environment, progress }: Pick<Context, "environment" | "progress">,
 ): Promise<void> {
-  const path = environment[variable];
+  const path = variable(environment, summaryVariable);
   if (!isWanted || path === undefined) return;
   const { appendFile } = await import("node:fs/promises");
   try {

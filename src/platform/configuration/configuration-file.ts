@@ -11,6 +11,7 @@ import { posix } from "node:path";
 import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import type { Environment } from "../../system/runtime.ts";
+import { variable } from "../../system/variable.ts";
 
 /**
  * Reads the file of `--extra-config`. Problems name the file, and line and column for bad YAML, but quote nothing from it: it may hold a license. It
@@ -197,10 +198,8 @@ export async function resolveLicense(
   const contents = sources.extraConfiguration["license_key_contents"];
   if (contents !== undefined) return fromConfiguration(contents);
   if (sources.optionPath !== undefined) return fromFile(sources.optionPath, "`licenseKey`", signal);
-  const variable = sources.environment["CLUSTER_LICENSE_KEY_PATH"];
-  // CI systems express a missing value as an empty variable.
-  if (variable === undefined || variable === "") return { value: undefined };
-  return fromFile(variable, "CLUSTER_LICENSE_KEY_PATH", signal);
+  const path = variable(sources.environment, "CLUSTER_LICENSE_KEY_PATH");
+  return path === undefined ? { value: undefined } : fromFile(path, "CLUSTER_LICENSE_KEY_PATH", signal);
 }
 
 function fromConfiguration(contents: unknown): Checked<License> {

@@ -7,10 +7,11 @@ export interface CallContext {
   readonly action: string;
   readonly region: string;
   readonly credentialSource: string;
-  readonly profile: string | undefined;
+  /** How to renew these credentials. */
+  readonly renewal: string;
   /** How many seconds this machine's clock is behind the API's (negative: ahead). */
   readonly clockOffSeconds: number;
-  /** The address that requests go to, if it isn't the cloud provider's own. */
+  /** The address that requests go to, if it isn't the cloud provider's own, and where it is set. */
   readonly endpoint: string | undefined;
 }
 
@@ -66,7 +67,7 @@ const table: readonly Advice[] = [
     codes: ["ExpiredToken", "ExpiredTokenException"],
     id: "credentials-refused",
     what: sessionExpired,
-    hint: (context) => clockHint(context) ?? renewal(context),
+    hint: (context) => clockHint(context) ?? context.renewal,
   },
   {
     codes: ["RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed"],
@@ -76,7 +77,7 @@ const table: readonly Advice[] = [
       clockHint(context) === undefined
         ? sessionExpired(context)
         : "The cloud rejected a request because of its timestamp",
-    hint: (context) => clockHint(context) ?? renewal(context),
+    hint: (context) => clockHint(context) ?? context.renewal,
   },
   {
     codes: ["UnauthorizedOperation", "AccessDenied", "AccessDeniedException"],
@@ -186,7 +187,7 @@ export function callFailure(error: unknown, context: CallContext): ClusterError 
   if (advice === undefined) {
     return new ClusterError(
       "cloud-failed",
-      `ec2:${context.action} failed in region ${context.region}: ${message} (${code}).`,
+      `ec2:${context.action} failed in region ${context.region}: ${message} (${code}).${endpointText(context)}`,
       {
         hint: `The cloud's support can look up the request${requestId === undefined ? "" : ` ${requestId}`}.`,
         facts,
@@ -194,7 +195,7 @@ export function callFailure(error: unknown, context: CallContext): ClusterError 
       },
     );
   }
-  return new ClusterError(advice.id, `${advice.what(context)}: ${message} (${code}).`, {
+  return new ClusterError(advice.id, `${advice.what(context)}: ${message} (${code}).${endpointText(context)}`, {
     hint: advice.hint(context, plainMessage),
     facts,
     transient: advice.transient ?? false,
@@ -232,7 +233,7 @@ function notRenewed(
   detail: { facts: Record<string, unknown>; cause: unknown },
 ): ClusterError {
   const what = `The credentials from ${context.credentialSource} cannot be renewed for ec2:${context.action}`;
-  return new ClusterError("no-credentials", `${what}: ${message}.`, { hint: renewal(context), ...detail });
+  return new ClusterError("no-credentials", `${what}: ${message}.`, { hint: context.renewal, ...detail });
 }
 
 function unanswered(
@@ -240,10 +241,9 @@ function unanswered(
   message: string,
   detail: { facts: Record<string, unknown>; cause: unknown },
 ): ClusterError {
-  const address = context.endpoint === undefined ? "" : ` (at ${context.endpoint})`;
   return new ClusterError(
     "cloud-failed",
-    `The API in region ${context.region}${address} did not answer ec2:${context.action}: ${message}.`,
+    `The API in region ${context.region} did not answer ec2:${context.action}: ${message}.${endpointText(context)}`,
     {
       hint: "Check the network, the proxy variables (HTTPS_PROXY, NO_PROXY) and the region's name.",
       transient: true,
@@ -251,6 +251,9 @@ function unanswered(
     },
   );
 }
+
+const endpointText = ({ endpoint }: CallContext): string =>
+  endpoint === undefined ? "" : ` The request went to ${endpoint}.`;
 
 function isMatch(entry: Advice, code: string, message: string): boolean {
   return entry.codes.some((pattern) => matches(pattern, code)) && (entry.message?.test(message) ?? true);
@@ -292,10 +295,4 @@ function clockHint(context: CallContext): string | undefined {
   const off = Math.round(context.clockOffSeconds);
   if (Math.abs(off) < 300) return undefined;
   return `This machine's clock is ${Math.abs(off)} s ${off > 0 ? "behind" : "ahead of"} the API's: correct it.`;
-}
-
-function renewal(context: CallContext): string {
-  return context.profile === undefined
-    ? "Renew the session, and set the variables again."
-    : `Renew the session with: aws sso login --profile ${context.profile}`;
 }

@@ -1,26 +1,22 @@
 import type { $Command, EC2ClientResolvedConfig } from "@aws-sdk/client-ec2";
-import { ClusterError, messageOf, quoted } from "../../../errors.ts";
+import { type ClusterError, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { retry } from "../../../system/retry.ts";
-import type { Environment, Progress, Runtime } from "../../../system/runtime.ts";
+import type { Progress, Runtime } from "../../../system/runtime.ts";
 import { orAborted, slowNote, whileWaitingFor } from "../../../system/time-limit.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import {
   type CredentialSource,
-  type Identity,
   cachedUntilExpiry,
   findCredentials,
   resolveCredentials,
-} from "../credentials.ts";
+} from "../credentials/credentials.ts";
+import type { Identity } from "../credentials/machine-role.ts";
+import { readProfile } from "../credentials/profile.ts";
+import { type Endpoint, readSettings } from "../credentials/settings.ts";
 import { callFailure, encodedMessage, failureCode } from "./api-errors.ts";
 import type { Action, Calls, CloudApi } from "./api.ts";
-import {
-  boundedFetch,
-  certificateAuthorities,
-  incompleteAnswer,
-  judgeAnswers,
-  judgeResponse,
-} from "./request-handler.ts";
+import { boundedFetch, incompleteAnswer, judgeAnswers, judgeResponse } from "./request-handler.ts";
 
 /** The number of attempts for one request, including the first. */
 const attempts = 8;
@@ -35,22 +31,23 @@ export type OpenRegion = (region: string) => CloudApi;
 export async function openApi(region: string, runtime: Runtime, signal: AbortSignal): Promise<OpenRegion> {
   const { EC2Client, FetchHttpHandler, commands } = await import("./commands.ts");
   const { environment, clock, progress } = runtime;
-  const endpoint = endpointOf(environment);
+  const profile = await readProfile(environment);
+  const settings = await readSettings(environment, profile);
+  const endpoint = settings.endpointOf("EC2");
   const offset = { ms: 0 };
-  const authorities = await certificateAuthorities(environment);
   const judge = async (response: Response): Promise<Response> => {
     const judged = await judgeResponse(response);
     const date = Date.parse(judged.headers.get("date") ?? "");
     if (!Number.isNaN(date)) offset.ms = date - clock.now();
     return judged;
   };
-  const handle = (each: typeof judge) => new FetchHttpHandler({ customFetch: boundedFetch(authorities, each) });
+  const handle = (each: typeof judge) =>
+    new FetchHttpHandler({ customFetch: boundedFetch(settings.authorities, each) });
   // The services that issue credentials answer in forms of their own.
-  const innerClient = { region, requestHandler: handle(async (response) => response) };
-  const source = await findCredentials(environment, innerClient, signal);
-  const find = source.provide ?? new EC2Client(innerClient).config.credentials;
+  const inner = handle(async (response) => response);
+  const source = await findCredentials({ environment, profile, settings, region, requestHandler: inner }, signal);
   const provide = cachedUntilExpiry(async () => {
-    const found = await find();
+    const found = await source.provide();
     progress.hide(found.secretAccessKey);
     if (found.sessionToken !== undefined) progress.hide(found.sessionToken);
     return found;
@@ -58,7 +55,8 @@ export async function openApi(region: string, runtime: Runtime, signal: AbortSig
   const resolve = async (): Promise<Identity> => resolveCredentials(source, provide, signal);
   const identity = await firstIdentity(source, resolve, progress, signal);
   progress.detail(1, `Credentials from ${source.name}`);
-  const configuration = { retryMode: "adaptive", maxAttempts: attempts, ...endpoint };
+  const address = endpoint && { endpoint: endpoint.url };
+  const configuration = { retryMode: "adaptive", maxAttempts: attempts, ...settings.client, ...address };
   const requestHandler = handle(judge);
   return (chosen) => {
     const client = new EC2Client({ ...configuration, requestHandler, region: chosen, credentials: provide });
@@ -69,7 +67,7 @@ export async function openApi(region: string, runtime: Runtime, signal: AbortSig
       ...(identity.expiration !== undefined && { credentialsExpireAt: identity.expiration }),
       now: () => clock.now() + offset.ms,
       call: async (action, input, callSignal) =>
-        await sendLogged({ action, region: chosen, source, offset, runtime }, callSignal, async () => {
+        await sendLogged({ action, region: chosen, source, endpoint, offset, runtime }, callSignal, async () => {
           // The compiler doesn't see that the table has the command of this action.
           const Command = commands[action] as unknown as CommandOf<typeof action>;
           return client.send(new Command(input), { abortSignal: callSignal });
@@ -97,13 +95,14 @@ interface LoggedCall {
   readonly action: Action;
   readonly region: string;
   readonly source: CredentialSource;
+  readonly endpoint: Endpoint | undefined;
   readonly offset: { readonly ms: number };
   readonly runtime: Runtime;
 }
 
 /** Sends a request, logs its outcome, and turns a failure into a ClusterError. */
 async function sendLogged<Answer extends { readonly $metadata: { readonly requestId?: string | undefined } }>(
-  { action, region, source, offset, runtime }: LoggedCall,
+  { action, region, source, endpoint, offset, runtime }: LoggedCall,
   signal: AbortSignal,
   send: () => Promise<Answer>,
 ): Promise<Answer> {
@@ -122,8 +121,13 @@ async function sendLogged<Answer extends { readonly $metadata: { readonly reques
       logOutcome("was cancelled");
       throw error;
     }
-    const { endpoint } = endpointOf(runtime.environment);
-    const context = { action, region, endpoint, credentialSource: source.name, profile: source.profile };
+    const context = {
+      action,
+      region,
+      endpoint: endpoint?.shown,
+      credentialSource: source.name,
+      renewal: source.renewal,
+    };
     const failure = callFailure(error, { ...context, clockOffSeconds: offset.ms / 1000 });
     logOutcome(`failed (${outside(String(failure.facts["code"]))}, ${requestText(failure.facts["requestId"])})`);
     const encoded = encodedMessage(error);
@@ -134,17 +138,6 @@ async function sendLogged<Answer extends { readonly $metadata: { readonly reques
 
 /** A request that got no answer has no id. */
 const requestText = (id: unknown): string => (typeof id === "string" ? `request ${id}` : "request without an id");
-
-/** Read here and not by the SDK, so that the environment passed in is the one that counts. Throws `machine-not-set-up`. */
-function endpointOf(environment: Environment): { readonly endpoint?: string } {
-  const name = environment["AWS_ENDPOINT_URL_EC2"] === undefined ? "AWS_ENDPOINT_URL" : "AWS_ENDPOINT_URL_EC2";
-  const endpoint = environment[name] ?? "";
-  if (endpoint === "") return {};
-  if (/^https?:\/\//i.test(endpoint) && URL.canParse(endpoint)) return { endpoint };
-  throw new ClusterError("machine-not-set-up", `${name} is not the URL of an API: ${quoted(endpoint)}.`, {
-    hint: `Unset ${name}, or set it to a URL such as https://ec2.us-west-2.amazonaws.com.`,
-  });
-}
 
 /**
  * Returns an API for creations, which a short outage must not end. It retries every request for minutes while the

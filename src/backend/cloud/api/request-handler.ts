@@ -1,10 +1,8 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { EC2Client } from "@aws-sdk/client-ec2";
-import { ClusterError } from "../../../errors.ts";
-import { TooLong, readBody, readOwnText } from "../../../system/files/read-text.ts";
+import { TooLong, readBody } from "../../../system/files/read-text.ts";
 import { type NetworkFailure, networkFailure } from "../../../system/network.ts";
-import type { Environment } from "../../../system/runtime.ts";
 import type { Action, Calls } from "./api.ts";
 
 /** The limit for one attempt, headers and body. The SDK retries after it. */
@@ -43,20 +41,6 @@ export function boundedFetch(
     }
   };
   return Object.assign(bounded, { preconnect: fetch.preconnect });
-}
-
-/** Returns the text of the certificate authorities in `AWS_CA_BUNDLE`, which the SDK doesn't read by itself. */
-export async function certificateAuthorities(environment: Environment): Promise<string | undefined> {
-  const path = environment["AWS_CA_BUNDLE"];
-  if (path === undefined || path === "") return undefined;
-  try {
-    return await readOwnText(path);
-  } catch (error) {
-    throw new ClusterError("machine-not-set-up", `Cannot read ${path}, the file that AWS_CA_BUNDLE names.`, {
-      hint: "Set AWS_CA_BUNDLE to a file of certificates in PEM format, or unset it.",
-      cause: error,
-    });
-  }
 }
 
 /** A page of 1,000 instances has 5 MB. */

@@ -6,6 +6,7 @@ import { parseMoment } from "../../../model/parse-values.ts";
 import { networkFailure } from "../../../system/network.ts";
 import { poll } from "../../../system/retry.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
+import { variable } from "../../../system/variable.ts";
 import { slowNote } from "../../../system/time-limit.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import { shownId } from "../../shared/foreign-resource.ts";
@@ -142,7 +143,7 @@ export async function checkAddress(
   { environment, progress }: Pick<Runtime, "environment" | "progress">,
   signal: AbortSignal,
 ): Promise<string> {
-  const url = environment["CLUSTER_CHECK_ADDRESS_URL"] ?? defaultUrl;
+  const url = variable(environment, "CLUSTER_CHECK_ADDRESS_URL") ?? defaultUrl;
   using _slow = slowNote(() => progress.note(`Waiting for ${url} to name this machine's public address.`));
   try {
     const answer = await requestDirectly({ url: new URL(url), method: "GET", headers: {}, timeoutMs }, signal);

@@ -7,6 +7,7 @@ import * as read from "../../../model/reader.ts";
 import { readOwnJson } from "../../../system/files/read-text.ts";
 import { parseUrl } from "../../../system/mask-url.ts";
 import type { Environment } from "../../../system/runtime.ts";
+import { variable } from "../../../system/variable.ts";
 import { isPresent } from "./engine-errors.ts";
 import { type EngineFacts, type EngineKind, type EngineName, type Reach, engineNames } from "./engine-kind.ts";
 import { engineKinds } from "./engine-kinds.ts";
@@ -56,9 +57,9 @@ const choosingVariables: Readonly<Record<EngineName, readonly string[]>> = {
 
 /** How the user chose this engine; undefined if nothing says so. An engine that was chosen is never replaced by another one. */
 async function chosenBy(name: EngineName, environment: Environment): Promise<string | undefined> {
-  const variable = choosingVariables[name].find((candidate) => (environment[candidate] ?? "") !== "");
-  if (variable !== undefined || name === "podman") return variable;
-  const folder = environment["DOCKER_CONFIG"] ?? join(homeFolder(environment), ".docker");
+  const choosing = choosingVariables[name].find((candidate) => variable(environment, candidate) !== undefined);
+  if (choosing !== undefined || name === "podman") return choosing;
+  const folder = variable(environment, "DOCKER_CONFIG") ?? join(homeFolder(environment), ".docker");
   const context = await readOwnJson(join(folder, "config.json"), read.field("currentContext", read.string));
   return ["", "default"].includes(context ?? "") ? undefined : "docker context use";
 }

@@ -12,6 +12,7 @@ import {
 } from "../../../system/processes/run-program.ts";
 import { outsideLine } from "../../../system/printable.ts";
 import type { Runtime } from "../../../system/runtime.ts";
+import { variable } from "../../../system/variable.ts";
 import { whileWaitingFor } from "../../../system/time-limit.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
 import type { EngineKind } from "./engine-kind.ts";
@@ -76,8 +77,7 @@ export function openEngine(kind: EngineKind, option: string, { environment, prog
   /** A folder for a command that would leave files in the usual one. */
   const folderToLitter = async (): Promise<TemporaryFolder | undefined> => {
     if (kind.litteredFolder === undefined) return undefined;
-    const { TMPDIR = "" } = environment;
-    return await temporaryFolder(TMPDIR === "" ? kind.litteredFolder : TMPDIR).catch(() => undefined);
+    return await temporaryFolder(variable(environment, "TMPDIR") ?? kind.litteredFolder).catch(() => undefined);
   };
   const run = async (request: EngineRequest, usualLimitMs: number, signal: AbortSignal): Promise<string> => {
     const { words, accepts, limitMs = usualLimitMs, ...others } = request;

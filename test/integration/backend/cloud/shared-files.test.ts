@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { hasDefaultProfile } from "../../../../src/backend/cloud/credentials.ts";
+import { namesCredentials } from "../../../../src/backend/cloud/credentials/credentials.ts";
+import { readProfile } from "../../../../src/backend/cloud/credentials/profile.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const keys = "aws_access_key_id = AK\naws_secret_access_key = SK\n";
@@ -24,5 +25,6 @@ test.each([
   const files = { filepath: join(folder.path, "credentials"), configFilepath: join(folder.path, "config") };
   if (texts.credentials !== undefined) await writeFile(files.filepath, texts.credentials);
   if (texts.config !== undefined) await writeFile(files.configFilepath, texts.config);
-  expect(await hasDefaultProfile(files)).toBe(expected);
+  const environment = { AWS_SHARED_CREDENTIALS_FILE: files.filepath, AWS_CONFIG_FILE: files.configFilepath };
+  expect(namesCredentials(await readProfile(environment))).toBe(expected);
 });

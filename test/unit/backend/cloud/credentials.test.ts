@@ -1,12 +1,10 @@
 import { expect, test } from "bun:test";
-import { findCredentials } from "../../../../src/backend/cloud/credentials.ts";
 import { ClusterError } from "../../../../src/errors.ts";
-import { neverAborted } from "../../../support/never-aborted.ts";
+import { findSource } from "../../../support/find-source.ts";
 
 /** Nothing of the machine that the test runs on. */
-const nothing = { HOME: "/nonexistent", AWS_EC2_METADATA_DISABLED: "true" };
 const find = async (variables: Record<string, string>) =>
-  findCredentials({ ...nothing, ...variables }, { region: "us-west-2" }, neverAborted);
+  findSource({ AWS_EC2_METADATA_DISABLED: "true", ...variables });
 
 const own = { CLOUD_ACCESS_KEY_ID: "AKOWN", CLOUD_SECRET_ACCESS_KEY: "own" };
 const usual = { AWS_ACCESS_KEY_ID: "AKUSUAL", AWS_SECRET_ACCESS_KEY: "usual" };
@@ -15,12 +13,12 @@ const usual = { AWS_ACCESS_KEY_ID: "AKUSUAL", AWS_SECRET_ACCESS_KEY: "usual" };
 test("the document's variables come first", async () => {
   const source = await find({ ...own, ...usual, CLOUD_PROFILE: "dev", AWS_PROFILE: "other" });
   expect(source.name).toBe("the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY");
-  expect(await source.provide?.()).toEqual({ accessKeyId: "AKOWN", secretAccessKey: "own" });
+  expect(await source.provide()).toEqual({ accessKeyId: "AKOWN", secretAccessKey: "own" });
 });
 
 test("a session token goes with them", async () => {
   const source = await find({ ...own, CLOUD_SESSION_TOKEN: "token" });
-  expect(await source.provide?.()).toEqual({ accessKeyId: "AKOWN", secretAccessKey: "own", sessionToken: "token" });
+  expect(await source.provide()).toEqual({ accessKeyId: "AKOWN", secretAccessKey: "own", sessionToken: "token" });
 });
 
 // Shows R83, R84.
@@ -32,7 +30,13 @@ test.each([
     "AWS_WEB_IDENTITY_TOKEN_FILE",
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-  ].map((variable) => [{ [variable]: "/token" }, `the service that ${variable} names`] as const),
+  ].map(
+    (variable) =>
+      [
+        { [variable]: "/token", AWS_ROLE_ARN: "arn:aws:iam::111122223333:role/r" },
+        `the service that ${variable} names`,
+      ] as const,
+  ),
 ])("then %p", async (variables, name) => {
   expect((await find(variables)).name).toBe(name);
 });
@@ -46,6 +50,7 @@ test.each([
     "CLOUD_ACCESS_KEY_ID, CLOUD_SESSION_TOKEN are set without CLOUD_SECRET_ACCESS_KEY.",
   ],
   [{ AWS_ACCESS_KEY_ID: "AK" }, "AWS_ACCESS_KEY_ID is set without AWS_SECRET_ACCESS_KEY."],
+  [{ AWS_WEB_IDENTITY_TOKEN_FILE: "/t" }, "AWS_WEB_IDENTITY_TOKEN_FILE is set without AWS_ROLE_ARN."],
 ])("half of a pair is an error: %p", async (variables, message) => {
   const error = await find(variables).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(ClusterError);

@@ -1,20 +1,22 @@
 import { afterEach, beforeEach, expect, mock, spyOn, test } from "bun:test";
 import {
   type CredentialSource,
-  type Identity,
   cachedUntilExpiry,
   resolveCredentials,
-} from "../../../../src/backend/cloud/credentials.ts";
+} from "../../../../src/backend/cloud/credentials/credentials.ts";
+import type { Identity } from "../../../../src/backend/cloud/credentials/machine-role.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
 const identity: Identity = { accessKeyId: "AKIA", secretAccessKey: "secret" };
 const neverEnds = new Promise<Identity>(() => {});
 const source = (changes: Partial<CredentialSource>): CredentialSource => ({
-  name: "the default chain",
+  name: "a service",
   profile: undefined,
-  provide: undefined,
+  provide: async () => identity,
+  limitMs: 30_000,
   hint: "Set them.",
+  renewal: "Renew them.",
   ...changes,
 });
 
@@ -26,25 +28,25 @@ afterEach(() => {
   limits.mockClear();
 });
 
-test("the SDK's own chain has 30 s to answer", async () => {
+test("a service has the time to answer that its source allows", async () => {
   const error = await failureOf(resolveCredentials(source({}), () => neverEnds, neverAborted));
   expect(error).toMatchObject({
     id: "no-credentials",
-    message: "Cannot get credentials from the default chain: The operation timed out.",
+    message: "Cannot get credentials from a service: The operation timed out.",
     hint: "Set them.",
   });
   expect(limits.mock.calls).toEqual([[30_000]]);
 });
 
 test("a profile has no limit, since its program may ask a person", async () => {
-  const profile = source({ name: 'profile "dev"', profile: "dev", provide: async () => identity });
+  const profile = source({ name: 'profile "dev"', profile: "dev", limitMs: undefined });
   const provide = async (): Promise<Identity> => Bun.sleep(1).then(() => identity);
   expect(await resolveCredentials(profile, provide, neverAborted)).toBe(identity);
   expect(limits).not.toHaveBeenCalled();
 });
 
 test("a profile that fails is named", async () => {
-  const profile = source({ name: 'profile "dev"', profile: "dev", provide: async () => identity });
+  const profile = source({ name: 'profile "dev"', profile: "dev", limitMs: undefined });
   const provide = () => Promise.reject(new Error("the token has expired.\n"));
   const error = await failureOf(resolveCredentials(profile, provide, neverAborted));
   expect(error.message).toBe('Cannot get credentials from profile "dev": the token has expired.');
@@ -53,7 +55,7 @@ test("a profile that fails is named", async () => {
 
 test("an interrupt is no failure of the source", async () => {
   const interrupted = AbortSignal.abort(new Error("interrupted"));
-  const profile = source({ provide: async () => identity });
+  const profile = source({ limitMs: undefined });
   expect((await failureOf(resolveCredentials(profile, () => neverEnds, interrupted))).message).toBe("interrupted");
 });
 

@@ -1,12 +1,6 @@
 /** How requests to the API fail, end and trust. */
 import { expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import {
-  UnreadableAnswer,
-  boundedFetch,
-  certificateAuthorities,
-} from "../../../../../src/backend/cloud/api/request-handler.ts";
+import { UnreadableAnswer, boundedFetch } from "../../../../../src/backend/cloud/api/request-handler.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { freePort } from "../../../../support/free-port.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
@@ -60,13 +54,4 @@ test("a server whose certificate another authority has signed is trusted only wi
   expect((await failureOf(fetchAsIs(server.url.href))) as Error).toHaveProperty("name", "RequestFailed");
   const trusting = boundedFetch(authority.certificate, (response) => response);
   expect((await trusting(server.url.href)).status).toBe(200);
-});
-
-test("only the authorities of the file that AWS_CA_BUNDLE names are read", async () => {
-  await using folder = await scratchFolder();
-  const path = join(folder.path, "authorities.pem");
-  await writeFile(path, "PEM\n");
-  expect(await certificateAuthorities({ AWS_CA_BUNDLE: path })).toBe("PEM\n");
-  for (const environment of [{}, { AWS_CA_BUNDLE: "" }])
-    expect(await certificateAuthorities(environment)).toBeUndefined();
 });

@@ -73,12 +73,12 @@ test.each<[string, Readonly<Record<string, string | undefined>>, RegExp]>([
   [
     "a profile that does not exist",
     { ...none, CLOUD_PROFILE: "nobody" },
-    /^fail: .*profile "nobody" \(CLOUD_PROFILE\).* → .*--profile nobody/,
+    /^fail: .*profile "nobody" \(CLOUD_PROFILE\).* → .*There is no profile "nobody"\. There are: none\./,
   ],
   [
     "a bundle of authorities that cannot be read",
     { AWS_CA_BUNDLE: "/nowhere" },
-    /^fail: .*Cannot read \/nowhere, the file that AWS_CA_BUNDLE names. → .*PEM/,
+    /^fail: .*Cannot use \/nowhere, the file that AWS_CA_BUNDLE names: .* → .*PEM/,
   ],
 ])("%s: only the check of credentials fails", async (_what, environment, text) => {
   const diagnosis = await fixture().diagnose({ environment });

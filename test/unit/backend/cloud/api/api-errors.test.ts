@@ -10,7 +10,7 @@ const context = {
   action: "RunInstances",
   region: "us-west-2",
   credentialSource: 'profile "dev" (CLOUD_PROFILE)',
-  profile: "dev",
+  renewal: "Renew the session with: aws sso login --profile dev",
   clockOffSeconds: 2,
   endpoint: undefined,
 };
@@ -127,7 +127,7 @@ test("no answer at all is a passing failure", () => {
   expect(failure.message).toBe("The API in region us-west-2 did not answer ec2:RunInstances: Unable to connect.");
   const elsewhere = callFailure(new TypeError("Is it on?"), { ...context, endpoint: "http://127.0.0.1:9" });
   expect(elsewhere.message).toBe(
-    "The API in region us-west-2 (at http://127.0.0.1:9) did not answer ec2:RunInstances: Is it on.",
+    "The API in region us-west-2 did not answer ec2:RunInstances: Is it on. The request went to http://127.0.0.1:9.",
   );
 });
 
@@ -174,9 +174,8 @@ test.each([
 });
 
 test("variables with an expired session are set again", () => {
-  expect(callFailure(answer("ExpiredToken", "x"), { ...context, profile: undefined }).hint).toBe(
-    "Renew the session, and set the variables again.",
-  );
+  const renewal = "Renew the session, and set the variables again.";
+  expect(callFailure(answer("ExpiredToken", "x"), { ...context, renewal }).hint).toBe(renewal);
 });
 
 test("only a code of the table's own, or with its prefix, is explained", () => {

@@ -1,0 +1,65 @@
+import { join } from "node:path";
+import { homeFolder } from "../../../store/state-folder.ts";
+import type { Environment } from "../../../system/runtime.ts";
+import { variable } from "../../../system/variable.ts";
+
+type Section = Readonly<Record<string, string | undefined>>;
+
+/** A profile of the files that all tools of the cloud share. Credentials, endpoint and all other settings come from this one. */
+export interface Profile {
+  readonly name: string;
+  /** Names the profile in messages: `profile "dev" (CLOUD_PROFILE)`. */
+  readonly shown: string;
+  /** The variable that names the profile. If there is none, it is `default`. */
+  readonly variable: string | undefined;
+  readonly settings: Section;
+  /** The sections of both files by name: profiles, and others such as `services.NAME` and `sso-session.NAME`. */
+  readonly sections: Readonly<Record<string, Section | undefined>>;
+  readonly files: SharedFiles;
+}
+
+/** In the form in which the SDK's providers get them. */
+interface SharedFiles {
+  readonly filepath: string;
+  readonly configFilepath: string;
+}
+
+/**
+ * Reads the profile that CLOUD_PROFILE or AWS_PROFILE names, or else `default`. With keys in CLOUD_ACCESS_KEY_ID, AWS_PROFILE doesn't count: it may
+ * belong to another account.
+ */
+export async function readProfile(environment: Environment): Promise<Profile> {
+  const hasOwnKeys = variable(environment, "CLOUD_ACCESS_KEY_ID") !== undefined;
+  const names = hasOwnKeys ? ["CLOUD_PROFILE"] : ["CLOUD_PROFILE", "AWS_PROFILE"];
+  const chosen = names.find((candidate) => variable(environment, candidate) !== undefined);
+  const name = variable(environment, chosen ?? "") ?? "default";
+  const files = sharedFiles(environment);
+  const { loadSharedConfigFiles } = await import("@smithy/core/config");
+  const { configFile, credentialsFile } = await loadSharedConfigFiles({ ...files, ignoreCache: true });
+  const sectionNames = [...Object.keys(configFile), ...Object.keys(credentialsFile)];
+  const sections = Object.fromEntries(
+    sectionNames.map((section) => [section, { ...configFile[section], ...credentialsFile[section] }]),
+  );
+  const shown = `profile "${name}" ${chosen === undefined ? "of the shared credentials file" : `(${chosen})`}`;
+  return { name, shown, variable: chosen, settings: sections[name] ?? {}, sections, files };
+}
+
+function sharedFiles(environment: Environment): SharedFiles {
+  const home = homeFolder(environment);
+  const path = (name: string, usual: string): string =>
+    (variable(environment, name) ?? join(home, ".aws", usual)).replace(/^~(?=\/)/, home);
+  return {
+    filepath: path("AWS_SHARED_CREDENTIALS_FILE", "credentials"),
+    configFilepath: path("AWS_CONFIG_FILE", "config"),
+  };
+}
+
+/** The profile and those that it takes its credentials from, which is the last one. */
+export function sourceProfiles({ name, sections }: Pick<Profile, "name" | "sections">): readonly string[] {
+  const names = [name];
+  for (const each of names) {
+    const source = sections[each]?.["source_profile"];
+    if (source !== undefined && !names.includes(source)) names.push(source);
+  }
+  return names;
+}

@@ -1,0 +1,84 @@
+/** The role of the machine: from a container, over IPv6, and where only version 1 of the metadata service answers. */
+import { expect, test } from "bun:test";
+import { unmarked } from "../../../../../src/outside-text.ts";
+import { findSource } from "../../../../support/find-source.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+
+const keys = { AccessKeyId: "AKROLE", SecretAccessKey: "s", Token: "t", Expiration: "2099-01-01T00:00:00Z" };
+const identity = {
+  accessKeyId: "AKROLE",
+  secretAccessKey: "s",
+  sessionToken: "t",
+  expiration: new Date(keys.Expiration),
+};
+
+interface Service {
+  /** Undefined: the answer gets lost. */
+  readonly token?: () => Response | undefined;
+  readonly requiresToken?: boolean;
+  readonly role?: string;
+  readonly hostname?: string;
+}
+
+function serveMetadata({
+  token = () => new Response("token-1"),
+  requiresToken = false,
+  role = "tester",
+  hostname = "127.0.0.1",
+}: Service) {
+  const roles = "/latest/meta-data/iam/security-credentials/";
+  return Bun.serve({
+    port: 0,
+    hostname,
+    fetch: async (request) => {
+      const { pathname } = new URL(request.url);
+      if (request.method === "PUT") return token() ?? (await new Promise<Response>(() => {}));
+      const isAllowed = request.headers.get("x-aws-ec2-metadata-token") === "token-1" || !requiresToken;
+      if (!isAllowed) return new Response("", { status: 401 });
+      if (pathname === roles) return role === "" ? new Response("", { status: 404 }) : new Response(`${role}\n`);
+      return pathname === `${roles}${role}` ? Response.json(keys) : new Response("", { status: 404 });
+    },
+  });
+}
+
+const find = async (server: { readonly url: URL }, variables: Readonly<Record<string, string>> = {}) =>
+  findSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: server.url.href, ...variables });
+
+const lost = { token: () => undefined };
+
+test.each<[string, Service]>([
+  ["with a token", { requiresToken: true }],
+  ["in a container, which the token's answer doesn't reach", lost],
+  ["of version 1, which has no tokens", { token: () => new Response("", { status: 404 }) }],
+  ["over IPv6", { hostname: "::1", requiresToken: true }],
+])("a role is found %s", async (_, service) => {
+  using server = serveMetadata(service);
+  const source = await find(server);
+  expect(source.name).toBe("this machine's role (instance metadata)");
+  expect(await source.provide()).toEqual(identity);
+});
+
+test.each<[string, Service, Readonly<Record<string, string>>]>([
+  ["if version 1 is disabled, and no token arrives", lost, { AWS_EC2_METADATA_V1_DISABLED: "true" }],
+  ["if a service knows neither tokens nor roles", { token: () => new Response("", { status: 404 }), role: "" }, {}],
+])("no role is found %s", async (_, service, variables) => {
+  using server = serveMetadata(service);
+  expect((await failureOf(find(server, variables))).id).toBe("no-credentials");
+});
+
+test.each<[string, Service, RegExp]>([
+  ["requires the token that doesn't arrive", { ...lost, requiresToken: true }, /requires a token.*hop limit/],
+  ["has no role", { role: "" }, /the machine has no role/],
+  ["has no credentials for its role", { role: "other/role" }, /no credentials for the role "other\/role" \(HTTP 404\)/],
+])("a service that %s says so", async (_, service, reason) => {
+  using server = serveMetadata(service);
+  const source = await find(server);
+  expect(unmarked((await failureOf(source.provide())).message)).toMatch(reason);
+});
+
+test("an endpoint that is set but empty, or a wrong mode, doesn't hide the service", async () => {
+  const error = await failureOf(
+    findSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: "", AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE: "IPv5" }),
+  );
+  expect(error).toMatchObject({ id: "machine-not-set-up", message: expect.stringContaining('"IPv5"') });
+});
