@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
+import { attackCommand, serviceScript } from "./support/overlay-attacker.ts";
 import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
@@ -97,6 +98,43 @@ test("neither cluster accepts the other's key, and no host key is in both", asyn
     expect((await login(folder, key, cluster)).stderr.toString()).toContain("Permission denied");
   expect(await on(id("copy"), "cat /root/.ssh/authorized_keys | wc -l")).toBe("1");
 });
+
+// Shows R120.
+test("nobody but the nodes reaches their private network: no other user of this computer, and no user on a node", async () => {
+  const [master, agent] = await nodesOf(id("copy"));
+  const [victim, other] = [agent!.privateAddress, master!.privateAddress];
+  const bridge = (
+    await docker(["network", "ls", "--quiet", `--filter=label=cluster-e2e.cluster-id=${id("copy")}`])
+  ).trim();
+  const file = "/root/requests";
+  await on(id("copy"), serviceScript(victim, file));
+  const neighbour = `ip neigh show ${other} dev e2e0`;
+  await on(id("copy"), `ping -c1 ${other}`);
+  const before = await on(id("copy"), neighbour);
+  const words = attackCommand({ outer: agent!.publicAddress, victim, other, device: `br-${bridge}` });
+  const asNobody = Bun.spawn([...words], {
+    uid: 65_534,
+    gid: 65_534,
+    cwd: "/",
+    env: { PATH: "/usr/bin:/bin" },
+    stdout: "pipe",
+  });
+  expect([await asNobody.exited, await new Response(asNobody.stdout).text()]).toEqual([0, "sent\n"]);
+  const onNode = [
+    "runuser",
+    "-u",
+    "nobody",
+    "--",
+    ...attackCommand({ outer: agent!.publicAddress, victim, other, device: "" }),
+  ];
+  expect((await run("run --no-test-env --node master_0", id("copy"), ...onNode)).stdout).toBe("sent\n");
+  // A node's own request arrives, and after the others.
+  const request = `exec 3<>/dev/udp/${victim}/7777; echo from a node >&3`;
+  await run("run --no-test-env --node master_0", id("copy"), "bash", "-c", request);
+  await on(id("copy"), `until grep -q node ${file}; do sleep 0.1; done`);
+  expect(await on(id("copy"), `cat ${file}`)).toBe("from a node");
+  expect([before.split(" ")[2], await on(id("copy"), neighbour)]).toEqual([expect.stringMatching(/^02:e2:/), before]);
+}, 60_000);
 
 const refusals = [
   { errorId: "snapshot-not-found", from: "source:other" },

@@ -238,19 +238,23 @@ export class ScriptedEngine implements AsyncDisposable {
     if (command === "create") {
       const taken = this.networks.map(({ range }) => range);
       const ranges = Array.from({ length: 99 }, (_, place) => `172.${18 + place}.0.0/16`);
-      const range = ranges.find((each) => !taken.includes(each))!;
+      const asked = words.flatMap((word) => /^--subnet=(.*)$/.exec(word)?.slice(1) ?? []);
+      if (asked.some((each) => taken.includes(each)))
+        return this.#refused("Pool overlaps with other one on this address space");
+      const range = asked[0] ?? ranges.find((each) => !taken.includes(each))!;
       const network = { id: randomBytes(32).toString("hex"), name, labels: labelsIn(words), range };
       this.#networks.set(network.id, network);
       return answered(`${network.id}\n`);
     }
     if (command === "rm") {
-      if ([...this.#containers.values()].some(({ network }) => network === this.#networks.get(name)?.name))
+      const removed = this.networks.find(({ id, name: own }) => id === name || own === name);
+      if ([...this.#containers.values()].some(({ network }) => network === removed?.name))
         return this.#refused(`network ${name} has active endpoints`);
-      return this.#networks.delete(name) ? answered("") : this.#refused(`network ${name} not found`);
+      return this.#networks.delete(removed?.id ?? "") ? answered("") : this.#refused(`network ${name} not found`);
     }
     // Of Docker's own network: the daemon's run, and its address.
     if (name === "bridge") return answered(words[0]!.includes("Id") ? `${"b".repeat(64)}\n` : "127.0.0.1 \n");
-    const found = words.flatMap((id) => this.#networks.get(id) ?? []);
+    const found = this.networks.filter(({ id, name: own }) => words.includes(id) || words.includes(own));
     return answered(
       JSON.stringify(
         found.map(({ id, labels, name: own, range }) =>

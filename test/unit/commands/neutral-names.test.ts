@@ -20,7 +20,7 @@ const allowed = [
   /^backend\/\w+\/options\.ts: flag: "--[a-z-]+",$/,
   /cluster-(?:cloud|container|vm) [a-z]+ --/,
   /cloud-init status --wait/,
-  /`--(?:memory=\$|cpus=\$|env=container)/,
+  /`--(?:memory=\$|cpus=\$|env=container|subnet=\$)/,
   // Options of the container engines.
   /^backend\/container\/engine\/engine-kinds\.ts: (?:removeWords|untagWords): .*"--force"/,
   /openEngine\(engineKinds\[\w+\], `--engine /,

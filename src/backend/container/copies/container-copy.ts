@@ -7,13 +7,12 @@ import { deadlineFiles } from "../../shared/first-boot.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "../container-machines.ts";
 import { findReach } from "../engine/choose-engine.ts";
 import type { Reach } from "../engine/engine-kind.ts";
-import { createNetworkApart } from "../launch/create-network.ts";
+import { addressesIn, createNetworkApart } from "../launch/create-network.ts";
 import { beginNode, identityArchive } from "../launch/launch.ts";
 import type { CreationName } from "../records/labels.ts";
 import { assertIdCanBeClaimed } from "../records/records.ts";
-import type { SavedNode } from "../snapshots/read-snapshots.ts";
 import { createSavedNodes, nodeRights } from "../snapshots/saved-nodes.ts";
-import type { CopyOrigin, OpenOrigin } from "./copy-origin.ts";
+import type { CopiedNode, CopyOrigin, OpenOrigin } from "./copy-origin.ts";
 import { assertJoined, networkFiles } from "./join-network.ts";
 
 const startsAtOnce = 6;
@@ -31,7 +30,7 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   readonly summary: CreationSummary;
   readonly #plan: CopyPlan;
   /** The containers' ids, and what they were created from. */
-  #created: ReadonlyMap<string, SavedNode> = new Map();
+  #created: ReadonlyMap<string, CopiedNode> = new Map();
   #opened: OpenOrigin | undefined;
 
   constructor(plan: CopyPlan, runtime: Runtime) {
@@ -74,12 +73,14 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     const labels = { ...this.labelsOf(name, reach), copiedFrom: copiedFrom.join(" ") };
     const known = saved.map(({ platformAddress }) => platformAddress);
     signal.throwIfAborted();
-    await createNetworkApart(engine, { ...name, labels }, known, signal);
-    const nodes = saved.map((node) => {
+    const range = await createNetworkApart(engine, { ...name, labels }, known, signal);
+    const [, ...addresses] = addressesIn(range, saved.length);
+    const nodes = saved.map((node, place) => {
       const { platformAddress } = node;
-      return { ...node, ...name, reach, labels: { ...labels, platformAddress } };
+      const address = addresses[place] ?? "";
+      return { ...node, ...name, address, reach, labels: { ...labels, platformAddress } };
     });
-    this.#created = await createSavedNodes(engine, { nodes, ...rights, addresses: "new" }, signal);
+    this.#created = await createSavedNodes(engine, { nodes, ...rights, grantsAddresses: true }, signal);
     step.done();
   }
 
@@ -107,8 +108,10 @@ export class ContainerCopy extends ContainerMachines implements Creation {
 
   async #start(publicKey: string, signal: AbortSignal): Promise<void> {
     await this.startContainers(async (onStart) => {
-      const begin = async ([id, node]: readonly [string, SavedNode]): Promise<void> => {
-        const files = [...networkFiles(node.platformAddress ?? ""), ...deadlineFiles(this.begun.expiresAt)];
+      const nodes = [...this.#created.values()];
+      const begin = async ([id, node]: readonly [string, CopiedNode]): Promise<void> => {
+        const others = nodes.filter((each) => each !== node);
+        const files = [...networkFiles(node, others), ...deadlineFiles(this.begun.expiresAt)];
         const keys = { hostKey: this.hostKeys.of(node), publicKey };
         const identity = await identityArchive({ ...keys, files }, this.runtime.clock.now());
         await beginNode(this.#plan.engine, { id, identity, onStart }, signal);

@@ -21,9 +21,28 @@ RemainAfterExit=yes
 ExecStart=/bin/sh /${program}
 `;
 
-/** Returns the files that give a node this private address, such as `172.18.0.2/16`, at each boot. */
-export const networkFiles = (address: string): readonly IdentityFile[] => [
-  { name: program, mode: 0o755, text: shellText(joinNetwork, { ADDRESS: address }) },
+/** The addresses of a copy's node. */
+export interface CopyAddresses {
+  /** The engine's. */
+  readonly address: string;
+  /** The private one with the bits of its network, such as `172.18.0.2/16`. */
+  readonly platformAddress: string;
+}
+
+/** Returns the files that give a node its private address at each boot, in a network with these other nodes alone. */
+export const networkFiles = (
+  { address, platformAddress }: CopyAddresses,
+  others: readonly CopyAddresses[],
+): readonly IdentityFile[] => [
+  {
+    name: program,
+    mode: 0o755,
+    text: shellText(joinNetwork, {
+      ADDRESS: platformAddress,
+      ENGINE_ADDRESS: address,
+      PEERS: others.map((other) => `${other.address} ${other.platformAddress.split("/")[0]}`).join("\n"),
+    }),
+  },
   { name: `etc/systemd/system/${unit}`, mode: 0o644, text: unitText },
   { name: "etc/systemd/system/sysinit.target.d/", mode: 0o755, text: "" },
   { name: "etc/systemd/system/sysinit.target.d/cluster-e2e.conf", mode: 0o644, text: `[Unit]\nWants=${unit}\n` },
@@ -37,7 +56,7 @@ export async function assertJoined(node: NodeRecord, shell: NodeShell, signal: A
   const name = nodeReference(node);
   const lines = outsideLines(stdout, 20).map((line) => `  ${line}`);
   throw new ClusterError("machine-failed", [`${name} could not join the private network:`, ...lines].join("\n"), {
-    hint: "Copies need VXLAN in the kernel of the engine's machine (modprobe vxlan), and ip (iproute2) in the node image.",
+    hint: "Copies need VXLAN and IPsec policies in the kernel of the engine's machine (modprobe -a vxlan xfrm_user), and ip and bridge (iproute2) in the node image.",
     facts: { node: name },
   });
 }

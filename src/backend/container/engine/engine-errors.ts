@@ -33,6 +33,7 @@ const meanings = {
     /failed to find free ip in range/,
     /no ip addresses available in range/,
   ],
+  rangeTaken: [/pool overlaps with other one/, /subnet .{0,500} is already used/],
   noSpace: [/no space left on device/],
   gone: [
     /no such (?:container|network|image|object|volume)/,
@@ -90,6 +91,7 @@ export function engineFailure(
         `Free some space, for example with: ${name} system prune`,
       );
     case "nameTaken":
+    case "rangeTaken":
     case "gone":
     case "inUse":
     case "notFrozen":
@@ -99,8 +101,13 @@ export function engineFailure(
 }
 
 /** Whether the engine refused a name because something else has it. */
-export const isNameTaken = (error: unknown): boolean =>
-  error instanceof ClusterError && error.facts["meaning"] === ("nameTaken" satisfies EngineMeaning);
+export const isNameTaken = (error: unknown): boolean => means(error, "nameTaken");
+
+/** Whether the engine refused a network because another one has a part of its range. */
+export const isRangeTaken = (error: unknown): boolean => means(error, "rangeTaken");
+
+const means = (error: unknown, meaning: EngineMeaning): boolean =>
+  error instanceof ClusterError && error.facts["meaning"] === meaning;
 
 export function engineMissing({ name, advice }: EngineKind, cause: unknown): ClusterError {
   return new ClusterError("machine-not-set-up", `There is no executable program ${name} on the PATH.`, {

@@ -109,6 +109,7 @@ function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly stri
     `--network-alias=${hostname}`,
     ...(plan.address === undefined ? [] : [`--ip=${plan.address}`]),
     ...(plan.hosts ?? []).map((host) => `--add-host=${host}`),
+    ...(plan.labels.platformAddress === undefined ? [] : overlaySettings.map((setting) => `--sysctl=${setting}`)),
     // These override the image's own settings.
     "--user=0:0",
     `--entrypoint=${program}`,
@@ -121,6 +122,12 @@ function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly stri
     ...rest,
   ];
 }
+
+/**
+ * For nodes with a network over the engine's (see `join-network.sh`): the engine's network doesn't lead to addresses of the other one, and only root uses
+ * the lower ports, which engines leave to everyone.
+ */
+const overlaySettings = ["net.ipv4.conf.all.arp_ignore=1", "net.ipv4.ip_unprivileged_port_start=1024"] as const;
 
 function publishedPorts({ labels }: LaunchPlan): readonly number[] {
   const { http, https } = webPortsOf(parseWebUi(labels.webUi));

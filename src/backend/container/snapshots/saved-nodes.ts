@@ -118,8 +118,8 @@ export interface RestorePlan {
   readonly system: SystemFlags;
   /** See `saveVolumes`. */
   readonly rights: readonly string[];
-  /** `new`: the engine chooses new addresses. Default: `saved`. */
-  readonly addresses?: "saved" | "new";
+  /** Whether the network grants the nodes' addresses on request. Default: if all networks of the engine do. */
+  readonly grantsAddresses?: boolean;
 }
 
 /** Returns the rights that containers of this image get, and how they are started. `facts`: if they are known. */
@@ -159,14 +159,14 @@ export async function restoreNodes(
  * Creates all nodes with the contents of their volumes, but starts none. Resolves with the containers' ids. The first node's name claims the
  * cluster's id.
  */
-export async function createSavedNodes(
+export async function createSavedNodes<Node extends SavedNode>(
   engine: Engine,
-  plan: RestorePlan,
+  plan: RestorePlan & { readonly nodes: readonly Node[] },
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, SavedNode>> {
+): Promise<ReadonlyMap<string, Node>> {
   const { nodes, rights } = plan;
-  const ids = new Map<string, SavedNode>();
-  const create = async (node: SavedNode): Promise<unknown> =>
+  const ids = new Map<string, Node>();
+  const create = async (node: Node): Promise<unknown> =>
     ids.set(await createNode(engine, launchPlan(engine, plan, node), node), node);
   const [first, ...others] = nodes;
   if (first !== undefined) await create(first);
@@ -184,7 +184,8 @@ export async function createSavedNodes(
   return ids;
 }
 
-function launchPlan(engine: Engine, { nodes, system, addresses = "saved" }: RestorePlan, node: SavedNode): LaunchPlan {
+function launchPlan({ kind }: Engine, plan: RestorePlan, node: SavedNode): LaunchPlan {
+  const { nodes, system, grantsAddresses = kind.grantsAddresses } = plan;
   const { role: _, index: __, ...labels } = node.labels;
   return {
     clusterId: node.clusterId,
@@ -192,7 +193,7 @@ function launchPlan(engine: Engine, { nodes, system, addresses = "saved" }: Rest
     options: node.settings,
     image: node.image,
     reach: node.reach,
-    ...(engine.kind.grantsAddresses && addresses === "saved" && { address: node.address }),
+    ...(grantsAddresses && { address: node.address }),
     // The engine's names would lead to addresses that the platform doesn't know.
     ...(labels.platformAddress !== undefined && { hosts: nodes.flatMap(hostOf) }),
     network: networkName(node),

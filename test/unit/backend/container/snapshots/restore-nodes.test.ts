@@ -96,7 +96,7 @@ test("nodes of an engine that grants addresses start at once", async () => {
   const asked = (): readonly string[] => created.flat().filter((word) => word.startsWith("--ip="));
   expect(asked()).toEqual(["--ip=10.89.0.2", "--ip=10.89.0.3"]);
   created.length = 0;
-  await createSavedNodes(engine, { ...planOf(nodes), addresses: "new" }, neverAborted);
+  await createSavedNodes(engine, { ...planOf(nodes), grantsAddresses: false }, neverAborted);
   expect(asked()).toEqual([]);
 });
 
