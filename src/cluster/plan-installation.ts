@@ -37,8 +37,13 @@ export async function planInstallation(
   const head = await readCheckedHead(request, runtime, signal);
   const variant = variantOf(request, head);
   const configuration = await withLicense({ ...request, variant }, runtime, signal);
-  return { ...request, variant, configuration, layout: head.layout, platform: head.platform };
+  const artifact = checkedArtifact(request.artifact, head);
+  return { ...request, artifact, variant, configuration, layout: head.layout, platform: head.platform };
 }
+
+/** The artifact whose head was read: if it is a file, no other file that comes to stand in its place. */
+export const checkedArtifact = (artifact: ArtifactLocation, { file }: Pick<ArtifactHead, "file">): ArtifactLocation =>
+  artifact.kind === "file" && file !== undefined ? { ...artifact, file } : artifact;
 
 /**
  * Hides the secrets of the artifact's URL, reads the artifact's first kilobytes, and checks a local file's sum.
@@ -52,7 +57,8 @@ export async function readCheckedHead(
   if (artifact.kind === "url") for (const secret of urlSecrets(artifact.url)) progress.hide(secret);
   using _slow = slowNote(() => progress.note(`Still reading ${artifact.shown}.`));
   const head = await readArtifactHead(artifact, { clock, limitMs: headLimitMs }, signal);
-  if (artifact.kind === "file" && sha256 !== undefined) await assertSum(artifact, sha256, signal);
+  if (head.file !== undefined && sha256 !== undefined)
+    await assertSum({ file: head.file, shown: artifact.shown }, sha256, signal);
   return head;
 }
 

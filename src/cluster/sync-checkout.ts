@@ -6,7 +6,7 @@ import type { Checkout } from "../platform/checkout/checkout.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
-import { createFileSums } from "../system/files/byte-source.ts";
+import { createFileSums } from "../system/files/listed-file.ts";
 import type { Runtime } from "../system/runtime.ts";
 
 export interface MasterSync extends SyncReport {

@@ -10,7 +10,7 @@ import { layouts } from "../../platform/layouts/find-layout.ts";
 import { folderLayout } from "../../platform/layouts/folder.ts";
 import type { Layout, LayoutUpgrade } from "../../platform/layouts/layout.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import { readCheckedHead } from "../plan-installation.ts";
+import { checkedArtifact, readCheckedHead } from "../plan-installation.ts";
 import type { SurveyedNode } from "./upgrade-order.ts";
 
 export interface UpgradeRequest {
@@ -110,7 +110,7 @@ export const planOf = (
   head: ArtifactHead,
   { cluster, layout }: { readonly cluster: ClusterRecord; readonly layout: Layout },
 ): InstallPlan => ({
-  artifact,
+  artifact: checkedArtifact(artifact, head),
   sha256,
   layout,
   platform: head.platform,

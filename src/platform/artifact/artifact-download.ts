@@ -1,7 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
-import { sha256OfFile } from "../../system/files/byte-source.ts";
+import { type FileFacts, sha256OfListed } from "../../system/files/listed-file.ts";
 import { errorCode, freeSpaceProblem, isDiskFull, temporaryFolder, writeAll } from "../../system/files/private-file.ts";
 import { SentTooMuch, bounded, mostBytes } from "../../system/network.ts";
 import { retry } from "../../system/retry.ts";
@@ -21,8 +21,7 @@ import {
 
 /** An artifact as a file on this machine. Disposing of it removes a downloaded or packed file, but never the user's own. */
 export interface LocalArtifact extends AsyncDisposable {
-  readonly path: string;
-  readonly sizeBytes: number;
+  readonly file: FileFacts;
 }
 
 export interface DownloadRequest extends TransferRequest {
@@ -42,19 +41,15 @@ export async function downloadArtifact(
   signal: AbortSignal,
 ): Promise<LocalArtifact> {
   if (location.kind === "file")
-    return checked({ path: location.path, [Symbol.asyncDispose]: async () => {} }, location, request, signal);
+    return { file: await checked(location.path, location, request, signal), [Symbol.asyncDispose]: async () => {} };
   const folder = await temporaryFolder(request.workspaceFolder);
   try {
     const path = join(folder.path, "artifact.sh");
     await (location.kind === "folder"
       ? writeArtifact(location.platform, path, signal).catch((error: unknown) => throwFull(error, path))
       : transferArtifact(location, path, request, signal));
-    return await checked(
-      { path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() },
-      location,
-      request,
-      signal,
-    );
+    const file = await checked(path, location, request, signal);
+    return { file, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
   } catch (error) {
     await folder[Symbol.asyncDispose]();
     throw error;
@@ -62,24 +57,25 @@ export async function downloadArtifact(
 }
 
 async function checked(
-  file: Omit<LocalArtifact, "sizeBytes">,
-  { shown }: ArtifactLocation,
+  path: string,
+  location: ArtifactLocation,
   { sha256 }: DownloadRequest,
   signal: AbortSignal,
-): Promise<LocalArtifact> {
-  const start = await readFileStart(file.path);
-  parseHead(start, shown);
-  if (sha256 !== undefined) await assertSum({ path: file.path, shown }, sha256, signal);
-  return { ...file, sizeBytes: start.sizeBytes };
+): Promise<FileFacts> {
+  const start = await readFileStart(path);
+  parseHead(start, location.shown);
+  const file = location.kind === "file" && location.file !== undefined ? location.file : start.file;
+  if (sha256 !== undefined) await assertSum({ file, shown: location.shown }, sha256, signal);
+  return file;
 }
 
 export async function assertSum(
-  { path, shown }: { readonly path: string; readonly shown: string },
+  { file, shown }: { readonly file: FileFacts; readonly shown: string },
   sha256: string,
   signal: AbortSignal,
 ): Promise<void> {
   const expected = sha256.toLowerCase();
-  const actual = await sha256OfFile(path, signal);
+  const actual = await sha256OfListed(file, signal);
   if (actual === expected) return;
   throw new ClusterError(
     "artifact-invalid",

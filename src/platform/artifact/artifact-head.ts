@@ -1,8 +1,9 @@
 import { constants } from "node:fs";
-import { open } from "node:fs/promises";
+import { open, realpath } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import { problem } from "../../model/checked.ts";
+import { type FileFacts, factsOf } from "../../system/files/listed-file.ts";
 import { errorCode } from "../../system/files/private-file.ts";
 import { outsideLine } from "../../system/printable.ts";
 import { retry } from "../../system/retry.ts";
@@ -24,6 +25,8 @@ import {
 } from "./artifact-request.ts";
 
 export interface ArtifactHead {
+  /** The file on this machine from which it was read. */
+  readonly file?: FileFacts;
   /** Undefined if the second line doesn't name it; then a node has to run the artifact with `--version`. */
   readonly variant: Variant | undefined;
   readonly layout: Layout | undefined;
@@ -53,7 +56,10 @@ export async function readArtifactHead(
   signal: AbortSignal,
 ): Promise<ArtifactHead> {
   if (location.kind === "folder") return platformHeadOf(location.platform.facts, hasUpgrade(location.platform.files));
-  if (location.kind === "file") return parseHead(await readFileStart(location.path), location.shown);
+  if (location.kind === "file") {
+    const start = await readFileStart(location.path);
+    return { ...parseHead(start, location.shown), file: start.file };
+  }
   const rule = ruleOf({ ...waits.artifactHead, limitMs: reading.limitMs }, reading.clock);
   const start = await retry((inner) => readWebStart(location, reading.limitMs, inner), rule, signal);
   return parseHead(start, location.shown);
@@ -156,10 +162,11 @@ async function readWebStart(location: WebLocation, limitMs: number, signal: Abor
 }
 
 /** Reads the first bytes of a local file. Throws `artifact-unreachable`, or `artifact-invalid` if it isn't a file. */
-export async function readFileStart(path: string): Promise<ArtifactStart & { readonly sizeBytes: number }> {
+export async function readFileStart(path: string): Promise<ArtifactStart & { readonly file: FileFacts }> {
   try {
     // Without O_NONBLOCK, opening a pipe would wait until somebody writes to it.
-    await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const source = await realpath(path);
+    await using file = await open(source, constants.O_RDONLY | constants.O_NONBLOCK);
     const information = await file.stat();
     if (!information.isFile()) {
       const what = information.isDirectory() ? "it is a folder" : "it is not a file";
@@ -169,7 +176,7 @@ export async function readFileStart(path: string): Promise<ArtifactStart & { rea
       });
     }
     const { bytesRead, buffer } = await file.read(Buffer.alloc(startBytes), 0, startBytes, 0);
-    return { bytes: buffer.subarray(0, bytesRead), sizeBytes: information.size };
+    return { bytes: buffer.subarray(0, bytesRead), sizeBytes: information.size, file: factsOf(source, information) };
   } catch (error) {
     if (error instanceof ClusterError) throw error;
     throw artifactUnreachable(path, fileReason(errorCode(error)), {

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { ClusterError, type ErrorDetail, messageOf, quoted } from "../../errors.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { RefusedAnswer, bodyLength, networkFailure, requestFile } from "../../system/network.ts";
+import type { FileFacts } from "../../system/files/listed-file.ts";
 import { isFolder } from "../../system/files/private-file.ts";
 import { maskUrl, parseUrl } from "../../system/mask-url.ts";
 import { exampleNames } from "../examples/example-names.ts";
@@ -129,7 +130,13 @@ const tlsHint =
  */
 export type ArtifactLocation =
   | { readonly kind: "url"; readonly url: string; readonly shown: string }
-  | { readonly kind: "file"; readonly path: string; readonly shown: string }
+  | {
+      readonly kind: "file";
+      readonly path: string;
+      readonly shown: string;
+      /** The file that was checked, once it was. */
+      readonly file?: FileFacts;
+    }
   | { readonly kind: "folder"; readonly platform: PlatformFolder; readonly shown: string };
 
 const examplePrefix = "example:";

@@ -1,7 +1,7 @@
 import type { Variant } from "../../model/cluster-record.ts";
 import { isMapping } from "../../model/reader.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
-import type { FileSums } from "../../system/files/byte-source.ts";
+import type { FileSums } from "../../system/files/listed-file.ts";
 import { parseJson } from "../../system/files/read-text.ts";
 import type { Layout } from "../layouts/layout.ts";
 import { type SyncFile, type SyncPlan, isRemovedFirst } from "./checkout.ts";
@@ -67,8 +67,7 @@ export async function changedFiles(
   const isSameTime = (file: SyncFile): boolean => isSameMoment(manifest.get(keyOf(file)), file);
   const doubtful = plan.files.filter((file) => isSameSize(file) && (checksum || !isSameTime(file)));
   const sums = doubtful.length === 0 ? new Map<string, string>() : await askSums(doubtful);
-  const isSameSum = async (file: SyncFile): Promise<boolean> =>
-    sums.get(keyOf(file)) === (await sumOf(file.source, signal));
+  const isSameSum = async (file: SyncFile): Promise<boolean> => sums.get(keyOf(file)) === (await sumOf(file, signal));
   const isEqual = await mapConcurrently(doubtful, filesAtOnce, isSameSum, signal);
   const changed = new Set(doubtful.filter((_file, index) => isEqual[index] === false));
   const isUnchanged = (file: SyncFile): boolean => isSameSize(file) && !changed.has(file);

@@ -1,7 +1,7 @@
 import { ClusterError } from "../../errors.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
-import type { FileSums } from "../../system/files/byte-source.ts";
+import type { FileSums } from "../../system/files/listed-file.ts";
 import { outsideLines, outsideReason } from "../../system/printable.ts";
 import type { Layout } from "../layouts/layout.ts";
 import {

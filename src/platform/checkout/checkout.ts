@@ -1,11 +1,11 @@
-import { createReadStream } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
-import { errorCode, isAccessible, isFolder } from "../../system/files/private-file.ts";
+import { readListed } from "../../system/files/listed-file.ts";
+import { isAccessible, isFolder } from "../../system/files/private-file.ts";
 import { gather } from "../../system/files/byte-source.ts";
 import { type TarFile, tarStream, textFile } from "../../system/files/tar.ts";
 import { layouts } from "../layouts/find-layout.ts";
@@ -155,28 +155,14 @@ export const checkoutArchive = (plan: SyncPlan): AsyncGenerator<Uint8Array, void
   gather(tarStream([...plan.files.map(member), ...unchangedList(plan), textMember("complete", "")]), leastChunkBytes);
 
 const leastChunkBytes = 128 * 1024;
-/** Smaller files are read at once. */
-const streamedFromBytes = 1_000_000;
 
 const member = (file: SyncFile): TarFile => ({
   name: `${file.tree}/${file.path}`,
   mode: file.mode,
   modifiedMs: file.modifiedMs,
   sizeBytes: file.sizeBytes,
-  contents: () => contentsOf(file),
+  contents: () => readListed(file),
 });
-
-async function* contentsOf({ source, sizeBytes }: SyncFile): AsyncGenerator<Uint8Array, void, undefined> {
-  try {
-    if (sizeBytes < streamedFromBytes) yield await readFile(source);
-    else for await (const chunk of createReadStream(source)) yield chunk as Uint8Array;
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    throw new ClusterError("transfer-failed", `Cannot read ${source} any longer (${errorCode(error)}).`, {
-      hint: "Sync again while no other program changes the checkout.",
-    });
-  }
-}
 
 /** Lists the unchanged files that the preceding removal deletes: paths that each end with a NUL. All of them are tests. */
 function unchangedList(plan: SyncPlan): readonly TarFile[] {

@@ -135,7 +135,7 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** A file on this machine and its target path on a node. */
-export interface FileToCopy extends Pick<ListedFile, "source" | "mode" | "sizeBytes"> {
+export interface FileToCopy extends Omit<ListedFile, "path"> {
   readonly target: string;
 }
 
@@ -159,12 +159,7 @@ export async function listFilesToCopy(
   const listed = await listFiles(folder, {}, signal);
   if (listed.problems !== undefined) return listed;
   return {
-    value: listed.value.map(({ source, path, mode, sizeBytes }) => ({
-      source,
-      target: posix.join(target, path),
-      mode,
-      sizeBytes,
-    })),
+    value: listed.value.map(({ path, ...file }) => ({ ...file, target: posix.join(target, path) })),
   };
 }
 

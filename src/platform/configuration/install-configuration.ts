@@ -1,9 +1,10 @@
-import { constants, stat } from "node:fs/promises";
+import { constants, realpath, stat } from "node:fs/promises";
 import { isAbsolute, posix } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { type Checked, problem } from "../../model/checked.ts";
+import { factsOf } from "../../system/files/listed-file.ts";
 import { isAccessible } from "../../system/files/private-file.ts";
 import { bootstrapPort } from "../install/bootstrap/serve.ts";
 import type { GenconfFile } from "../install/genconf.ts";
@@ -52,7 +53,7 @@ export async function genconfFiles(
   return [
     { path: "config.yaml", source: { text }, mode: 0o600 },
     ...detectors.filter((file) => !own.has(file.path)),
-    ...plan.genconfFiles.map(({ source, target, mode }) => ({ path: target, source: { file: source }, mode })),
+    ...plan.genconfFiles.map((file) => ({ path: file.target, source: { file }, mode: file.mode })),
   ];
 }
 
@@ -142,11 +143,12 @@ export async function listCopyToMaster(
   { source, target }: CopyToMaster,
   signal: AbortSignal,
 ): Promise<Checked<readonly FileToCopy[]>> {
-  const information = await stat(source).catch(() => undefined);
+  const file = await realpath(source).catch(() => source);
+  const information = await stat(file).catch(() => undefined);
   if (information === undefined) return problem(`${source} does not exist`);
   if (information.isDirectory()) return listFilesToCopy(source, target, signal);
   if (!information.isFile()) return problem(`${source} is neither a file nor a folder`);
-  if (!(await isAccessible(source, constants.R_OK))) return problem(`this user may not read ${source}`);
+  if (!(await isAccessible(file, constants.R_OK))) return problem(`this user may not read ${source}`);
   const path = target.endsWith("/") ? target + posix.basename(source) : target;
-  return { value: [{ source, target: path, mode: information.mode & 0o777, sizeBytes: information.size }] };
+  return { value: [{ ...factsOf(file, information), target: path, mode: information.mode & 0o777 }] };
 }

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { type FileHandle, open, realpath, rename, stat } from "node:fs/promises";
 import { dirname, sep } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -7,6 +6,7 @@ import { createGzip } from "node:zlib";
 import { ClusterError, messageOf, revised } from "../../errors.ts";
 import { shellText, withoutHeader } from "../../ssh/shell-text.ts";
 import { sha256OfFile } from "../../system/files/byte-source.ts";
+import { readListed } from "../../system/files/listed-file.ts";
 import { cannotWrite, draftBeside } from "../../system/files/draft.ts";
 import { isFileOrAbsent, writeAll } from "../../system/files/private-file.ts";
 import { type TarFile, tarStream, textFile } from "../../system/files/tar.ts";
@@ -132,7 +132,7 @@ const unknownSystem = 255;
 const archived = ({ path: name, mode, sizeBytes, source }: PlatformFolderFile): TarFile =>
   "text" in source
     ? textFile({ name, mode, modifiedMs: 0, text: source.text })
-    : { name, mode, modifiedMs: 0, sizeBytes, contents: () => createReadStream(source.file) };
+    : { name, mode, modifiedMs: 0, sizeBytes, contents: () => readListed(source.file) };
 
 export function notPackable(problems: readonly string[]): ClusterError {
   const [first = "", ...others] = problems;

@@ -1,8 +1,9 @@
-import { lstat, open, stat } from "node:fs/promises";
+import { lstat, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { quoted } from "../../errors.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
+import { type FileFacts, readListed } from "../../system/files/listed-file.ts";
 import { errorCode } from "../../system/files/private-file.ts";
 import { type PlatformFacts, mostFileBytes, parsePlatformFile } from "./platform-file.ts";
 
@@ -18,7 +19,7 @@ export interface PlatformFolderFile {
   /** 0o644, or 0o755 for a file with a run bit. */
   readonly mode: number;
   readonly sizeBytes: number;
-  readonly source: { readonly file: string } | { readonly text: string };
+  readonly source: { readonly file: FileFacts } | { readonly text: string };
 }
 
 const mostFiles = 10_000;
@@ -59,11 +60,11 @@ export const platformFolderOf = (
       .toSorted((one, other) => (one.path < other.path ? -1 : 1)),
   );
 
-const fileOnDisk = ({ path, mode, sizeBytes, source }: ListedFile): PlatformFolderFile => ({
-  path,
-  mode: packedMode(mode),
-  sizeBytes,
-  source: { file: source },
+const fileOnDisk = (file: ListedFile): PlatformFolderFile => ({
+  path: file.path,
+  mode: packedMode(file.mode),
+  sizeBytes: file.sizeBytes,
+  source: { file },
 });
 
 /** Other bits depend on the user's umask. */
@@ -149,7 +150,7 @@ async function programProblem(file: PlatformFolderFile): Promise<string | undefi
 
 async function readStart({ source }: PlatformFolderFile, most: number): Promise<Buffer> {
   if ("text" in source) return Buffer.from(source.text).subarray(0, most);
-  await using file = await open(source.file);
-  const { bytesRead, buffer } = await file.read(Buffer.alloc(most), 0, most, 0);
-  return buffer.subarray(0, bytesRead);
+  // Leaving the loop closes the file.
+  for await (const chunk of readListed(source.file)) return Buffer.from(chunk).subarray(0, most);
+  return Buffer.alloc(0);
 }

@@ -83,7 +83,7 @@ async function sendFromHere(
   { connection, step, reference }: PhaseContext,
   signal: AbortSignal,
 ): Promise<void> {
-  const file = await request.download((received, total) => {
+  const { file } = await request.download((received, total) => {
     step.update(`${megabytes(received, total)} to this machine`);
   }, signal);
   await makeFolders(
@@ -97,7 +97,7 @@ async function sendFromHere(
     signal,
   );
   await connection.upload(
-    { file: file.path },
+    { file },
     {
       path: request.work.artifact,
       mode: 0o600,

@@ -1,3 +1,4 @@
+import type { FileFacts } from "../../system/files/listed-file.ts";
 import type { Target } from "./connection-errors.ts";
 
 /** An open connection to one node. The implementation over ssh2 is in open-connection.ts. */
@@ -45,7 +46,7 @@ export interface RemoteResult {
   readonly stderr: string;
 }
 
-export type UploadSource = { readonly file: string } | { readonly text: string };
+export type UploadSource = { readonly file: FileFacts } | { readonly text: string };
 
 export interface UploadTarget {
   readonly path: string;

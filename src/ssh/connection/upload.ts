@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { type FileHandle, open, stat } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
+import { readListed } from "../../system/files/listed-file.ts";
 import { outsideReason } from "../../system/printable.ts";
 import { shellText } from "../shell-text.ts";
 import type { UploadSource, UploadTarget } from "./connection.ts";
@@ -21,7 +21,7 @@ export async function uploadOver(
   target: UploadTarget,
   signal: AbortSignal,
 ): Promise<void> {
-  await using content = await openContent(link, source, target);
+  const content = contentOf(source);
   const result = await runOverLink(
     link,
     {
@@ -45,53 +45,18 @@ export async function uploadOver(
   throw transferFailed(link, target, reason);
 }
 
-interface Content extends AsyncDisposable {
+interface Content {
   readonly size: number;
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
-async function openContent(link: Link, source: UploadSource, target: UploadTarget): Promise<Content> {
+function contentOf(source: UploadSource): Content {
   if ("text" in source) {
     const bytes = Buffer.from(source.text);
-    return { size: bytes.length, chunks: slices(bytes), [Symbol.asyncDispose]: async () => {} };
+    return { size: bytes.length, chunks: slices(bytes) };
   }
-  const fail: Fail = (reason, cause) => transferFailed(link, target, `${source.file} ${reason}`, cause);
-  const { file, size } = await openFile(source.file, fail);
-  return { size, chunks: fileChunks(file, size, fail), [Symbol.asyncDispose]: () => file.close() };
-}
-
-type Fail = (reason: string, cause?: unknown) => ClusterError;
-
-async function openFile(path: string, fail: Fail): Promise<{ readonly file: FileHandle; readonly size: number }> {
-  try {
-    const { size } = await stat(path);
-    return { file: await open(path, "r"), size };
-  } catch (error) {
-    throw fail("it cannot be read", error);
-  }
-}
-
-/** The node knows the size in advance, so a file that changes meanwhile fails on both sides. */
-async function* fileChunks(file: FileHandle, size: number, fail: Fail): AsyncGenerator<Uint8Array, void, void> {
-  const sent = { bytes: 0 };
-  for (;;) {
-    const chunk = await readChunk(file, fail);
-    sent.bytes += chunk.length;
-    if (sent.bytes > size || (chunk.length === 0 && sent.bytes < size))
-      throw fail("it changed while it was being sent");
-    if (chunk.length === 0) return;
-    yield chunk;
-  }
-}
-
-async function readChunk(file: FileHandle, fail: Fail): Promise<Uint8Array> {
-  try {
-    const buffer = Buffer.allocUnsafeSlow(chunkBytes);
-    const { bytesRead } = await file.read(buffer, 0, chunkBytes, null);
-    return buffer.subarray(0, bytesRead);
-  } catch (error) {
-    throw fail("it cannot be read to the end", error);
-  }
+  const { file } = source;
+  return { size: file.sizeBytes, chunks: readListed(file) };
 }
 
 async function* slices(bytes: Buffer): AsyncGenerator<Uint8Array, void, void> {

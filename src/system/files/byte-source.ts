@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
+import { constants, open } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { notRegular } from "./read-text.ts";
 import { IncompleteArchive } from "./tar.ts";
@@ -78,28 +77,13 @@ export async function* gather(
   if (pending.length > 0) yield Buffer.concat(pending);
 }
 
-/** Smaller files are read in one piece, because streams for thousands of small files are slow. */
-const streamedFromBytes = 1_000_000;
-
 /** The SHA-256 hash of a regular file's contents, in lower-case hexadecimal. */
 export async function sha256OfFile(path: string, signal: AbortSignal): Promise<string> {
-  const information = await stat(path);
   // Opening a pipe would wait until somebody writes to it, and nothing ends that wait.
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const information = await file.stat();
   if (!information.isFile()) throw notRegular(path, information.isDirectory());
   const hash = createHash("sha256");
-  if (information.size < streamedFromBytes) hash.update(await readFile(path, { signal }));
-  else await pipeline(createReadStream(path), hash, { signal });
+  await pipeline(file.createReadStream({ autoClose: false }), hash, { signal });
   return hash.digest("hex");
-}
-
-/** Hashes of files that don't change in the meantime. Each file is read once, however many callers ask. */
-export type FileSums = (path: string, signal: AbortSignal) => Promise<string>;
-
-export function createFileSums(): FileSums {
-  const known = new Map<string, Promise<string>>();
-  return async (path, signal) => {
-    const sum = known.get(path) ?? sha256OfFile(path, signal);
-    known.set(path, sum);
-    return sum;
-  };
 }

@@ -3,19 +3,15 @@ import { readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { type Checked, problem } from "../../model/checked.ts";
 import { plainLine } from "../printable.ts";
+import { type FileFacts, factsOf } from "./listed-file.ts";
 import { errorCode } from "./private-file.ts";
 
 /** A file somewhere below a listed folder. Symbolic links are followed: `source` is the location of the contents. */
-export interface ListedFile {
-  /** Absolute, without symbolic links. */
-  readonly source: string;
+export interface ListedFile extends FileFacts {
   /** Relative to the listed folder, with `/`. */
   readonly path: string;
   /** Permission bits, such as 0o644. */
   readonly mode: number;
-  readonly sizeBytes: number;
-  /** Milliseconds since 1970. */
-  readonly modifiedMs: number;
 }
 
 export interface ListingRules {
@@ -120,8 +116,7 @@ async function visit(listing: Listing, { path, source }: Visited, above: readonl
   if (information.isDirectory()) return visitFolder(listing, { path, source }, above);
   if (!information.isFile()) return report((name) => `${name} is neither a file nor a folder.`);
   accessSync(source, constants.R_OK);
-  const { mode, size, mtimeMs } = information;
-  listing.files.push({ source, path, mode: mode & 0o777, sizeBytes: size, modifiedMs: mtimeMs });
+  listing.files.push({ ...factsOf(source, information), path, mode: information.mode & 0o777 });
 }
 
 const longestShown = 1000;

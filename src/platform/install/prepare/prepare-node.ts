@@ -78,8 +78,8 @@ export const copyFiles = (copies: readonly FileToCopy[]): Phase => ({
     await mapConcurrently(
       copies,
       filesAtOnce,
-      async ({ source, target, mode }) => {
-        await connection.upload({ file: source }, { path: target, mode, sudo: true }, signal);
+      async ({ target, mode, ...file }) => {
+        await connection.upload({ file }, { path: target, mode, sudo: true }, signal);
         sent.push(target);
         step.update(`${sent.length} of ${copies.length}`);
       },

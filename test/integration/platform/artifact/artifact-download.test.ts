@@ -50,10 +50,10 @@ test("a download is in a private folder of the workspace, and is removed after u
       `${server.origin}/a?${secret}`,
       request(workspace.path, { sha256: sum.toUpperCase(), onProgress }),
     );
-    expect(artifact.path).toStartWith(`${workspace.path}/`);
-    expect(artifact.sizeBytes).toBe(bytes.length);
-    expect(bytes.equals(await readFile(artifact.path))).toBe(true);
-    expect((await stat(artifact.path)).mode & 0o777).toBe(0o600);
+    expect(artifact.file.source).toStartWith(`${workspace.path}/`);
+    expect(artifact.file.sizeBytes).toBe(bytes.length);
+    expect(bytes.equals(await readFile(artifact.file.source))).toBe(true);
+    expect((await stat(artifact.file.source)).mode & 0o777).toBe(0o600);
     const [folder] = await readdir(workspace.path);
     expect((await stat(join(workspace.path, folder!))).mode & 0o777).toBe(0o700);
   }
@@ -70,7 +70,7 @@ test.each([
   const headers = `${name}: ${value}\r\n`;
   await using server = await rawServer((asked) => cutAnswer(bytes, 120_000, { headers, request: asked }));
   await using artifact = await download(server.origin, request(workspace.path, { sha256: sum }));
-  expect(bytes.equals(await readFile(artifact.path))).toBe(true);
+  expect(bytes.equals(await readFile(artifact.file.source))).toBe(true);
   const [first, ...rest] = server.requests.map((text) => ({
     offset: Number(/^range: bytes=(\d+)-\r/im.exec(text)?.[1] ?? 0),
     validator: /^if-range: (.*?)\r/im.exec(text)?.[1],
@@ -95,7 +95,7 @@ test.each([
     cutAnswer(bytes, count === 1 ? 100_000 : bytes.length, { headers }),
   );
   await using artifact = await download(server.origin, request(workspace.path, { sha256: sum }));
-  expect(artifact.sizeBytes).toBe(bytes.length);
+  expect(artifact.file.sizeBytes).toBe(bytes.length);
   expect(server.requests.join("")).not.toMatch(/^(if-)?range:/im);
 });
 
@@ -127,7 +127,7 @@ test.skipIf(mountLack !== undefined)(
         cutAnswer(bytes, count === 1 ? 250_000 : Infinity, { headers, request: asked }),
       );
       await using artifact = await download(server.origin, request(workspace));
-      expect(artifact.sizeBytes).toBe(bytes.length);
+      expect(artifact.file.sizeBytes).toBe(bytes.length);
     } finally {
       await Bun.$`umount --lazy ${workspace}`.quiet();
     }
@@ -144,7 +144,7 @@ test("if the server encodes the file all the same, it is decoded, and a transfer
     cutAnswer(encoded, count === 1 ? encoded.length - 20 : encoded.length, { headers, request: asked }),
   );
   await using local = await download(server.origin, request(workspace.path));
-  expect(artifact.equals(await readFile(local.path))).toBe(true);
+  expect(artifact.equals(await readFile(local.file.source))).toBe(true);
 });
 
 test("if the file has changed meanwhile, the new one is downloaded completely", async () => {
@@ -156,7 +156,7 @@ test("if the file has changed meanwhile, the new one is downloaded completely", 
       : cutAnswer(newer, newer.length, { headers: 'ETag: "v2"\r\n' }),
   );
   await using artifact = await download(server.origin, request(workspace.path));
-  expect(newer.equals(await readFile(artifact.path))).toBe(true);
+  expect(newer.equals(await readFile(artifact.file.source))).toBe(true);
 });
 
 test("if the server answers 416 to the rest, the whole file is requested", async () => {
@@ -168,7 +168,7 @@ test("if the server answers 416 to the rest, the whole file is requested", async
       : cutAnswer(bytes, bytes.length);
   });
   await using artifact = await download(server.origin, request(workspace.path, { sha256: sum }));
-  expect(artifact.sizeBytes).toBe(bytes.length);
+  expect(artifact.file.sizeBytes).toBe(bytes.length);
 });
 
 test("if the server sends less than the requested rest, it is asked for more", async () => {
@@ -184,8 +184,8 @@ test("if the server sends less than the requested rest, it is asked for more", a
     return part(first, Math.min(first + 99_999, bytes.length - 1));
   });
   await using artifact = await download(server.origin, request(workspace.path));
-  expect(artifact.sizeBytes).toBe(bytes.length);
-  expect(bytes.equals(await readFile(artifact.path))).toBe(true);
+  expect(artifact.file.sizeBytes).toBe(bytes.length);
+  expect(bytes.equals(await readFile(artifact.file.source))).toBe(true);
 });
 
 test("a part other than the requested one is rejected", async () => {
@@ -219,7 +219,7 @@ test("a stalled transfer is aborted", async () => {
     return new Response(body, { headers: { "content-length": String(bytes.length) } });
   });
   await using artifact = await download(server.origin, request(workspace.path, { sha256: sum, stallLimitMs: 300 }));
-  expect([artifact.sizeBytes, server.requests.length]).toEqual([bytes.length, 2]);
+  expect([artifact.file.sizeBytes, server.requests.length]).toEqual([bytes.length, 2]);
 });
 
 test("a wrong checksum is an error that shows both checksums", async () => {
@@ -277,7 +277,7 @@ test("a local artifact is used in place, and stays", async () => {
   await Bun.write(path, bytes);
   {
     await using artifact = await download(path, request(workspace.path, { sha256: sum }));
-    expect([artifact.path, artifact.sizeBytes]).toEqual([path, bytes.length]);
+    expect([artifact.file.source, artifact.file.sizeBytes]).toEqual([path, bytes.length]);
     expect(await readdir(workspace.path)).toEqual([]);
   }
   expect(await readdir(home.path)).toEqual(["a.sh"]);

@@ -6,7 +6,7 @@ import { readCheckout } from "../../../../src/platform/checkout/checkout.ts";
 import { clusterLayout } from "../../../../src/platform/layouts/cluster.ts";
 import type { Layout } from "../../../../src/platform/layouts/layout.ts";
 import type { Connection, RemoteCommand } from "../../../../src/ssh/connection/connection.ts";
-import { createFileSums } from "../../../../src/system/files/byte-source.ts";
+import { createFileSums } from "../../../../src/system/files/listed-file.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const { signal } = new AbortController();

@@ -5,7 +5,7 @@ import { syncCheckoutToNode } from "../../../../src/platform/checkout/checkout-s
 import { readCheckout } from "../../../../src/platform/checkout/checkout.ts";
 import { folderLayout } from "../../../../src/platform/layouts/folder.ts";
 import type { Layout } from "../../../../src/platform/layouts/layout.ts";
-import { createFileSums } from "../../../../src/system/files/byte-source.ts";
+import { createFileSums } from "../../../../src/system/files/listed-file.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { checkoutBench as bench, extra, localConnection, sync } from "./checkout-bench.ts";

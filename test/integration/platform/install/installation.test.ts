@@ -11,6 +11,7 @@ import { openInstallation } from "../../../../src/platform/install/steps.ts";
 import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
 import type { TemporaryFolder } from "../../../../src/system/files/private-file.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { factsOfFile } from "../../../support/facts-of-file.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import {
   added,
@@ -132,7 +133,8 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     await using machines = await startMachines({ roles: ["master", "agent"] });
     const source = join(state.folder!.path, "custom_ca.key");
     await writeFile(source, "key text");
-    const copy = { source, target: "/var/lib/cluster/pki/private/custom_ca.key", mode: 0o600, sizeBytes: 8 };
+    const target = "/var/lib/cluster/pki/private/custom_ca.key";
+    const copy = { ...(await factsOfFile(source)), target, mode: 0o600 };
     await install(machines, { copyToMaster: [copy] }, signal);
     const [master, agent] = machines.machines;
     expect(await master!.read("var/lib/cluster/pki/private/custom_ca.key")).toBe("key text");
@@ -145,7 +147,8 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     await using machines = await startMachines({ roles: ["master"] });
     const source = join(state.folder!.path, "ip-detect");
     await writeFile(source, "#!/bin/sh\necho own\n");
-    await install(machines, { genconfFiles: [{ source, target: "ip-detect", mode: 0o755, sizeBytes: 19 }] }, signal);
+    const own = { ...(await factsOfFile(source)), target: "ip-detect", mode: 0o755 };
+    await install(machines, { genconfFiles: [own] }, signal);
     expect(await machines.machines[0]!.read("var/lib/cluster-e2e/installer/genconf/ip-detect")).toContain("own");
   }, 20_000);
 

@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { type SyncFile, type SyncPlan, checkoutArchive } from "../../../../src/platform/checkout/checkout.ts";
 import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
+import { factsOfFile } from "../../../support/facts-of-file.ts";
+import type { FileFacts } from "../../../../src/system/files/listed-file.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
@@ -14,14 +16,7 @@ const planOf = (files: readonly SyncFile[]): SyncPlan => ({
   removedFolders: [],
 });
 
-const fileAt = (source: string, path: string, sizeBytes: number): SyncFile => ({
-  source,
-  tree: "tests",
-  path,
-  mode: 0o755,
-  sizeBytes,
-  modifiedMs: 1_600_000_000_000,
-});
+const listed = (file: FileFacts, path: string): SyncFile => ({ ...file, tree: "tests", path, mode: 0o755 });
 
 async function chunksOf(plan: SyncPlan): Promise<Uint8Array[]> {
   const chunks: Uint8Array[] = [];
@@ -33,8 +28,12 @@ test("files of all sizes arrive as they are, in few chunks", async () => {
   await using folder = await scratchFolder();
   const sizes = [0, 1, 100_000, 100_001, 100_002, 1_500_000, 7];
   const texts = sizes.map((size) => Buffer.alloc(size, `${size} bytes `));
-  const files = texts.map((text, index) => fileAt(join(folder.path, String(index)), `f${index}`, text.length));
-  for (const [index, file] of files.entries()) await writeFile(file.source, texts[index]!);
+  const files: SyncFile[] = [];
+  for (const [index, text] of texts.entries()) {
+    const path = join(folder.path, String(index));
+    await writeFile(path, text);
+    files.push(listed(await factsOfFile(path), `f${index}`));
+  }
   const chunks = await chunksOf(planOf(files));
   for (const chunk of chunks.slice(0, -1)) expect(chunk.length).toBeGreaterThanOrEqual(128 * 1024);
   const to = join(folder.path, "unpacked");
@@ -48,7 +47,8 @@ test("files of all sizes arrive as they are, in few chunks", async () => {
 });
 
 test.each([10, 2_000_000])("a file of %d bytes that has vanished meanwhile is named", async (size) => {
-  const failure = await failureOf(chunksOf(planOf([fileAt("/nowhere/test_a.py", "test_a.py", size)])));
-  expect(failure).toMatchObject({ id: "transfer-failed", hint: expect.stringContaining("Sync again") });
+  const file = { source: "/nowhere/test_a.py", device: 1, inode: 2, sizeBytes: size, modifiedMs: 3 };
+  const failure = await failureOf(chunksOf(planOf([listed(file, "test_a.py")])));
+  expect(failure).toMatchObject({ id: "transfer-failed", hint: expect.stringContaining("Try again") });
   expect(failure.message).toBe("Cannot read /nowhere/test_a.py any longer (ENOENT).");
 });

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { listCopyToMaster, parseCopyToMaster } from "../../../../src/platform/configuration/install-configuration.ts";
+import { factsOfFile } from "../../../support/facts-of-file.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const { signal } = new AbortController();
@@ -31,7 +32,7 @@ test("a file keeps its mode; a target that ends with / is a folder", async () =>
   const source = join(folder.path, "ca.key");
   await Bun.write(source, "key");
   await chmod(source, 0o400);
-  const file = { source, mode: 0o400, sizeBytes: 3 };
+  const file = { ...(await factsOfFile(source)), mode: 0o400 };
   expect(await listCopyToMaster({ source, target: "/var/x" }, signal)).toEqual({
     value: [{ ...file, target: "/var/x" }],
   });

@@ -42,7 +42,7 @@ test("of a complete configuration, the keys of the base stay there", async () =>
 });
 
 test("the scripts that print a node's addresses are executable, unless the user provides them", async () => {
-  const own = { source: "/own", target: "ip-detect", mode: 0o700, sizeBytes: 1 };
+  const own = { source: "/own", device: 1, inode: 2, modifiedMs: 3, target: "ip-detect", mode: 0o700, sizeBytes: 1 };
   const plan = { ...examplePlan("/a", { variant: "none" }), ...exampleTraits };
   const cluster = exampleCluster([node("master", "10.0.0.1")], "none");
   const facts = { resolvers: ["10.0.0.53"], bootstrapUrl, layout: folderLayout(), release: "1.0" };

@@ -80,11 +80,19 @@ describe("what goes into genconf", () => {
     const ofBackend = await genconfFiles(planForNodes({ ipDetectPublic: "#!/bin/sh\n" }), cluster, facts);
     const source = { text: "#!/bin/sh\n" };
     expect(ofBackend).toContainEqual({ path: "ip-detect-public", source, mode: 0o755 });
-    const own = { source: "/own", target: "ip-detect-public", mode: 0o755, sizeBytes: 1 };
+    const own = {
+      source: "/own",
+      device: 1,
+      inode: 2,
+      modifiedMs: 3,
+      target: "ip-detect-public",
+      mode: 0o755,
+      sizeBytes: 1,
+    };
     const plan = planForNodes({ ipDetectPublic: "#!/bin/sh\n", genconfFiles: [own] });
     const files = await genconfFiles(plan, cluster, facts);
     const detectors = files.filter((file) => file.path === "ip-detect-public");
-    expect(detectors).toEqual([{ path: "ip-detect-public", source: { file: "/own" }, mode: 0o755 }]);
+    expect(detectors).toEqual([{ path: "ip-detect-public", source: { file: own }, mode: 0o755 }]);
   });
 
   test("needs a private address of every node", () => {
