@@ -17,6 +17,7 @@ interface Announcement {
   readonly endpoint: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
+  readonly controlToken: string;
   readonly checkAddressUrl: string;
 }
 
@@ -50,10 +51,10 @@ export async function startBenchCloud(
       XDG_STATE_HOME: join(folder, "state"),
     },
     requestCounts: async () => {
-      const { counts } = (await (await fetch(`${endpoint}/_control/requests`)).json()) as {
-        counts: Record<string, number>;
-      };
-      await fetch(`${endpoint}/_control/requests`, { method: "DELETE" });
+      const headers = { authorization: `Bearer ${announcement.controlToken}` };
+      const control = `${endpoint}/_control/requests`;
+      const { counts } = (await (await fetch(control, { headers })).json()) as { counts: Record<string, number> };
+      await fetch(control, { headers, method: "DELETE" });
       return counts;
     },
     [Symbol.asyncDispose]: close,

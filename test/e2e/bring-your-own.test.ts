@@ -11,6 +11,7 @@ import { type TriedExample, missingLine, triedExamples } from "./support/readme.
 import { tryShell } from "./support/shell.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 import { docker } from "./support/test-containers.ts";
+import { serveOnLoopback } from "../support/loopback-server.ts";
 
 const limitMs = 900_000;
 /** What the README's examples print at least. */
@@ -46,11 +47,7 @@ beforeAll(async () => {
   const [bin, home, work] = ["bin", "home", "work"].map((name) => join(folder, name)) as [string, string, string];
   for (const each of [bin, home, work]) await mkdir(each);
   await symlink(executablePath("cluster-container"), join(bin, "cluster-container"));
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch: ({ url }) => new Response(Bun.file(join(work, basename(new URL(url).pathname)))),
-  });
+  const server = serveOnLoopback(({ url }) => new Response(Bun.file(join(work, basename(new URL(url).pathname)))));
   opened.defer(async () => server.stop(true));
   const path = [bin, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"].join(":");
   state.folder = work;

@@ -8,6 +8,7 @@ import { executablePath } from "./support/executable.ts";
 import { nodeImage } from "./support/container-engine.ts";
 import { buildVmImage, startTestVms } from "./support/test-vms.ts";
 import type { TestVms } from "./support/test-vms.ts";
+import { serveOnLoopback } from "../support/loopback-server.ts";
 
 const state: { vms?: TestVms; image?: string } = {};
 const vms = (): TestVms => state.vms!;
@@ -55,7 +56,7 @@ const onNode = (name: string, line: string) => by("e2e", `cluster-container run 
 /** Not over SSH: where a processor is translated, deciphering its 100 MB takes minutes. */
 async function bringProgram(): Promise<void> {
   const program = Bun.file(executablePath("cluster-container"));
-  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, idleTimeout: 0, fetch: () => new Response(program) });
+  const server = serveOnLoopback(() => new Response(program), { host: "10.0.2.2" });
   const path = "/usr/local/bin/cluster-container";
   const brought = await by("root", `curl -fsS -o ${path} http://10.0.2.2:${server.port}/ && chmod +x ${path}`);
   await server.stop(true);

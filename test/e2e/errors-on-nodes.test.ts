@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { answering, createWords, striking, testErrors, withFile } from "./support/error-cases.ts";
 import type { ErrorBench, ErrorCase } from "./support/error-cases.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
+import { serveOnLoopback } from "../support/loopback-server.ts";
 
 /** A key pair of nobody's. */
 async function strangeKey(): Promise<{ readonly privateHalf: string; readonly publicHalf: string }> {
@@ -21,11 +22,8 @@ async function refusingLogin(given: ErrorBench): Promise<AsyncDisposable> {
     { pattern: "e2e-readiness", stdout: ready, readsStdin: true },
     { pattern: "e2e-superuser", stdout: "login 401\n", readsStdin: true },
   )(given);
-  const server = Bun.serve({
-    hostname: given.base.nodes[0]!.publicAddress,
-    port: 80,
-    fetch: () => new Response(""),
-  });
+  const address = given.base.nodes[0]!.publicAddress;
+  const server = serveOnLoopback(() => new Response(""), { address, port: 80 });
   return {
     [Symbol.asyncDispose]: async () => {
       await server.stop(true);

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { clusterNames, makeCheckout } from "./support/checkout.ts";
 import { expectClosedCopies, expectDifferentCopies } from "./support/copies.ts";
-import { buildVmImage, startTestVms } from "./support/test-vms.ts";
-import type { TestVms } from "./support/test-vms.ts";
+import { buildVmImage, startTestVms, type TestVms } from "./support/test-vms.ts";
+import { serveOnLoopback } from "../support/loopback-server.ts";
 
 const state: { vms?: TestVms; artifact?: string; image?: string; server?: Bun.Server<undefined>; sum?: string } = {};
 const vms = (): TestVms => state.vms!;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   const image = await buildVmImage();
   state.image = image;
   state.sum = (await Bun.$`sha256sum ${image}`.text()).split(" ")[0]!;
-  state.server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(Bun.file(image)) });
+  state.server = serveOnLoopback(() => new Response(Bun.file(image)));
 }, 600_000);
 
 afterAll(async () => {

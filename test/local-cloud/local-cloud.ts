@@ -1,3 +1,5 @@
+import { randomBytes } from "node:crypto";
+import { serveOnLoopback } from "../support/loopback-server.ts";
 import { type Behaviour, BehaviourSetting, usualBehaviour } from "./behaviour.ts";
 import { CloudClock } from "./clock.ts";
 import { answerControl } from "./control/control-endpoint.ts";
@@ -58,6 +60,8 @@ export class LocalCloud implements AsyncDisposable {
   readonly region = "us-west-2";
   readonly accessKeyId = accounts.main.accessKeyId;
   readonly secretAccessKey = accounts.main.secretAccessKey;
+  /** The bearer token of the control endpoint. */
+  readonly controlToken = randomBytes(30).toString("base64url");
   readonly faults: Faults;
   readonly behaviour: BehaviourSetting;
   readonly clock: CloudClock;
@@ -108,12 +112,7 @@ export class LocalCloud implements AsyncDisposable {
       credentials: Object.values(accounts),
       addressRange: parts.driver.addressRange,
     });
-    this.#server = Bun.serve({
-      port,
-      hostname: "127.0.0.1",
-      idleTimeout: 0,
-      fetch: (request, server) => this.#answer(request, server),
-    });
+    this.#server = serveOnLoopback((request, server) => this.#answer(request, server), { port });
   }
 
   get endpoint(): string {

@@ -1,11 +1,11 @@
 /**
  * Serves a local cloud until SIGTERM or SIGINT, or until its parent process ends, and then removes it. When it is
- * ready, it prints one line of JSON and writes it to DIR/local-cloud.json.
+ * ready, it prints one line of JSON, with the keys that open it, and writes it to DIR/local-cloud.json, which only this user can read.
  *
  * Usage: bun test/local-cloud/main.ts --driver container|in-process --directory DIR [--port 0] [--ssh-port 22]
  *          [--boot-delay-ms N[,N…]] [--api-delay-ms N] [--answers FILE] [--debian-image NAME]
  */
-import { rm } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { accounts } from "./endpoint/accounts.ts";
@@ -59,6 +59,7 @@ const announcement = JSON.stringify({
   endpoint: cloud.endpoint,
   accessKeyId: cloud.accessKeyId,
   secretAccessKey: cloud.secretAccessKey,
+  controlToken: cloud.controlToken,
   region: cloud.region,
   checkAddressUrl: cloud.checkAddressUrl,
   gatewayAddress: cloud.gatewayAddress,
@@ -68,6 +69,6 @@ const announcement = JSON.stringify({
   expiredSecretAccessKey: accounts.expired.secretAccessKey,
   expiredSessionToken: accounts.expired.sessionToken,
 });
-await Bun.write(announcementFile, `${announcement}\n`);
+await writeFile(announcementFile, `${announcement}\n`, { mode: 0o600, flag: "wx" });
 console.log(announcement);
 await ended;

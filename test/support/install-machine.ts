@@ -12,6 +12,7 @@ import { once } from "../../src/system/concurrency.ts";
 import { silentProgress, systemClock } from "../../src/system/runtime.ts";
 import { machinePrograms } from "./install-machine-programs.ts";
 import { scratchFolder } from "./scratch-folder.ts";
+import { answerLogin } from "./ssh-login.ts";
 
 /**
  * A machine in a folder: an SSH server in this process. Its commands run on this host, with a real shell, in a folder
@@ -62,7 +63,9 @@ export async function startMachines(request: MachinesRequest): Promise<FolderMac
     const index = counts.get(role) ?? 0;
     counts.set(role, index + 1);
     const folder = join(scratch.path, `${role}_${index}`);
-    machines.push(await startMachine({ folder, role, index, programs: request.programs ?? {} }));
+    machines.push(
+      await startMachine({ folder, role, index, programs: request.programs ?? {}, loginKey: login.publicKey }),
+    );
   }
   const knownHosts = createKnownHosts(join(scratch.path, "known_hosts"));
   await Promise.all(machines.map(async ({ node }) => knownHosts.pin(node.ssh.host, node.ssh.port, hostKeyWire)));
@@ -99,9 +102,11 @@ interface MachineRequest {
   readonly role: Role;
   readonly index: number;
   readonly programs: Readonly<Record<string, string>>;
+  /** The only public key that may log in: commands run on this host, as this user. */
+  readonly loginKey: string;
 }
 
-async function startMachine({ folder, role, index, programs }: MachineRequest): Promise<FolderMachine> {
+async function startMachine({ folder, role, index, programs, loginKey }: MachineRequest): Promise<FolderMachine> {
   for (const path of ["bin", "etc/systemd/system", "run", "var/lib", "opt"])
     await mkdir(join(folder, path), { recursive: true });
   for (const [name, text] of Object.entries({ ...machinePrograms(folder), ...programs })) {
@@ -117,7 +122,7 @@ async function startMachine({ folder, role, index, programs }: MachineRequest): 
     clients.add(client);
     client.on("close", () => clients.delete(client));
     client.on("error", () => {});
-    client.on("authentication", (context) => context.accept());
+    client.on("authentication", (context) => answerLogin(context, [loginKey]));
     client.on("ready", () => (seen.logins += 1));
     client.on("session", (accept) => {
       accept().on("exec", (acceptExec, _reject, { command }) => {

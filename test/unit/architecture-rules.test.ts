@@ -31,6 +31,11 @@ test.each([
   ["src/ssh/pool.ts: quotes a program's output without outsideLine", "fail(`It failed: ${end.stderr.trim()}.`);"],
   ["src/ssh/pool.ts: quotes a program's output without outsideLine", "fail(`${first(result.stdout)}`);"],
   ["test/unit/a.test.ts: a module mock", "mock.module(name, () => ({}));"],
+  ["test/e2e/a.test.ts: a web server for everyone on this computer: use serveOnLoopback", "Bun.serve({ fetch });"],
+  [
+    "test/support/a.ts: an SSH server for everyone on this computer: use answerLogin",
+    'client.on("authentication", (context) => context.accept());',
+  ],
   [
     "src/ssh/pool.ts: an error's message in a text: quote it with messageOf, which keeps the marks of outside text",
     "const a = `Cannot run it: ${error.message}.`;",

@@ -113,6 +113,14 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     [/\bsignal\?:\s*AbortSignal\b/.test(code), "an AbortSignal that may be left out"],
     [/\bmock\.module\(/.test(code), "a module mock"],
     [
+      path !== "test/support/loopback-server.ts" && /\bBun\.serve\(/.test(code),
+      "a web server for everyone on this computer: use serveOnLoopback",
+    ],
+    [
+      !/^test\/(support\/ssh-login|unit\/architecture-rules\.test)\.ts$/.test(path) && /\bcontext\.accept\(/.test(code),
+      "an SSH server for everyone on this computer: use answerLogin",
+    ],
+    [
       path.startsWith("src/") && !/^src\/system\/(files\/|parse-json\.ts$)/.test(path) && isUnbounded(text),
       "reads or parses a text of any length: use readText, readOwnText, readBody, parseJson",
     ],

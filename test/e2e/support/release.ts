@@ -4,6 +4,7 @@ import { join, normalize } from "node:path";
 import { repository } from "./executable.ts";
 import { shell } from "./shell.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
+import { serveOnLoopback } from "../../support/loopback-server.ts";
 
 export interface ReleaseFolder extends AsyncDisposable {
   /** Holds everything below; removed at the end. */
@@ -95,13 +96,9 @@ async function pathWithFastXz(bin: string, platform: string): Promise<string> {
 
 /** Files below a folder, on loopback, without an index. */
 export function serveFolder(folder: string): AsyncDisposable & { readonly url: string } {
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch: async ({ url }) => {
-      const file = Bun.file(join(folder, normalize(decodeURIComponent(new URL(url).pathname))));
-      return (await file.exists()) ? new Response(file) : new Response("no such file\n", { status: 404 });
-    },
+  const server = serveOnLoopback(async ({ url }) => {
+    const file = Bun.file(join(folder, normalize(decodeURIComponent(new URL(url).pathname))));
+    return (await file.exists()) ? new Response(file) : new Response("no such file\n", { status: 404 });
   });
   return {
     url: server.url.href.replace(/\/$/, ""),

@@ -9,6 +9,7 @@ interface Announcement {
   readonly endpoint: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
+  readonly controlToken: string;
   readonly region: string;
   readonly checkAddressUrl: string;
   readonly gatewayAddress: string;
@@ -80,7 +81,8 @@ export async function startTestCloud(driver: "container" | "in-process", debianI
     TMPDIR: folder.path,
   };
   const control = async (path: string, body?: unknown): Promise<unknown> => {
-    const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const headers = { authorization: `Bearer ${facts.controlToken}` };
+    const init = body === undefined ? { headers } : { headers, method: "POST", body: JSON.stringify(body) };
     const response = await fetch(`${endpoint}/_control/${path}`, init);
     const text = await response.text();
     if (!response.ok) throw new Error(`/_control/${path}: ${response.status} ${text}`);

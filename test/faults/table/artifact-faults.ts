@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import type { Ended } from "../../e2e/support/executable.ts";
+import { serveOnLoopback } from "../../support/loopback-server.ts";
 import type { Expected, Fault, Struck } from "../fault.ts";
 import type { CloudWorld } from "../worlds/cloud-world.ts";
 import { created, failed } from "./cloud-injections.ts";
@@ -67,14 +68,9 @@ const server = (name: string, serve: Serve, expected: Expected, seconds = 6): Cl
   seconds,
   act: async (world) => {
     const seen = { count: 0 };
-    using listening = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      idleTimeout: 0,
-      fetch: (request) => {
-        seen.count += 1;
-        return serve(request, seen.count);
-      },
+    using listening = serveOnLoopback((request) => {
+      seen.count += 1;
+      return serve(request, seen.count);
     });
     return await createFrom(
       world,

@@ -1,6 +1,7 @@
 /** `cluster-container` with a scripted engine that can misbehave at each call. */
 import { LoopbackBlock } from "../../local-cloud/machines/loopback-block.ts";
 import { type ScriptedAnswer, ScriptedAnswers } from "../../local-cloud/machines/scripted-answers.ts";
+import { serveOnLoopback } from "../../support/loopback-server.ts";
 import type { Exhibit, Struck, Thing } from "../fault.ts";
 import { usualAnswers } from "./cloud-world.ts";
 import { createWordsWith, newFolder, ProgramWorld } from "./program-world.ts";
@@ -53,12 +54,7 @@ export class ContainerWorld extends ProgramWorld {
     this.#block = block;
     this.answers.replace(usualAnswers);
     this.engine = new ScriptedEngine(engineName, block, this.answers);
-    this.#server = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      idleTimeout: 0,
-      fetch: async (request) => this.#answer(request),
-    });
+    this.#server = serveOnLoopback(async (request) => this.#answer(request));
     this.environment = this.ownEnvironment();
     this.secrets = [this.license, this.passwordHash];
     this.createWords = createWordsWith(`--engine ${engineName} --agents 1 --node-image localhost/node`);

@@ -12,6 +12,7 @@ interface Announcement {
   readonly endpoint: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
+  readonly controlToken: string;
   readonly region: string;
   readonly checkAddressUrl: string;
 }
@@ -63,8 +64,10 @@ async function launch({ endpoint, region, ...credentials }: Announcement, userDa
   return client;
 }
 
-const instances = async ({ endpoint }: Announcement) =>
-  (await (await fetch(`${endpoint}/_control/instances`)).json()) as readonly InstanceView[];
+const instances = async ({ endpoint, controlToken }: Announcement) => {
+  const headers = { authorization: `Bearer ${controlToken}` };
+  return (await (await fetch(`${endpoint}/_control/instances`, { headers })).json()) as readonly InstanceView[];
+};
 
 /** Runs a command over ssh like a user, with strict host key checking. */
 async function ssh(path: string, address: string, command: string): Promise<{ status: number; stdout: string }> {

@@ -14,7 +14,8 @@ beforeAll(async () => {
 afterAll(async () => opened.current?.[Symbol.asyncDispose]());
 
 async function control(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<unknown> {
-  const init = body === undefined ? { method } : { method, body: JSON.stringify(body) };
+  const headers = { authorization: `Bearer ${cloud().controlToken}` };
+  const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
   const response = await fetch(`${cloud().endpoint}/_control/${path}`, init);
   return response.ok ? response.json() : `${response.status} ${await response.text()}`;
 }

@@ -4,24 +4,21 @@ import { createHash } from "node:crypto";
 import { copyFile, mkdir, readdir, readFile } from "node:fs/promises";
 import { arch, platform } from "node:os";
 import { join } from "node:path";
+import { serveOnLoopback } from "../../support/loopback-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const script = join(import.meta.dir, "..", "..", "..", "scripts", "pinned-bun");
 const name = `bun-${platform()}-${arch() === "arm64" ? "aarch64" : "x64"}`;
-const state: { package?: Uint8Array; registry?: ReturnType<typeof Bun.serve>; readonly requests: string[] } = {
+const state: { package?: Uint8Array; registry?: Bun.Server<undefined>; readonly requests: string[] } = {
   requests: [],
 };
 
 beforeAll(async () => {
   const files = { "package/bin/bun": "#!/bin/sh\necho the pinned one\n", "package/README.md": "" };
   state.package = await new Bun.Archive(files, { compress: "gzip" }).bytes();
-  state.registry = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch: ({ url }) => {
-      state.requests.push(new URL(url).pathname);
-      return url.endsWith(".tgz") ? new Response(state.package) : new Response("", { status: 404 });
-    },
+  state.registry = serveOnLoopback(({ url }) => {
+    state.requests.push(new URL(url).pathname);
+    return url.endsWith(".tgz") ? new Response(state.package) : new Response("", { status: 404 });
   });
 });
 afterAll(async () => state.registry?.stop(true));

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { Server, type ServerChannel } from "ssh2";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { failureOf } from "../../support/failure-of.ts";
+import { answerLogin } from "../../support/ssh-login.ts";
 import { connectTo, signal } from "../../support/ssh-options.ts";
 
 setDefaultTimeout(30_000);
@@ -16,12 +17,12 @@ function finish(channel: ServerChannel): void {
   channel.end();
 }
 
-/** A server that accepts everyone, and whose commands start normally and then end like this. */
+/** A server whose commands start normally and then end like this. */
 async function startServer(end: (channel: ServerChannel) => void) {
   const [loginKey, firstHostKey] = [generateKeyPair("login"), generateKeyPair("host")];
   const server = new Server({ hostKeys: [firstHostKey.privateKey] }, (client) => {
     client.on("error", () => {});
-    client.on("authentication", (context) => context.accept());
+    client.on("authentication", (context) => answerLogin(context, [loginKey.publicKey]));
     client.on("session", (accept) => {
       accept().on("exec", (acceptChannel, _, { command }) => {
         const channel = acceptChannel();

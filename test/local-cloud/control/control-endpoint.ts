@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from "node:crypto";
 import type { Behaviour } from "../behaviour.ts";
 import type { LocalCloud } from "../local-cloud.ts";
 import type { ScriptedAnswer } from "../machines/scripted-answers.ts";
@@ -7,7 +8,7 @@ type Operation = (cloud: LocalCloud, body: unknown, id: string) => unknown;
 
 /**
  * Lets tests in another process control the local cloud: JSON over `/_control/…`. The body of a `POST` is the parameter
- * of a method of LocalCloud; the response to a `GET` is the value of a property.
+ * of a method of LocalCloud; the response to a `GET` is the value of a property. Each request has the announced token.
  */
 const operations: Readonly<Record<string, Operation>> = {
   "GET /requests": ({ requests }) => ({
@@ -31,6 +32,9 @@ const operations: Readonly<Record<string, Operation>> = {
 };
 
 export async function answerControl(request: Request, cloud: LocalCloud): Promise<Response> {
+  const authorization = request.headers.get("authorization") ?? "";
+  if (!isSame(authorization, `Bearer ${cloud.controlToken}`))
+    return failure(401, "the token of this local cloud is missing");
   const path = new URL(request.url).pathname.replace(/^\/_control/, "");
   const id = /^\/instances\/([^/]+)\//.exec(path)?.[1] ?? "";
   const operation = operations[`${request.method} ${id === "" ? path : path.replace(id, "ID")}`];
@@ -42,6 +46,11 @@ export async function answerControl(request: Request, cloud: LocalCloud): Promis
   } catch (error) {
     return failure(400, error instanceof Error ? error.message : String(error));
   }
+}
+
+function isSame(given: string, expected: string): boolean {
+  const [one, other] = [given, expected].map((text) => createHash("sha256").update(text).digest());
+  return timingSafeEqual(one!, other!);
 }
 
 function failure(status: number, error: string): Response {

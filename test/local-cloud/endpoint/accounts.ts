@@ -1,25 +1,31 @@
+import { randomBytes } from "node:crypto";
 import type { Credentials } from "./signature.ts";
 
-/** The key pairs that this cloud knows. They are valid only for a local cloud on loopback. */
+const keyId = (prefix: string): string =>
+  prefix + [...randomBytes(16)].map((byte) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[byte % 32]).join("");
+
+const secret = (): string => randomBytes(30).toString("base64");
+
+/** The key pairs that this cloud knows, new in each process: every account of this computer can reach loopback. */
 export const accounts = {
   main: {
-    accessKeyId: "AKIALOCALCLOUDMAIN01",
-    secretAccessKey: "local-cloud/secret-of-the-main-account",
+    accessKeyId: keyId("AKIA"),
+    secretAccessKey: secret(),
     accountId: "111122223333",
     expired: false,
   },
   /** Another account in the same regions. It can't see the first one's resources. */
   other: {
-    accessKeyId: "AKIALOCALCLOUDOTHER1",
-    secretAccessKey: "local-cloud/secret-of-the-other-account",
+    accessKeyId: keyId("AKIA"),
+    secretAccessKey: secret(),
     accountId: "444455556666",
     expired: false,
   },
   /** A session that has expired. */
   expired: {
-    accessKeyId: "ASIALOCALCLOUDEXPIRE",
-    secretAccessKey: "local-cloud/secret-of-an-expired-session",
-    sessionToken: "local-cloud-session-that-has-run-out",
+    accessKeyId: keyId("ASIA"),
+    secretAccessKey: secret(),
+    sessionToken: secret(),
     accountId: "111122223333",
     expired: true,
   },

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server as NetServer, type Socket } from "node:net";
-import { type AuthContext, type Connection, Server as SshServer, type ServerChannel, type Session, utils } from "ssh2";
+import { type Connection, Server as SshServer, type ServerChannel, type Session, utils } from "ssh2";
+import { answerLogin } from "../../support/ssh-login.ts";
 import { type LoginSettings, readLoginSettings } from "./cloud-config.ts";
 import type { ExecHandler, ExecMachine, ExecResult, LoginShell } from "./exec.ts";
 import type { MachineRequest } from "./machine-driver.ts";
@@ -93,8 +94,7 @@ export class InProcessMachine {
     connection.on("error", () => undefined);
     connection.on("authentication", (context) => {
       login.user = context.username;
-      if (isAllowed(context, this.#login!)) context.accept();
-      else context.reject(["publickey"]);
+      answerLogin(context, this.#login!.users.get(context.username) ?? []);
     });
     const open = { sessions: 0 };
     connection.on("session", (accept, reject) => {
@@ -168,25 +168,6 @@ function firstEchoes(line: string): { readonly stdout: string; readonly stderr: 
     printed[match[3] === " >&2" ? "stderr" : "stdout"] += text;
   }
   return printed;
-}
-
-/** Accepts only a valid signature by a public key that the user data authorizes for this user. */
-function isAllowed(context: AuthContext, login: LoginSettings): boolean {
-  if (context.method !== "publickey") return false;
-  const offered = utils.parseKey(context.key.data);
-  if (offered instanceof Error) return false;
-  const isAuthorized = (login.users.get(context.username) ?? []).some((line) => isSameKey(line, context.key.data));
-  if (!isAuthorized) return false;
-  // Without a signature, the client only asks whether the key is authorized.
-  if (context.signature === undefined || context.blob === undefined) return true;
-  // Contrary to its type, it may return an Error, which is truthy.
-  const verdict: unknown = offered.verify(context.blob, context.signature, context.hashAlgo);
-  return verdict === true;
-}
-
-function isSameKey(authorizedLine: string, offered: Buffer): boolean {
-  const key = utils.parseKey(authorizedLine);
-  return !(key instanceof Error) && key.getPublicSSH().equals(offered);
 }
 
 async function readAll(channel: ServerChannel): Promise<Uint8Array> {

@@ -11,6 +11,7 @@ import { type Runtime, silentProgress } from "../../../../src/system/runtime.ts"
 import { newRequest } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { freePort } from "../../../support/free-port.ts";
+import { serveOnLoopback } from "../../../support/loopback-server.ts";
 import { scriptedCloud } from "../../../support/scripted-cloud.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
@@ -21,7 +22,7 @@ async function withAnswer<Result>(
   { status = 200, text }: { readonly status?: number; readonly text: string },
   task: (runtime: Pick<Runtime, "environment" | "progress">) => Promise<Result>,
 ): Promise<Result> {
-  using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(text, { status }) });
+  using server = serveOnLoopback(() => new Response(text, { status }));
   return await task(runtimeFor(server.url.href));
 }
 

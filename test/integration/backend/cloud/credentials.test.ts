@@ -8,6 +8,7 @@ import { accounts } from "../../../local-cloud/endpoint/accounts.ts";
 import { findSource } from "../../../support/find-source.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { freePort } from "../../../support/free-port.ts";
+import { serveOnLoopback } from "../../../support/loopback-server.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { type CloudFixture, openFixture, region } from "../../../support/cloud-fixture.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
@@ -176,10 +177,10 @@ test("missing credentials are reported quickly, even if the metadata service nev
 
 test("on a machine whose role has no credentials, the other sources are listed too", async () => {
   // Some clouds have a service at that address that doesn't know roles. It is not mistaken for EC2's.
-  using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status: 404 }) });
+  using server = serveOnLoopback(() => new Response("no", { status: 404 }));
   const missing = await failureOf(findSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: server.url.href }));
   expect(missing.id).toBe("no-credentials");
-  using ec2 = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("token") });
+  using ec2 = serveOnLoopback(() => new Response("token"));
   const source = await findSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: ec2.url.href });
   expect(source.name).toBe("this machine's role (instance metadata)");
   expect(source.hint).toMatch(
@@ -197,7 +198,7 @@ test.each([
     asked.push(`${request.method} ${new URL(request.url).pathname}`);
     return new Response("token");
   };
-  using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: answer });
+  using server = serveOnLoopback(answer);
   const service = { AWS_EC2_METADATA_SERVICE_ENDPOINT: server.url.href, AWS_EC2_METADATA_DISABLED: disabled };
   const found = await findSource(service).catch(() => undefined);
   expect(found !== undefined).toBe(times > 0);

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { ClusterError } from "../../../../src/errors.ts";
 import { openFixture, region } from "../../../support/cloud-fixture.ts";
+import { serveOnLoopback } from "../../../support/loopback-server.ts";
 import { until } from "../../../support/until.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
@@ -93,7 +94,7 @@ test("if this machine's public address can't be determined, the error names the 
 });
 
 test("the address is queried without the proxy that all other requests use", async () => {
-  using proxy = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("198.51.100.1") });
+  using proxy = serveOnLoopback(() => new Response("198.51.100.1"), { host: "any" });
   await using fixture = await openFixture({});
   const script = `
     const { checkAddress } = await import("${import.meta.dir}/../../../../src/backend/cloud/launch/network.ts");

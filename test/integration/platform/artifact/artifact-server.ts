@@ -1,4 +1,5 @@
 import { createServer } from "node:net";
+import { serveOnLoopback } from "../../../support/loopback-server.ts";
 
 /** The beginning of an artifact, followed by bytes that differ everywhere, so that a misplaced part is detected. */
 export function artifactBytes(sizeBytes: number, head = "#!/bin/bash\n# variant: oss\n"): Buffer<ArrayBuffer> {
@@ -19,16 +20,12 @@ export function webServer(
   tls?: Bun.TLSOptions,
 ): WebServer {
   const requests: WebServer["requests"] = [];
-  const server = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    ...(tls === undefined ? {} : { tls }),
+  const record = (request: Request): Response | Promise<Response> => {
+    const { method, url } = request;
     // Copied, because Bun drops a request's headers after the response.
-    fetch: (request) => {
-      const { method, url } = request;
-      return answer(request, requests.push({ method, url, headers: new Headers(request.headers) }));
-    },
-  });
+    return answer(request, requests.push({ method, url, headers: new Headers(request.headers) }));
+  };
+  const server = serveOnLoopback(record, tls && { tls });
   return {
     origin: `${tls === undefined ? "http" : "https"}://127.0.0.1:${server.port}`,
     requests,

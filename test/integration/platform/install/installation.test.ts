@@ -26,6 +26,7 @@ import {
   machinesLack,
   startMachines,
 } from "../../../support/install-machine.ts";
+import { serveOnLoopback } from "../../../support/loopback-server.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
 
@@ -272,12 +273,11 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
 });
 
 describe.skipIf(machinesLack !== undefined)("an artifact on the web", () => {
-  const serve = (fails: (request: Request) => boolean): ReturnType<typeof Bun.serve> =>
-    Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      fetch: (request) => (fails(request) ? new Response("no", { status: 403 }) : new Response(exampleArtifact("oss"))),
-    });
+  const serve = (fails: (request: Request) => boolean, host = "127.0.0.1") =>
+    serveOnLoopback(
+      (request) => (fails(request) ? new Response("no", { status: 403 }) : new Response(exampleArtifact("oss"))),
+      { host },
+    );
   const isNode = (request: Request): boolean => request.headers.get("user-agent")?.startsWith("curl") === true;
   /** A name other than loopback's, so that the node fetches it. */
   const throughName = {
@@ -287,7 +287,7 @@ describe.skipIf(machinesLack !== undefined)("an artifact on the web", () => {
   // Shows R123.
   test("is fetched by the first master itself, with its URL in no argument list", async () => {
     await using machines = await startMachines({ roles: ["master"], programs: throughName });
-    using server = serve((request) => !isNode(request));
+    using server = serve((request) => !isNode(request), "artifacts.example");
     await writeFile(join(machines.machines[0]!.folder, "../port"), String(server.port));
     const url = `http://artifacts.example:${server.port}/a.sh?signature=verysecretvalue`;
     await install(machines, { artifact: { kind: "url", url, shown: "http://artifacts.example/a.sh?***" } }, signal);

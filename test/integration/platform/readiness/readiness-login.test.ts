@@ -9,6 +9,7 @@ import type { ConnectionPool } from "../../../../src/ssh/connection/connection-p
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { machinesLack, startMachines, type FolderMachines } from "../../../support/install-machine.ts";
+import { serveOnLoopback } from "../../../support/loopback-server.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { makeAuthority, startWeb, type Answer } from "./readiness-web.ts";
 
@@ -20,7 +21,8 @@ const { signal } = new AbortController();
 const programs = {
   curl: `#!/bin/sh
 echo "$*" >>"$MACHINE/curl.log"
-exec /usr/bin/curl --connect-to "127.0.0.1:80:127.0.0.1:$(cat "$MACHINE/web-port")" "$@"
+port=$(cat "$MACHINE/web-port")
+exec /usr/bin/curl --connect-to "127.0.0.1:80:127.0.0.1:$port" --header "Host: 127.0.0.1:$port" "$@"
 `,
 };
 
@@ -83,14 +85,10 @@ describe.skipIf(machinesLack !== undefined)("a login without TLS", () => {
     await using machines = await startMachines({ roles: ["master"], programs });
     await using network = startWeb({}, undefined);
     const seen: (readonly [unknown, string | null])[] = [];
-    using own = Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      fetch: async (request) => {
-        const { pathname } = new URL(request.url);
-        seen.push([pathname === loginPath ? await request.json() : pathname, request.headers.get("authorization")]);
-        return Response.json(pathname === loginPath ? token.body : [{}]);
-      },
+    using own = serveOnLoopback(async (request) => {
+      const { pathname } = new URL(request.url);
+      seen.push([pathname === loginPath ? await request.json() : pathname, request.headers.get("authorization")]);
+      return Response.json(pathname === loginPath ? token.body : [{}]);
     });
     await machines.machines[0]!.write("web-port", String(own.port));
     expect(await checkOnce(machines, network.of(machines.nodes[0]!))).toEqual([]);

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
+import { serveOnLoopback } from "../../../support/loopback-server.ts";
 
 /** A master's web server with scripted responses. */
 export interface ExampleWeb extends AsyncDisposable {
@@ -24,17 +25,13 @@ export function startWeb(
   identity: Identity | undefined,
 ): ExampleWeb {
   const requests: string[] = [];
-  const server = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    ...(identity && { tls: { cert: identity.certificate, key: identity.key } }),
-    fetch: (request) => {
-      const { pathname } = new URL(request.url);
-      requests.push(`${request.method} ${pathname}`);
-      const answer = answers[pathname]?.(request) ?? { status: 200, body: "hello" };
-      return Response.json(answer.body ?? null, { status: answer.status });
-    },
-  });
+  const serve = (request: Request): Response => {
+    const { pathname } = new URL(request.url);
+    requests.push(`${request.method} ${pathname}`);
+    const answer = answers[pathname]?.(request) ?? { status: 200, body: "hello" };
+    return Response.json(answer.body ?? null, { status: answer.status });
+  };
+  const server = serveOnLoopback(serve, identity && { tls: { cert: identity.certificate, key: identity.key } });
   const port = server.port ?? 0;
   return {
     requests,

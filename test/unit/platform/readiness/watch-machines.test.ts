@@ -4,6 +4,7 @@ import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-re
 import { createMachineWatch } from "../../../../src/platform/readiness/ask-nodes.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
+import { serveOnLoopback } from "../../../support/loopback-server.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scriptedClock } from "../../../support/scripted-clock.ts";
 
@@ -28,7 +29,7 @@ test("a backend that doesn't answer holds up nothing beyond the deadline: the la
 
 test("the answer of a backend that takes its time counts", async () => {
   const ended = { ...cluster, id: "fresh" };
-  using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(ended) });
+  using server = serveOnLoopback(() => Response.json(ended));
   const describe = async (signal: AbortSignal) =>
     (await fetch(server.url, { signal })).json() as Promise<ClusterRecord>;
   const clock = scriptedClock();

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { UnreadableAnswer, boundedFetch } from "../../../../../src/backend/cloud/api/request-handler.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { freePort } from "../../../../support/free-port.ts";
+import { serveOnLoopback } from "../../../../support/loopback-server.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { until } from "../../../../support/until.ts";
 import { makeAuthority } from "../../../platform/readiness/readiness-web.ts";
@@ -20,15 +21,11 @@ test.each([
   ["the signal beside it", (url: string) => url, undefined],
 ])("a request that is aborted by %s ends at the server too", async (_, requestOf, given) => {
   const seen = { requests: 0, aborted: 0 };
-  using server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch: async ({ signal }) => {
-      signal.addEventListener("abort", () => (seen.aborted += 1));
-      seen.requests += 1;
-      await until("the client has gone", () => signal.aborted);
-      return new Response("");
-    },
+  using server = serveOnLoopback(async ({ signal }) => {
+    signal.addEventListener("abort", () => (seen.aborted += 1));
+    seen.requests += 1;
+    await until("the client has gone", () => signal.aborted);
+    return new Response("");
   });
   const [interrupt, reason] = [new AbortController(), new Error("interrupted")];
   const fetching = failureOf(fetchAsIs(requestOf(server.url.href, interrupt.signal), given ?? interrupt));
@@ -39,7 +36,7 @@ test.each([
 });
 
 test("an answer that isn't the API's is reported as it is", async () => {
-  using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("") });
+  using server = serveOnLoopback(() => new Response(""));
   const unreadable = new UnreadableAnswer("a web page came instead");
   const judging = boundedFetch(undefined, async () => Promise.reject(unreadable));
   expect((await failureOf(judging(server.url.href))) as Error).toBe(unreadable);
@@ -50,7 +47,7 @@ test("a server whose certificate another authority has signed is trusted only wi
   const authority = await makeAuthority(folder.path);
   const { certificate, key } = await authority.issue("127.0.0.1");
   const tls = { cert: certificate, key };
-  using server = Bun.serve({ port: 0, hostname: "127.0.0.1", tls, fetch: () => new Response("") });
+  using server = serveOnLoopback(() => new Response(""), { tls });
   expect((await failureOf(fetchAsIs(server.url.href))) as Error).toHaveProperty("name", "RequestFailed");
   const trusting = boundedFetch(authority.certificate, (response) => response);
   expect((await trusting(server.url.href)).status).toBe(200);

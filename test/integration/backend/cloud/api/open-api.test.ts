@@ -7,6 +7,7 @@ import { openApi } from "../../../../../src/backend/cloud/api/open-api.ts";
 import { unmarked } from "../../../../../src/outside-text.ts";
 import type { Runtime } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
+import { serveOnLoopback } from "../../../../support/loopback-server.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { recordingProgress } from "../../../../support/recording-progress.ts";
 
@@ -33,17 +34,13 @@ const refusal = (code: string, message: string): Answer => ({
 /** An API whose server gives these answers in turn; the last one stays. */
 async function openServer(answers: readonly Answer[], environment: Readonly<Record<string, string>> = {}) {
   const requests: URLSearchParams[] = [];
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch: async (request) => {
-      requests.push(new URLSearchParams(await request.text()));
-      const { status = 200, body, date, requestId } = answers[Math.min(requests.length, answers.length) - 1]!;
-      const headers = new Headers({ "content-type": "text/xml" });
-      if (date !== undefined) headers.set("date", date);
-      if (requestId !== undefined) headers.set("x-amzn-requestid", requestId);
-      return new Response(body, { status, headers });
-    },
+  const server = serveOnLoopback(async (request) => {
+    requests.push(new URLSearchParams(await request.text()));
+    const { status = 200, body, date, requestId } = answers[Math.min(requests.length, answers.length) - 1]!;
+    const headers = new Headers({ "content-type": "text/xml" });
+    if (date !== undefined) headers.set("date", date);
+    if (requestId !== undefined) headers.set("x-amzn-requestid", requestId);
+    return new Response(body, { status, headers });
   });
   const { progress } = recordingProgress();
   const [told, hidden]: [string[], string[]] = [[], []];

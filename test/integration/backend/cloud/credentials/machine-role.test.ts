@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { unmarked } from "../../../../../src/outside-text.ts";
 import { findSource } from "../../../../support/find-source.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
+import { serveOnLoopback } from "../../../../support/loopback-server.ts";
 
 const keys = { AccessKeyId: "AKROLE", SecretAccessKey: "s", Token: "t", Expiration: "2099-01-01T00:00:00Z" };
 const identity = {
@@ -27,10 +28,8 @@ function serveMetadata({
   hostname = "127.0.0.1",
 }: Service) {
   const roles = "/latest/meta-data/iam/security-credentials/";
-  return Bun.serve({
-    port: 0,
-    hostname,
-    fetch: async (request) => {
+  return serveOnLoopback(
+    async (request) => {
       const { pathname } = new URL(request.url);
       if (request.method === "PUT") return token() ?? (await new Promise<Response>(() => {}));
       const isAllowed = request.headers.get("x-aws-ec2-metadata-token") === "token-1" || !requiresToken;
@@ -38,7 +37,8 @@ function serveMetadata({
       if (pathname === roles) return role === "" ? new Response("", { status: 404 }) : new Response(`${role}\n`);
       return pathname === `${roles}${role}` ? Response.json(keys) : new Response("", { status: 404 });
     },
-  });
+    { address: hostname },
+  );
 }
 
 const find = async (server: { readonly url: URL }, variables: Readonly<Record<string, string>> = {}) =>

@@ -14,6 +14,7 @@ import {
   withOtherParts,
 } from "../../../../support/example-cluster-file.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
+import { serveOnLoopback } from "../../../../support/loopback-server.ts";
 import { packMemory, putTogether, sha256, takeApart } from "../../../../support/rewrite-cluster-file.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
@@ -340,13 +341,9 @@ testHere("an image in the cache that somebody has changed is not used", async ()
 
 testHere("a file from the web is downloaded once, if it has the checksum", async () => {
   const requests: string[] = [];
-  using server = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    fetch: ({ url }) => {
-      requests.push(url);
-      return url.includes("missing") ? new Response("", { status: 404 }) : new Response(good().bytes);
-    },
+  using server = serveOnLoopback(({ url }) => {
+    requests.push(url);
+    return url.includes("missing") ? new Response("", { status: 404 }) : new Response(good().bytes);
   });
   const url = `${server.url.href}cluster.zst?token=secret-of-the-url`;
   const other = await failureOf(loadFrom({ location: { url }, sha256: "0".repeat(64) }));
