@@ -6,6 +6,7 @@ import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { browserLack, look, startBrowser } from "./support/browser.ts";
 import { clusterNames, makeCheckout } from "./support/checkout.ts";
+import { until } from "../support/until.ts";
 import { shareBackend } from "./support/shared-backend.ts";
 import { docker, nodeImage, startTestContainers } from "./support/test-containers.ts";
 
@@ -149,6 +150,21 @@ describe.skipIf(browserLack !== undefined)(`in a browser (${browserLack ?? "Chro
     expect(colours).toBeGreaterThan(20);
   }, 120_000);
 });
+
+test("a console keeps 4 MB of each node at most, with the newest lines, whatever the engine's configuration says", async () => {
+  const agent = (await containers().inspect(id())).nodes.find(({ reference }) => reference === "agent_0")!;
+  const flood =
+    "head -c 12000000 /dev/zero | tr '\\0' x | fold -w 120 >/dev/console; echo the newest line >/dev/console";
+  expect((await containers().run(["run", "-c", id(), "--node", "agent_0", flood])).status).toBe(0);
+  const consoleText = async () => docker(["logs", "--tail=5", agent.id]);
+  await until("the newest line is kept", async () => (await consoleText()).includes("the newest line"));
+  const [driver, path] = (
+    await docker(["inspect", "--format={{.HostConfig.LogConfig.Type}} {{.LogPath}}", agent.id])
+  ).split(" ");
+  const sizes = await Bun.$`cat ${{ raw: `${path}*` }} | wc -c`.text();
+  expect(driver).toBe("json-file");
+  expect(Number(sizes)).toBeLessThanOrEqual(4_100_000);
+}, 60_000);
 
 test("a container that was killed is told of at once by wait, run and list, and its logs are kept by logs", async () => {
   const agent = (await containers().inspect(id())).nodes.find(({ reference }) => reference === "agent_0")!;

@@ -17,6 +17,11 @@ export interface EngineKind {
   readNetwork(description: unknown): DescribedNetwork;
   /** Options for every container that runs a system of its own. */
   readonly systemWords: readonly string[];
+  /**
+   * Options for what a container's console shows: the engine keeps it in files of this driver, whatever its configuration says, and at most 4 MB
+   * of it, since a node writes to its console without limit. Docker keeps at least the newest 2 MB; Podman begins again after 4 MB.
+   */
+  readonly consoleWords: readonly string[];
   /** Limits for containers, the best first. Only trying shows which of them the engine accepts. */
   readonly limits: readonly (readonly string[])[];
   /** A command whose output changes each time the engine starts, if there is one. */

@@ -39,6 +39,7 @@ const docker: EngineKind = {
     return { id: Id, name: Name, labels: Labels, ranges: field("Config", list(field("Subnet", anything)))(IPAM) };
   },
   systemWords: [],
+  consoleWords: ["--log-driver=json-file", "--log-opt=max-size=2m", "--log-opt=max-file=2"],
   limits: [[]],
   // The daemon creates this network again each time it starts.
   runWords: ["network", "inspect", "--format={{.Id}}", "bridge"],
@@ -94,6 +95,7 @@ const podman: EngineKind = {
   // Podman prepares containers for systemd with some commands only, so the nodes are prepared in the same way as for
   // Docker.
   systemWords: ["--systemd=false"],
+  consoleWords: ["--log-driver=k8s-file", "--log-opt=max-size=4mb"],
   // Root's containers get a million files and processes, which root may not grant without CAP_SYS_RESOURCE.
   limits: [[], ["--ulimit=nofile=1024:4096", "--ulimit=nproc=4096:4096"]],
   runWords: undefined,

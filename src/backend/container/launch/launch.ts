@@ -7,7 +7,7 @@ import { tarStream, textFile } from "../../../system/files/tar.ts";
 import type { NodeName } from "../../contract.ts";
 import { clusterExists } from "../../shared/machine-errors.ts";
 import { isNameTaken } from "../engine/engine-errors.ts";
-import type { Reach } from "../engine/engine-kind.ts";
+import type { EngineKind, Reach } from "../engine/engine-kind.ts";
 import { type Engine, removalCommand } from "../engine/engine.ts";
 import type { ContainerOptions } from "../options.ts";
 import { type LabelValues, containerName, labelArguments, settingsText } from "../records/labels.ts";
@@ -86,7 +86,7 @@ const nodesOf = (counts: Counts): readonly NodeName[] =>
 
 export async function createNode(engine: Engine, plan: LaunchPlan, node: NodeName): Promise<string> {
   try {
-    return await engine.change({ words: createWords(plan, node) });
+    return await engine.change({ words: createWords(engine.kind, plan, node) });
   } catch (error) {
     if (!isNameTaken(error)) throw error;
     const removal = `${removalCommand(engine, plan.clusterId)}\nIf there is no such cluster, run the doctor command: it names the container that has its name.`;
@@ -96,7 +96,7 @@ export async function createNode(engine: Engine, plan: LaunchPlan, node: NodeNam
 
 export const hostnameOf = ({ role, index }: NodeName): string => `${role.replace("_", "-")}-${index}`;
 
-function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly string[] {
+function createWords({ consoleWords }: EngineKind, plan: LaunchPlan, { role, index }: NodeName): readonly string[] {
   const { options, reach, system } = plan;
   const [program = "", ...rest] = system.command;
   const hostname = hostnameOf({ role, index });
@@ -114,6 +114,7 @@ function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly stri
     "--user=0:0",
     `--entrypoint=${program}`,
     ...system.words,
+    ...consoleWords,
     ...(reach === "published" ? publishedPorts(plan).map((port) => `--publish=127.0.0.1::${port}`) : []),
     ...options.volumes.map((volume) => `--volume=${volume}`),
     ...(options.memory === undefined ? [] : [`--memory=${options.memory}`]),

@@ -42,6 +42,9 @@ const usual = [
   "--user=0:0",
   "--entrypoint=/bin/sh",
   "--tty",
+  "--log-driver=json-file",
+  "--log-opt=max-size=2m",
+  "--log-opt=max-file=2",
 ];
 const rest = ["nodes:1", "-c", "exec /sbin/init"];
 
