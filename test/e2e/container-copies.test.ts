@@ -73,6 +73,8 @@ test("a copy runs beside its source with other keys, the same data, names and pr
   expect(own.filter(({ publicAddress }) => others.some((node) => node.publicAddress === publicAddress))).toEqual([]);
   expect(await on(id("copy"), "ip -4 route get 192.0.2.1")).toContain(`src ${own[1]!.privateAddress} `);
   expect(await on(id("copy"), "getent ahostsv4 master-0")).toStartWith(`${own[0]!.privateAddress} `);
+  expect(await on(id("copy"), "getent ahostsv4 agent-0 | cut -d' ' -f1 | sort -u")).toBe(own[1]!.privateAddress);
+  expect(await on(id("copy"), `getent hosts ${own[0]!.privateAddress}`)).toMatch(/^\S+ +master-0$/);
   expect(await docker(["inspect", "--format={{.HostConfig.Memory}}", own[0]!.id])).toBe("1073741824");
 }, 120_000);
 

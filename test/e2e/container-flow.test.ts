@@ -94,6 +94,28 @@ test("nodes have the volume and the limits, and find each other by name", async 
   expect(await docker(["inspect", format, node.id])).toBe("1073741824 1500000000");
 });
 
+test("a node is a machine: shared memory, ports, names in both directions, IPv6 on loopback, packets that get out", async () => {
+  const run = async (line: string) =>
+    (await containers().run(["run", "-c", id(), "--no-test-env", "--node", "agent_0", line])).stdout.trim();
+  expect(await run("df --output=size -B1M /dev/shm | tail -n 1")).toBe("512");
+  expect(await run("cat /proc/sys/net/ipv4/ip_unprivileged_port_start")).toBe("1024");
+  const { nodes } = await containers().inspect(id());
+  const names = nodes.map(({ reference, privateAddress }) => `${privateAddress} ${reference.replaceAll("_", "-")}`);
+  expect(await run(`for a in ${nodes.map((node) => node.privateAddress).join(" ")}; do getent hosts $a; done`)).toMatch(
+    new RegExp(`^${names.map((line) => line.replace(" ", " +")).join("\n")}$`),
+  );
+  expect(await run("getent ahostsv4 agent-0 | cut -d' ' -f1 | sort -u")).toBe(
+    nodes.find(({ reference }) => reference === "agent_0")!.privateAddress,
+  );
+  const bind = "import socket; socket.socket(socket.AF_INET6).bind((socket.getaddrinfo('::1', 0)[0][4]))";
+  expect(await run(`grep -c ^::1 /etc/hosts; python3 -c "${bind}" && echo bound`)).toBe("1\nbound");
+  const way = (await Bun.$`ip -o route show default`.nothrow().text()).match(/ dev (\S+)/)?.[1] ?? "docker0";
+  const outgoing = Number(await Bun.file(`/sys/class/net/${way}/mtu`).text());
+  const format = '--format={{index .Options "com.docker.network.driver.mtu"}}';
+  const engine = Number(await docker(["network", "inspect", format, "bridge"])) || 1500;
+  expect(Number(await run("cat /sys/class/net/eth0/mtu"))).toBe(Math.min(outgoing, engine));
+});
+
 test("a node is found by each of its names; its host key is its own", async () => {
   const node = (await containers().inspect(id())).nodes.find(({ reference }) => reference === "public_agent_0")!;
   const names = [node.reference, node.id, node.privateAddress];

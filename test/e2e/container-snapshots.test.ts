@@ -64,6 +64,28 @@ test("a cluster comes back as it was saved: addresses, options, files, volumes; 
   expect(await containers().run(["run", "-c", id(), "srun", "-N1", "hostname"])).toMatchObject({ stdout: "agent-0\n" });
 }, 200_000);
 
+test("the node's own files of names stay its own: replaced, and kept by a restart, a snapshot and a restore", async () => {
+  const change =
+    'sed -i "s/localhost/localhost here/" /etc/hosts && echo "192.0.2.7 db.example.test" >>/etc/hosts && ' +
+    'printf "nameserver 192.0.2.53\\n" >/tmp/servers && cat /etc/resolv.conf >>/tmp/servers && ' +
+    "mv /tmp/servers /etc/resolv.conf && hostnamectl set-hostname renamed.example.test";
+  const look = "grep -c -e here -e db.example /etc/hosts; head -n 1 /etc/resolv.conf; getent hosts db.example.test";
+  const seen = async () => onAgent(`${look}; grep -c agent-0 /etc/hosts; hostname; cat /etc/hostname`);
+  const expected =
+    /^3\nnameserver 192\.0\.2\.53\n192\.0\.2\.7 +db\.example\.test\n1\nrenamed\.example\.test\nrenamed\.example\.test$/;
+  await onAgent(change);
+  expect(await seen()).toMatch(expected);
+  expect((await containers().run(["node", "restart", "agent_0", "-c", id()])).status).toBe(0);
+  expect(await seen()).toMatch(expected);
+  expect((await snapshot("create", "names")).status).toBe(0);
+  await onAgent("echo lost >>/etc/hosts; rm /etc/resolv.conf; hostnamectl set-hostname lost");
+  expect((await snapshot("restore", "names")).status).toBe(0);
+  expect(await seen()).toMatch(expected);
+  expect((await snapshot("restore", "installed")).status).toBe(0);
+  expect((await snapshot("delete", "names")).status).toBe(0);
+  expect(await onAgent("hostname; grep -c example /etc/hosts")).toBe("agent-0\n0");
+}, 200_000);
+
 const cases = [
   { id: "snapshot-exists", status: 1, words: ["create", "installed"], says: "delete that snapshot first" },
   { id: "snapshot-not-found", status: 3, words: ["restore", "other"], says: "It has: installed." },

@@ -4,14 +4,22 @@ import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeNa
 import { deadlineFiles } from "../shared/first-boot.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "./container-machines.ts";
 import { defaultDistribution, chooseDistribution, hostCgroupsAdvice } from "./distributions.ts";
-import { createNetwork } from "./launch/create-network.ts";
-import { type CreatedNode, type LaunchPlan, createFirstNode, identityArchive, launchNodes } from "./launch/launch.ts";
+import { addressesIn, createNetwork } from "./launch/create-network.ts";
+import {
+  type CreatedNode,
+  type LaunchPlan,
+  createFirstNode,
+  hostsFiles,
+  identityArchive,
+  launchNodes,
+  nodesOf,
+} from "./launch/launch.ts";
 import { obtainNodeImage, type NodeImage, findNodeImage } from "./launch/node-image.ts";
 import { rememberedRights, systemFlags } from "./launch/system-flags.ts";
 import { type ContainerOptions, assertVolumesExist } from "./options.ts";
 import { networkName } from "./records/labels.ts";
 import { nodesText } from "../../system/amounts.ts";
-import { nodeCount } from "../../model/cluster-record.ts";
+import { nodeCount, nodeReference } from "../../model/cluster-record.ts";
 import { endFacts, endLine } from "../shared/lifetimes.ts";
 import { assertCgroups1 } from "../shared/machine-errors.ts";
 import { findReach, readEngineFacts } from "./engine/choose-engine.ts";
@@ -55,10 +63,14 @@ export class ContainerCreation extends ContainerMachines implements Creation {
     const labels = this.labelsOf(name, resolved.reach);
     const { facts, image } = resolved;
     const tried = rememberedRights(engine, { facts, image: image.name, memory: this.rightsMemory }, signal);
-    const [, rights] = await both(createNetwork(engine, { ...name, labels }), tried);
+    const { reach } = resolved;
+    const [range, rights] = await both(createNetwork(engine, { ...name, labels, reach }, [], signal), tried);
     const system = systemFlags(engine.kind, facts, rights);
     const network = networkName(name);
-    const plan = { clusterId, counts, options, image: image.name, reach: resolved.reach, network, labels, system };
+    const [, ...addresses] = addressesIn(range, nodeCount(counts));
+    const places = new Map(nodesOf(counts).map((node, place) => [nodeReference(node), addresses[place] ?? ""]));
+    const addressOf = (node: NodeName): string => places.get(nodeReference(node)) ?? "";
+    const plan = { clusterId, counts, options, image: image.name, reach, network, addressOf, labels, system };
     signal.throwIfAborted();
     this.#claimed.first = await createFirstNode(engine, plan);
     this.#claimed.launch = plan;
@@ -77,7 +89,8 @@ export class ContainerCreation extends ContainerMachines implements Creation {
     const { first, launch: plan } = this.#claimed;
     if (first === undefined || plan === undefined) throw new TypeError("launch() was called before claim()");
     const { expiresAt } = this.begun;
-    const files = expiresAt === undefined ? [] : deadlineFiles(expiresAt);
+    const hosts = hostsFiles(nodesOf(plan.counts).map((node) => ({ ...node, address: plan.addressOf(node) })));
+    const files = [...hosts, ...(expiresAt === undefined ? [] : deadlineFiles(expiresAt))];
     const identityOf = async (node: NodeName): Promise<Uint8Array> =>
       identityArchive({ hostKey: this.hostKeys.of(node), publicKey, files }, this.runtime.clock.now());
     await this.startContainers(async (onStart) =>

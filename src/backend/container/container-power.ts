@@ -8,10 +8,11 @@ import { lockMachines } from "../shared/lock-machines.ts";
 import type { Engine } from "./engine/engine.ts";
 import { pinPorts, readHostKey, readPins } from "./host-keys.ts";
 import { containerName, networkName } from "./records/labels.ts";
-import { type NodeContainer, addressNumber } from "./records/read-containers.ts";
+import type { NodeContainer } from "./records/read-containers.ts";
 import { readInventory } from "./records/records.ts";
 
 const shutDownSeconds = 120;
+const startsAtOnce = 6;
 
 export function containerPower(engine: Engine, root: string, runtime: Runtime): Power {
   const change = async (
@@ -50,34 +51,22 @@ interface PinnedContainer {
   readonly address: string | undefined;
 }
 
-/**
- * Starts containers at the addresses that the other nodes and the known hosts have for them. Some engines grant addresses on request. Others give each
- * container the lowest free address, so this starts the nodes in the order of their addresses, and lets helper containers hold the addresses of nodes
- * that stay stopped.
- */
+/** Starts containers at the addresses that the other nodes and the known hosts have for them. */
 async function startAgain(engine: Engine, { cluster, nodes, root }: Start, signal: AbortSignal): Promise<void> {
   const pinned = await readPinned(engine, cluster, root, signal);
-  const isWanted = ({ container }: PinnedContainer): boolean =>
-    container.status !== "running" && nodes.some(({ id }) => container.id.startsWith(id));
-  const holders: string[] = [];
-  try {
-    for (const member of pinned) {
-      signal.throwIfAborted();
-      if (isWanted(member)) await startOne(engine, member);
-      else if (!engine.kind.grantsAddresses && isStopped(member)) holders.push(await holdAddress(engine, member));
-    }
-  } finally {
-    if (holders.length > 0) await engine.change({ words: [...engine.kind.removeWords, ...holders] });
-  }
-  await settle(engine, { cluster, pinned: pinned.filter(isWanted), root }, signal);
+  const wanted = pinned.filter(
+    ({ container }) => container.status !== "running" && nodes.some(({ id }) => container.id.startsWith(id)),
+  );
+  await mapConcurrently(wanted, startsAtOnce, async (member) => startOne(engine, member), signal);
+  await settle(engine, { cluster, pinned: wanted, root }, signal);
 }
 
 const isStopped = ({ container: { status } }: Pick<PinnedContainer, "container">): boolean =>
   status === "exited" || status === "stopped";
 
-async function startOne({ kind, change }: Engine, { container, address }: PinnedContainer): Promise<void> {
+async function startOne({ change }: Engine, { container, address }: PinnedContainer): Promise<void> {
   const network = networkName(container);
-  if (kind.grantsAddresses && address !== undefined) {
+  if (address !== undefined) {
     const alias = nodeReference(container).replaceAll("_", "-");
     await change({ words: ["network", "disconnect", network, container.id] });
     await change({ words: ["network", "connect", `--ip=${address}`, `--alias=${alias}`, network, container.id] });
@@ -85,14 +74,8 @@ async function startOne({ kind, change }: Engine, { container, address }: Pinned
   await change({ words: ["start", container.id] });
 }
 
-/** Starts a container that only holds an address. It ends by itself if this program is killed. */
-async function holdAddress({ change }: Engine, { container }: PinnedContainer): Promise<string> {
-  const words = ["run", "--detach", "--rm", `--network=${networkName(container)}`, "--entrypoint=/bin/sleep"];
-  return change({ words: [...words, container.imageId, "300"] });
-}
-
 /**
- * Returns the cluster's containers, sorted by address. The address of a running container is its current one; that of a stopped container is the one to
+ * Returns the cluster's containers. The address of a running container is its current one; that of a stopped container is the one to
  * which its host key is pinned. If nodes are reached at ports, no address is known.
  */
 async function readPinned(
@@ -102,9 +85,9 @@ async function readPinned(
   signal: AbortSignal,
 ): Promise<readonly PinnedContainer[]> {
   const pins = await readPins(cluster.directory);
-  const members = await mapConcurrently(
+  return mapConcurrently(
     await readContainersOf(engine, cluster, root, signal),
-    6,
+    startsAtOnce,
     async (container) => {
       if (!isStopped({ container })) return { container, address: container.address };
       const hostKey = await readHostKey(engine, container, signal);
@@ -113,9 +96,6 @@ async function readPinned(
     },
     signal,
   );
-  const numberOf = ({ address }: PinnedContainer): number =>
-    address === undefined ? Infinity : addressNumber(address);
-  return members.toSorted((a, b) => numberOf(a) - numberOf(b));
 }
 
 async function readContainersOf(

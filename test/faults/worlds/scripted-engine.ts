@@ -161,6 +161,7 @@ export class ScriptedEngine implements AsyncDisposable {
         return rest.includes("--detach")
           ? this.#create([...rest, `--name=${randomBytes(8).toString("hex")}`])
           : answered("");
+      case "exec":
       case "pause":
       case "unpause":
         return answered("");
@@ -238,23 +239,25 @@ export class ScriptedEngine implements AsyncDisposable {
     if (command === "create") {
       const taken = this.networks.map(({ range }) => range);
       const ranges = Array.from({ length: 99 }, (_, place) => `172.${18 + place}.0.0/16`);
-      const asked = words.flatMap((word) => /^--subnet=(.*)$/.exec(word)?.slice(1) ?? []);
-      if (asked.some((each) => taken.includes(each)))
-        return this.#refused("Pool overlaps with other one on this address space");
-      const range = asked[0] ?? ranges.find((each) => !taken.includes(each))!;
+      const asked = option(words, "subnet");
+      if (taken.includes(asked)) return this.#refused("Pool overlaps with other one on this address space");
+      const range = asked || ranges.find((each) => !taken.includes(each))!;
       const network = { id: randomBytes(32).toString("hex"), name, labels: labelsIn(words), range };
       this.#networks.set(network.id, network);
       return answered(`${network.id}\n`);
     }
     if (command === "rm") {
-      const removed = this.networks.find(({ id, name: own }) => id === name || own === name);
-      if ([...this.#containers.values()].some(({ network }) => network === removed?.name))
+      const found = this.#networkOf(name);
+      if (found === undefined) return this.#refused(`network ${name} not found`);
+      if ([...this.#containers.values()].some(({ network }) => network === found.name))
         return this.#refused(`network ${name} has active endpoints`);
-      return this.#networks.delete(removed?.id ?? "") ? answered("") : this.#refused(`network ${name} not found`);
+      this.#networks.delete(found.id);
+      return answered("");
     }
     // Of Docker's own network: the daemon's run, and its address.
-    if (name === "bridge") return answered(words[0]!.includes("Id") ? `${"b".repeat(64)}\n` : "127.0.0.1 \n");
-    const found = this.networks.filter(({ id, name: own }) => words.includes(id) || words.includes(own));
+    if (name === "bridge" && words[0]!.startsWith("--format"))
+      return answered(words[0]!.includes("Id") ? `${"b".repeat(64)}\n` : "127.0.0.1 \n");
+    const found = words.flatMap((each) => this.#networkOf(each) ?? []);
     return answered(
       JSON.stringify(
         found.map(({ id, labels, name: own, range }) =>
@@ -268,6 +271,10 @@ export class ScriptedEngine implements AsyncDisposable {
         ),
       ),
     );
+  }
+
+  #networkOf(nameOrId: string): Network | undefined {
+    return this.networks.find(({ id, name }) => id === nameOrId || name === nameOrId);
   }
 
   /** Podman writes the fields of a network in small letters. */

@@ -7,8 +7,8 @@ import { deadlineFiles } from "../../shared/first-boot.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "../container-machines.ts";
 import { findReach } from "../engine/choose-engine.ts";
 import type { Reach } from "../engine/engine-kind.ts";
-import { addressesIn, createNetworkApart } from "../launch/create-network.ts";
-import { beginNode, identityArchive } from "../launch/launch.ts";
+import { addressesIn, createNetwork } from "../launch/create-network.ts";
+import { beginNode, hostsFiles, identityArchive } from "../launch/launch.ts";
 import type { CreationName } from "../records/labels.ts";
 import { assertIdCanBeClaimed } from "../records/records.ts";
 import { createSavedNodes, nodeRights } from "../snapshots/saved-nodes.ts";
@@ -73,14 +73,14 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     const labels = { ...this.labelsOf(name, reach), copiedFrom: copiedFrom.join(" ") };
     const known = saved.map(({ platformAddress }) => platformAddress);
     signal.throwIfAborted();
-    const range = await createNetworkApart(engine, { ...name, labels }, known, signal);
+    const range = await createNetwork(engine, { ...name, labels, reach }, known, signal);
     const [, ...addresses] = addressesIn(range, saved.length);
     const nodes = saved.map((node, place) => {
       const { platformAddress } = node;
       const address = addresses[place] ?? "";
       return { ...node, ...name, address, reach, labels: { ...labels, platformAddress } };
     });
-    this.#created = await createSavedNodes(engine, { nodes, ...rights, grantsAddresses: true }, signal);
+    this.#created = await createSavedNodes(engine, { nodes, ...rights }, signal);
     step.done();
   }
 
@@ -109,9 +109,10 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   async #start(publicKey: string, signal: AbortSignal): Promise<void> {
     await this.startContainers(async (onStart) => {
       const nodes = [...this.#created.values()];
+      const hosts = hostsFiles(nodes.map((node) => ({ ...node, address: node.platformAddress.split("/")[0] ?? "" })));
       const begin = async ([id, node]: readonly [string, CopiedNode]): Promise<void> => {
         const others = nodes.filter((each) => each !== node);
-        const files = [...networkFiles(node, others), ...deadlineFiles(this.begun.expiresAt)];
+        const files = [...networkFiles(node, others), ...hosts, ...deadlineFiles(this.begun.expiresAt)];
         const keys = { hostKey: this.hostKeys.of(node), publicKey };
         const identity = await identityArchive({ ...keys, files }, this.runtime.clock.now());
         await beginNode(this.#plan.engine, { id, identity, onStart }, signal);

@@ -33,7 +33,10 @@ const meanings = {
     /failed to find free ip in range/,
     /no ip addresses available in range/,
   ],
-  rangeTaken: [/pool overlaps with other one/, /subnet .{0,500} is already used/],
+  rangeTaken: [
+    /pool overlaps with other one on this address space/,
+    /subnet .{0,100} (?:is already used|conflicts with existing)/,
+  ],
   noSpace: [/no space left on device/],
   gone: [
     /no such (?:container|network|image|object|volume)/,
@@ -100,14 +103,16 @@ export function engineFailure(
   }
 }
 
+const means =
+  (meaning: EngineMeaning) =>
+  (error: unknown): boolean =>
+    error instanceof ClusterError && error.facts["meaning"] === meaning;
+
 /** Whether the engine refused a name because something else has it. */
-export const isNameTaken = (error: unknown): boolean => means(error, "nameTaken");
+export const isNameTaken = means("nameTaken");
 
-/** Whether the engine refused a network because another one has a part of its range. */
-export const isRangeTaken = (error: unknown): boolean => means(error, "rangeTaken");
-
-const means = (error: unknown, meaning: EngineMeaning): boolean =>
-  error instanceof ClusterError && error.facts["meaning"] === meaning;
+/** Whether the engine refused a range of addresses because another network has them. */
+export const isRangeTaken = means("rangeTaken");
 
 export function engineMissing({ name, advice }: EngineKind, cause: unknown): ClusterError {
   return new ClusterError("machine-not-set-up", `There is no executable program ${name} on the PATH.`, {

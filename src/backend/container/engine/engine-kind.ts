@@ -41,10 +41,9 @@ export interface EngineKind {
   readonly litteredFolder: string | undefined;
   /** Whether an archive of images may lack layers that the engine has. */
   knowsLayers(facts: Pick<EngineFacts, "storageDriver">): boolean;
-  /**
-   * Whether a container can ask for an address in a network whose addresses the engine chose. If not, each gets the
-   * lowest free one when it starts.
-   */
+  /** The network that the engine has by itself, and the option of networks for the size of packets. */
+  readonly defaultNetwork: { readonly name: string; readonly mtuOption: string };
+  /** Whether a container can ask for an address in a network whose addresses the engine chose. */
   readonly grantsAddresses: boolean;
   readonly advice: Readonly<Record<"install" | "forbidden" | "silent" | "rootless" | "storage", string>>;
 }
@@ -78,4 +77,5 @@ export interface DescribedNetwork {
   readonly labels: unknown;
   /** A list of ranges such as `172.18.0.0/16`. */
   readonly ranges?: unknown;
+  readonly options?: Readonly<Record<string, unknown>> | undefined;
 }

@@ -1,6 +1,6 @@
 import { hostname, platform, release } from "node:os";
 import type { EngineKind, EngineLocation, EngineName } from "./engine-kind.ts";
-import { anything, field, isMapping, list } from "../../../model/reader.ts";
+import { anyMapping, anything, field, isMapping, list } from "../../../model/reader.ts";
 
 /** Docker's names for its machine, which are the kernel's, and what its images say. */
 const imageArchitectures: Readonly<Record<string, string>> = { x86_64: "amd64", aarch64: "arm64" };
@@ -35,8 +35,9 @@ const docker: EngineKind = {
     };
   },
   readNetwork: (description) => {
-    const { Id, Name, Labels, IPAM } = isMapping(description) ? description : {};
-    return { id: Id, name: Name, labels: Labels, ranges: field("Config", list(field("Subnet", anything)))(IPAM) };
+    const { Id, Name, Labels, IPAM, Options } = isMapping(description) ? description : {};
+    const ranges = field("Config", list(field("Subnet", anything)))(IPAM);
+    return { id: Id, name: Name, labels: Labels, ranges, options: anyMapping(Options) };
   },
   systemWords: [],
   consoleWords: ["--log-driver=json-file", "--log-opt=max-size=2m", "--log-opt=max-file=2"],
@@ -51,6 +52,7 @@ const docker: EngineKind = {
   litteredFolder: undefined,
   // Containerd's image store, whose drivers have other names, doesn't know layers.
   knowsLayers: ({ storageDriver }) => storageDriver === "overlay2",
+  defaultNetwork: { name: "bridge", mtuOption: "com.docker.network.driver.mtu" },
   grantsAddresses: false,
   advice: {
     install:
@@ -89,12 +91,13 @@ const podman: EngineKind = {
     };
   },
   readNetwork: (description) => {
-    const { id, name, labels, subnets } = isMapping(description) ? description : {};
-    return { id, name, labels, ranges: list(field("subnet", anything))(subnets) };
+    const { id, name, labels, subnets, options } = isMapping(description) ? description : {};
+    return { id, name, labels, ranges: list(field("subnet", anything))(subnets), options: anyMapping(options) };
   },
   // Podman prepares containers for systemd with some commands only, so the nodes are prepared in the same way as for
   // Docker.
-  systemWords: ["--systemd=false"],
+  // A machine has no limit of 2,048 processes.
+  systemWords: ["--systemd=false", "--pids-limit=-1"],
   consoleWords: ["--log-driver=k8s-file", "--log-opt=max-size=4mb"],
   // Root's containers get a million files and processes, which root may not grant without CAP_SYS_RESOURCE.
   limits: [[], ["--ulimit=nofile=1024:4096", "--ulimit=nproc=4096:4096"]],
@@ -108,6 +111,7 @@ const podman: EngineKind = {
   saveWords: ["save", "--quiet", "--format=docker-archive", "--multi-image-archive"],
   // Seen with Podman 4.3.
   litteredFolder: "/var/tmp",
+  defaultNetwork: { name: "podman", mtuOption: "mtu" },
   grantsAddresses: true,
   advice: {
     install:

@@ -1,86 +1,130 @@
 import { randomBytes } from "node:crypto";
 import { ClusterError } from "../../../errors.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
 import { isRangeTaken } from "../engine/engine-errors.ts";
+import type { Reach } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type CreationName, type LabelValues, labelArguments, networkName } from "../records/labels.ts";
 import { addressNumber, inspect, parseNetworkAddress, readContainers } from "../records/read-containers.ts";
 
-type NewNetwork = CreationName & { readonly labels: LabelValues };
-
-/**
- * Creates a bridge for the cluster; the engine picks its addresses. Throws `capacity-lacking` if the engine has none
- * left. The name contains the creation's id, because Docker 20 can create two networks of the same name at the same
- * moment, and then starts no container in either.
- */
-export async function createNetwork(
-  engine: Engine,
-  { clusterId, creationId, labels }: NewNetwork,
-  words: readonly string[] = [],
-): Promise<void> {
-  const name = networkName({ clusterId, creationId });
-  await engine.change({ words: ["network", "create", "--driver=bridge", ...words, ...labelArguments(labels), name] });
+export interface NewNetwork extends CreationName {
+  readonly labels: LabelValues;
+  readonly reach: Reach;
 }
+
+/** What only some networks need. */
+interface NetworkWishes {
+  /** Such as `172.18.0.0/16`; absent: the engine's choice. */
+  readonly range?: string | undefined;
+  readonly mtu?: number | undefined;
+}
+
+/** The name contains the creation's id, because Docker 20 can create two networks of the same name at the same moment, and then starts no container in either. */
+async function create(engine: Engine, { labels, ...name }: NewNetwork, { range, mtu }: NetworkWishes): Promise<void> {
+  const words = [
+    ...(range === undefined ? [] : [`--subnet=${range}`, `--gateway=${addressesIn(range, 0)[0]}`]),
+    ...(mtu === undefined ? [] : [`--opt=${engine.kind.defaultNetwork.mtuOption}=${mtu}`]),
+  ];
+  await engine.change({
+    words: ["network", "create", "--driver=bridge", ...words, ...labelArguments(labels), networkName(name)],
+  });
+}
+
+const remove = async (engine: Engine, name: CreationName): Promise<unknown> =>
+  engine.change({ words: ["network", "rm", networkName(name)] });
 
 const mostRanges = 32;
 
 /**
- * Creates a bridge whose addresses overlap with none of the given networks, such as `172.18.0.2/16`, which the nodes reach in another way. Returns its
- * range; the bridge grants each address in it on request, because the range was chosen here: it is the first free one that the engine offers. If that
- * overlaps, a temporary network occupies it while the engine is asked again; if this program is killed, `destroy` removes that network.
+ * Creates a bridge for the cluster, in which nodes can have the addresses that we choose, and returns its range of addresses. The engine offers its
+ * first free range. If that overlaps with one of the `known` networks, such as `172.18.0.2/16`, which the nodes reach in another way, a temporary
+ * network occupies it while the engine is asked again; if this program is killed, `destroy` removes that network. Throws `capacity-lacking` if the
+ * engine has no range left.
  */
-export async function createNetworkApart(
+export async function createNetwork(
   engine: Engine,
   network: NewNetwork,
   known: readonly string[],
   signal: AbortSignal,
 ): Promise<string> {
-  const { clusterId, creationId } = network;
-  const remove = async (name: CreationName): Promise<unknown> =>
-    engine.change({ words: ["network", "rm", networkName(name)] });
+  const mtu = await networkMtu(engine, network.reach, signal);
   const holders: CreationName[] = [];
   try {
     for (let tries = 0; tries < mostRanges; tries += 1) {
       signal.throwIfAborted();
-      await createNetwork(engine, network);
-      const ranges = await rangesOf(engine, network, signal);
-      await remove({ clusterId, creationId });
-      const [range] = ranges;
-      const overlaps = ranges.some((each) => known.some((address) => overlap(each, address)));
-      if (range !== undefined && !overlaps && (await createWithRange(engine, network, range))) return range;
-      if (!overlaps) continue;
+      await create(engine, network, { mtu });
+      const range = await rangeOf(engine, network, signal);
+      const isUsable = !known.some((address) => overlap(range, address));
+      if (isUsable && engine.kind.grantsAddresses) return range;
+      await remove(engine, network);
+      if (isUsable) {
+        if (await claimRange(engine, network, { range, mtu })) return range;
+        continue;
+      }
+      const { clusterId } = network;
       const holder = { clusterId, creationId: randomBytes(8).toString("hex") };
-      await createNetwork(engine, { ...holder, labels: holder });
+      await create(engine, { ...network, ...holder, labels: holder }, {});
       holders.push(holder);
     }
   } finally {
-    for (const holder of holders) await remove(holder);
+    for (const holder of holders) await remove(engine, holder);
   }
-  throw new ClusterError(
-    "capacity-lacking",
-    `${engine.kind.title} has no range of addresses apart from the snapshot's.`,
-    {
-      hint: "Give the engine more ranges: default-address-pools of Docker, default_subnet_pools of Podman.",
-    },
-  );
+  throw new ClusterError("capacity-lacking", `${engine.kind.title} has no range of addresses for another network.`, {
+    hint: "Give the engine more ranges: default-address-pools of Docker, default_subnet_pools of Podman.",
+  });
 }
 
-async function rangesOf(engine: Engine, network: CreationName, signal: AbortSignal): Promise<readonly string[]> {
-  const named = { names: [networkName(network)], kind: "network" } as const;
-  const networks = (await inspect(engine, named, signal)).map((each) => engine.kind.readNetwork(each));
-  return readContainers({ networks, containers: [] }).networks.flatMap((each) => each.ranges);
-}
-
-/** Resolves with `false` if somebody else has taken the range meanwhile. */
-async function createWithRange(engine: Engine, network: NewNetwork, range: string): Promise<boolean> {
-  const [gateway] = addressesIn(range, 0);
-  const words = [`--subnet=${range}`, `--gateway=${gateway}`];
+/** Whether nobody else took the range first. */
+async function claimRange(engine: Engine, network: NewNetwork, wishes: NetworkWishes): Promise<boolean> {
   try {
-    await createNetwork(engine, network, words);
+    await create(engine, network, wishes);
     return true;
   } catch (error) {
     if (isRangeTaken(error)) return false;
     throw error;
   }
+}
+
+async function rangeOf(engine: Engine, network: CreationName, signal: AbortSignal): Promise<string> {
+  const named = { names: [networkName(network)], kind: "network" } as const;
+  const networks = (await inspect(engine, named, signal)).map((each) => engine.kind.readNetwork(each));
+  const [range] = readContainers({ networks, containers: [] }).networks.flatMap(({ ranges }) => ranges);
+  if (range !== undefined) return range;
+  throw new ClusterError("engine-failed", `${engine.kind.title} created a network without IPv4 addresses.`, {
+    hint: "Give the engine ranges of IPv4 addresses for its networks.",
+  });
+}
+
+const usualMtu = 1500;
+
+/**
+ * Returns the size of packets that get through to other computers: the one that the engine is set to, or that of this computer's way out if it is
+ * smaller, as in VPNs and clouds. Undefined if it is the usual one.
+ */
+async function networkMtu(engine: Engine, reach: Reach, signal: AbortSignal): Promise<number | undefined> {
+  const { name, mtuOption } = engine.kind.defaultNetwork;
+  const described = await inspect(engine, { names: [name], kind: "network" }, signal);
+  const options = described.map((each) => engine.kind.readNetwork(each).options);
+  const own = options.flatMap((each) => parseMtu(each?.[mtuOption]) ?? []);
+  const outgoing = reach === "direct" ? await outgoingMtu() : undefined;
+  const mtu = Math.min(own[0] ?? usualMtu, outgoing ?? Infinity);
+  return mtu === usualMtu ? undefined : mtu;
+}
+
+/** Not below what IPv4 requires. */
+const parseMtu = (text: unknown): number | undefined =>
+  typeof text === "string" && /^\d{3,5}$/.test(text.trim()) && Number(text) >= 576 ? Number(text) : undefined;
+
+/** The MTU of the interface with this computer's default route; undefined if it has none. */
+async function outgoingMtu(): Promise<number | undefined> {
+  const routes = await readOwnText("/proc/net/route").catch(() => "");
+  const [first] = routes
+    .split("\n")
+    .map((line) => line.split("\t"))
+    .filter(([, destination, , , , , , mask]) => destination === "00000000" && mask === "00000000")
+    .toSorted((a, b) => Number(a[6]) - Number(b[6]));
+  if (first === undefined) return undefined;
+  return parseMtu(await readOwnText(`/sys/class/net/${first[0]}/mtu`).catch(() => ""));
 }
 
 /** Returns the gateway's address in a range such as `172.18.0.0/16`, then those of this many nodes. Throws `capacity-lacking`. */

@@ -11,7 +11,7 @@ import type { EngineKind, Reach } from "../engine/engine-kind.ts";
 import { type Engine, removalCommand } from "../engine/engine.ts";
 import type { ContainerOptions } from "../options.ts";
 import { type LabelValues, containerName, labelArguments, settingsText } from "../records/labels.ts";
-import type { SystemFlags } from "./system-flags.ts";
+import { type SystemFlags, nodeState } from "./system-flags.ts";
 
 const atOnce = 6;
 
@@ -22,11 +22,9 @@ export interface LaunchPlan {
   readonly options: ContainerOptions;
   readonly image: string;
   readonly reach: Reach;
-  /** The address in the network; absent: the engine chooses one. */
-  readonly address?: string;
-  /** Names that lead to other addresses than the engine's: `master-0:172.18.0.2`. */
-  readonly hosts?: readonly string[];
   readonly network: string;
+  /** The address of each node in the network. */
+  readonly addressOf: (node: NodeName) => string;
   readonly labels: LabelValues;
   readonly system: SystemFlags;
 }
@@ -81,7 +79,7 @@ export interface CreatedNode extends NodeName {
   readonly id: string;
 }
 
-const nodesOf = (counts: Counts): readonly NodeName[] =>
+export const nodesOf = (counts: Counts): readonly NodeName[] =>
   roles.flatMap((role) => Array.from({ length: counts[role] }, (_, index) => ({ role, index })));
 
 export async function createNode(engine: Engine, plan: LaunchPlan, node: NodeName): Promise<string> {
@@ -94,7 +92,7 @@ export async function createNode(engine: Engine, plan: LaunchPlan, node: NodeNam
   }
 }
 
-export const hostnameOf = ({ role, index }: NodeName): string => `${role.replace("_", "-")}-${index}`;
+const hostnameOf = ({ role, index }: NodeName): string => `${role.replace("_", "-")}-${index}`;
 
 function createWords({ consoleWords }: EngineKind, plan: LaunchPlan, { role, index }: NodeName): readonly string[] {
   const { options, reach, system } = plan;
@@ -107,8 +105,7 @@ function createWords({ consoleWords }: EngineKind, plan: LaunchPlan, { role, ind
     `--hostname=${hostname}`,
     `--network=${plan.network}`,
     `--network-alias=${hostname}`,
-    ...(plan.address === undefined ? [] : [`--ip=${plan.address}`]),
-    ...(plan.hosts ?? []).map((host) => `--add-host=${host}`),
+    `--ip=${plan.addressOf({ role, index })}`,
     ...(plan.labels.platformAddress === undefined ? [] : overlaySettings.map((setting) => `--sysctl=${setting}`)),
     // These override the image's own settings.
     "--user=0:0",
@@ -117,6 +114,7 @@ function createWords({ consoleWords }: EngineKind, plan: LaunchPlan, { role, ind
     ...consoleWords,
     ...(reach === "published" ? publishedPorts(plan).map((port) => `--publish=127.0.0.1::${port}`) : []),
     ...options.volumes.map((volume) => `--volume=${volume}`),
+    ...sharedMemory(options, system),
     ...(options.memory === undefined ? [] : [`--memory=${options.memory}`]),
     ...(options.cpus === undefined ? [] : [`--cpus=${options.cpus}`]),
     plan.image,
@@ -129,6 +127,16 @@ function createWords({ consoleWords }: EngineKind, plan: LaunchPlan, { role, ind
  * the lower ports, which engines leave to everyone.
  */
 const overlaySettings = ["net.ipv4.conf.all.arp_ignore=1", "net.ipv4.ip_unprivileged_port_start=1024"] as const;
+
+const units: Readonly<Record<string, number>> = { "": 1, b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 };
+
+/** Half of the node's memory, as on real machines. Engines give applications 64 MB. Memory is taken only when it is used. */
+function sharedMemory({ memory = "" }: ContainerOptions, { memoryBytes }: SystemFlags): readonly string[] {
+  const [, number = "0", unit = ""] = /^(\d+)([bkmgt]?)$/i.exec(memory) ?? [];
+  const limit = Number(number) * (units[unit.toLowerCase()] ?? 0) || Infinity;
+  const bytes = Math.floor(Math.min(limit, memoryBytes || Infinity) / 2);
+  return Number.isFinite(bytes) ? [`--shm-size=${bytes}`] : [];
+}
 
 function publishedPorts({ labels }: LaunchPlan): readonly number[] {
   const { http, https } = webPortsOf(parseWebUi(labels.webUi));
@@ -150,6 +158,16 @@ export interface IdentityFile {
   readonly mode: number;
   readonly text: string;
 }
+
+/** Returns the file with the names of all nodes, and the addresses by which they know each other. */
+export const hostsFiles = (nodes: readonly (NodeName & { readonly address: string })[]): readonly IdentityFile[] => [
+  { name: `${nodeState.slice(1)}/`, mode: 0o755, text: "" },
+  {
+    name: `${nodeState.slice(1)}/hosts`,
+    mode: 0o644,
+    text: nodes.map((node) => `${node.address} ${hostnameOf(node)}\n`).join(""),
+  },
+];
 
 /** In a privileged container, systemd-sysctl would change the host's settings. Root's service manager would delay each login. */
 const skippedUnits = ["systemd-sysctl.service", "user@0.service"];

@@ -1,5 +1,64 @@
 #!/bin/sh
-# Starts systemd in a container whose engine left the control groups unwritable. Runs as root, as the container's
-# first process.
+# Makes a machine of a container, then starts systemd in it. The engine runs it at each start, as root and as the
+# first process. Prints what keeps it from that, on the console.
+# Values: STATE, a folder for what this script keeps. Its file "hosts" has the lines for the cluster's nodes.
 
-mount -o remount,rw /sys/fs/cgroup && exec /sbin/init
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+
+# Unless the container is privileged, the engine leaves these unwritable. Both belong to the node alone. The tree of
+# control groups 1 is this computer's.
+[ ! -e /sys/fs/cgroup/cgroup.controllers ] || [ -w /sys/fs/cgroup ] || mount -o remount,rw /sys/fs/cgroup || exit
+[ -w /proc/sys/net/ipv4/ip_forward ] || {
+  mount --bind /proc/sys/net /proc/sys/net && mount -o remount,bind,rw /proc/sys/net
+}
+
+# What engines set for an application's container.
+set_network() { [ ! -e "/proc/sys/net/$1" ] || echo "$2" >"/proc/sys/net/$1"; }
+set_network ipv4/ip_unprivileged_port_start 1024
+set_network ipv6/conf/lo/disable_ipv6 0
+
+first_text() {
+  case $1 in
+    hosts)
+      echo '127.0.0.1 localhost'
+      ! grep -q '^0*1 ' /proc/net/if_inet6 2>/dev/null || echo '::1 localhost ip6-localhost ip6-loopback'
+      cat "$STATE/hosts"
+      ;;
+    *) cat "$STATE/given/$1" ;;
+  esac
+}
+
+# The engine's name servers may have changed since the last start. What the node has added to the file stays.
+follow_servers() {
+  if [ "$(cat /etc/resolv.conf)" = "$(cat "$1")" ]; then
+    cat "$2" >/etc/resolv.conf
+    return
+  fi
+  old=$(sed -n 's/^nameserver //p' "$1" | head -n 1)
+  new=$(sed -n 's/^nameserver //p' "$2" | head -n 1)
+  [ -z "$old" ] || [ -z "$new" ] || sed -i "s/^nameserver $old\$/nameserver $new/" /etc/resolv.conf
+}
+
+# The engine mounts these files, so nobody could replace them, and it forgets what was written to them. Below the mount
+# is the node's own file. In a new container of Docker, an empty executable file is in its place; "saved" has what a
+# snapshot was made of.
+mkdir -p "$STATE/given"
+for name in hosts hostname resolv.conf; do
+  file=/etc/$name
+  cat "$file" >"$STATE/new" 2>/dev/null
+  umount "$file" 2>/dev/null
+  ! grep -q " $file " /proc/self/mountinfo || continue
+  if [ ! -e "$STATE/given/$name" ]; then
+    cp "$STATE/new" "$STATE/given/$name"
+    rm -f "$file"
+    first_text "$name" >"$file"
+  elif [ ! -L "$file" ] && [ ! -s "$file" ] && { [ ! -e "$file" ] || [ -x "$file" ]; }; then
+    rm -f "$file"
+    cp -a "$STATE/saved/$name" "$file" 2>/dev/null || first_text "$name" >"$file"
+  fi
+  [ "$name" != resolv.conf ] || [ ! -f "$file" ] || follow_servers "$STATE/given/$name" "$STATE/new"
+  cp "$STATE/new" "$STATE/given/$name"
+done
+rm -rf "$STATE/new"
+
+exec /sbin/init

@@ -10,7 +10,12 @@ import startSystem from "./start-system.sh" with { type: "text" };
 export interface SystemFlags {
   readonly words: readonly string[];
   readonly command: readonly string[];
+  /** What a node without a limit may use; 0: not known. */
+  readonly memoryBytes: number;
 }
+
+/** Where nodes keep what start-system.sh needs. */
+export const nodeState = "/var/lib/cluster-e2e-node";
 
 /** The rights of containers, as options for `create`. */
 export interface Rights {
@@ -35,16 +40,16 @@ const everywhere = [
  */
 export function systemFlags(
   kind: Pick<EngineKind, "name" | "systemWords">,
-  { cgroupVersion }: Pick<EngineFacts, "cgroupVersion">,
+  { cgroupVersion, memoryBytes }: Pick<EngineFacts, "cgroupVersion" | "memoryBytes">,
   rights: Rights,
 ): SystemFlags {
-  const words = [`--env=container=${kind.name}`, ...everywhere, ...kind.systemWords, ...rights.words];
-  if (cgroupVersion === "1") {
-    const tree = ["--cgroupns=host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw"];
-    return { words: [...words, ...tree], command: ["/sbin/init"] };
-  }
-  const command = rights.isPrivileged ? ["/sbin/init"] : ["/bin/sh", "-c", shellText(startSystem).trim()];
-  return { words: [...words, "--cgroupns=private"], command };
+  const tree =
+    cgroupVersion === "1" ? ["--cgroupns=host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw"] : ["--cgroupns=private"];
+  return {
+    words: [`--env=container=${kind.name}`, ...everywhere, ...kind.systemWords, ...rights.words, ...tree],
+    command: ["/bin/sh", "-c", shellText(startSystem, { STATE: nodeState }).trim()],
+    memoryBytes,
+  };
 }
 
 /** Returns the possible sets of rights, the largest first. */

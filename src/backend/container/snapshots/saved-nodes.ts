@@ -10,8 +10,8 @@ import { ruleOf, waits } from "../../../system/waits.ts";
 import type { Engine } from "../engine/engine.ts";
 import { readEngineFacts } from "../engine/choose-engine.ts";
 import type { EngineFacts } from "../engine/engine-kind.ts";
-import { type LaunchPlan, createNode, hostnameOf } from "../launch/launch.ts";
-import { type SystemFlags, rememberedRights, systemFlags } from "../launch/system-flags.ts";
+import { type LaunchPlan, createNode } from "../launch/launch.ts";
+import { type SystemFlags, nodeState, rememberedRights, systemFlags } from "../launch/system-flags.ts";
 import {
   type LabelValues,
   draftImage,
@@ -21,14 +21,9 @@ import {
   snapshotImage,
   snapshotVolume,
 } from "../records/labels.ts";
-import {
-  type NodeContainer,
-  type NodeVolume,
-  addressNumber,
-  describeContainers,
-  readNodes,
-} from "../records/read-containers.ts";
+import { type NodeContainer, type NodeVolume, describeContainers, readNodes } from "../records/read-containers.ts";
 import type { SavedNode } from "./read-snapshots.ts";
+import keepFile from "./keep-files.sh" with { type: "text" };
 import refillFile from "./refill-volumes.sh" with { type: "text" };
 import saveFile from "./save-volumes.sh" with { type: "text" };
 
@@ -45,6 +40,7 @@ export async function saveNodes(
   { containers, snapshot, rights, clock }: SavePlan,
   signal: AbortSignal,
 ): Promise<void> {
+  await mapConcurrently(containers, atOnce, async (node) => keepFiles(engine, node), signal);
   const rule = ruleOf(waits.containerPause, clock);
   await using _ = await retry(async () => pause(engine, containers), rule, signal);
   const sizes = await mapConcurrently(
@@ -59,6 +55,12 @@ export async function saveNodes(
   // If this program was killed, the engine would finish its last commit while the nodes already continue. Such a commit
   // only leaves a draft.
   await mapConcurrently(containers, atOnce, async (node) => finish(engine, node, snapshot), signal);
+}
+
+/** Docker hides these files in containers of the image; see start-system.sh. */
+async function keepFiles(engine: Engine, { id }: NodeContainer): Promise<void> {
+  const script = shellText(keepFile, { STATE: nodeState });
+  await engine.change({ words: ["exec", "--user=0:0", id, "/bin/sh", "-ec", script] });
 }
 
 async function finish(engine: Engine, node: NodeContainer, snapshot: string): Promise<void> {
@@ -118,8 +120,6 @@ export interface RestorePlan {
   readonly system: SystemFlags;
   /** See `saveVolumes`. */
   readonly rights: readonly string[];
-  /** Whether the network grants the nodes' addresses on request. Default: if all networks of the engine do. */
-  readonly grantsAddresses?: boolean;
 }
 
 /** Returns the rights that containers of this image get, and how they are started. `facts`: if they are known. */
@@ -143,13 +143,8 @@ export async function restoreNodes(
 ): Promise<readonly NodeContainer[]> {
   const { nodes } = plan;
   const ids = await createSavedNodes(engine, plan, signal);
-  const inOrder = [...ids].toSorted(([, a], [, b]) => addressNumber(a.address) - addressNumber(b.address));
-  await mapConcurrently(
-    inOrder,
-    engine.kind.grantsAddresses ? atOnce : 1,
-    async ([id]) => engine.change({ words: ["start", id] }),
-    signal,
-  );
+  const start = async (id: string): Promise<unknown> => engine.change({ words: ["start", id] });
+  await mapConcurrently([...ids.keys()], atOnce, start, signal);
   const containers = await readCreated(engine, nodes, signal);
   assertAddresses(nodes, containers, engine);
   return containers;
@@ -167,7 +162,7 @@ export async function createSavedNodes<Node extends SavedNode>(
   const { nodes, rights } = plan;
   const ids = new Map<string, Node>();
   const create = async (node: Node): Promise<unknown> =>
-    ids.set(await createNode(engine, launchPlan(engine, plan, node), node), node);
+    ids.set(await createNode(engine, launchPlan(plan, node), node), node);
   const [first, ...others] = nodes;
   if (first !== undefined) await create(first);
   await mapConcurrently(others, atOnce, create, signal);
@@ -184,8 +179,7 @@ export async function createSavedNodes<Node extends SavedNode>(
   return ids;
 }
 
-function launchPlan({ kind }: Engine, plan: RestorePlan, node: SavedNode): LaunchPlan {
-  const { nodes, system, grantsAddresses = kind.grantsAddresses } = plan;
+function launchPlan({ system }: RestorePlan, node: SavedNode): LaunchPlan {
   const { role: _, index: __, ...labels } = node.labels;
   return {
     clusterId: node.clusterId,
@@ -193,17 +187,12 @@ function launchPlan({ kind }: Engine, plan: RestorePlan, node: SavedNode): Launc
     options: node.settings,
     image: node.image,
     reach: node.reach,
-    ...(grantsAddresses && { address: node.address }),
-    // The engine's names would lead to addresses that the platform doesn't know.
-    ...(labels.platformAddress !== undefined && { hosts: nodes.flatMap(hostOf) }),
+    addressOf: () => node.address,
     network: networkName(node),
     labels,
     system,
   };
 }
-
-const hostOf = (node: SavedNode): readonly string[] =>
-  node.platformAddress === undefined ? [] : [`${hostnameOf(node)}:${node.platformAddress.split("/")[0]}`];
 
 async function readCreated(
   engine: Engine,

@@ -6,7 +6,7 @@ import { ContainerCreation, type ContainerPlan } from "../../../../src/backend/c
 import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { defaultDistribution } from "../../../../src/backend/container/distributions.ts";
-import { labelNames } from "../../../../src/backend/container/records/labels.ts";
+import { labelNames, networkName } from "../../../../src/backend/container/records/labels.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -41,7 +41,12 @@ async function openCreation({
     changes.push(command);
     return "1".repeat(64);
   };
-  const engine = { kind: engineKinds.docker, option: "", ask, change } as unknown as Engine;
+  const name = networkName({ clusterId: "own", creationId });
+  const Labels = { [labelNames.clusterId]: "own", [labelNames.creationId]: creationId };
+  const network = { Id: "f".repeat(64), Name: name, Labels, IPAM: { Config: [{ Subnet: "172.18.0.0/16" }] } };
+  const answer: Engine["ask"] = async (request, signal) =>
+    request.words.slice(0, 2).join(" ") === "network inspect" ? JSON.stringify([network]) : ask(request, signal);
+  const engine = { kind: engineKinds.docker, option: "", ask: answer, change } as unknown as Engine;
   const facts = { ...engineKinds.docker.readFacts({}), cgroupVersion: "2" } as const;
   const options = { volumes: [], ...(nodeImage !== undefined && { nodeImage }) };
   const plan = {

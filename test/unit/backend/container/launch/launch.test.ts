@@ -1,7 +1,12 @@
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
-import { createNode, launchNodes, type LaunchPlan } from "../../../../../src/backend/container/launch/launch.ts";
+import {
+  createNode,
+  hostsFiles,
+  launchNodes,
+  type LaunchPlan,
+} from "../../../../../src/backend/container/launch/launch.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 
 const plan: LaunchPlan = {
@@ -12,7 +17,8 @@ const plan: LaunchPlan = {
   reach: "direct",
   network: "cluster-e2e-own-0123456789abcdef",
   labels: { clusterId: "own", creationId: "0123456789abcdef" },
-  system: { words: ["--tty"], command: ["/bin/sh", "-c", "exec /sbin/init"] },
+  addressOf: ({ index }) => `172.18.0.${index + 2}`,
+  system: { words: ["--tty"], command: ["/bin/sh", "-c", "exec /sbin/init"], memoryBytes: 0 },
 };
 const node = { role: "public_agent", index: 2 } as const;
 
@@ -39,6 +45,7 @@ const usual = [
   "--hostname=public-agent-2",
   "--network=cluster-e2e-own-0123456789abcdef",
   "--network-alias=public-agent-2",
+  "--ip=172.18.0.4",
   "--user=0:0",
   "--entrypoint=/bin/sh",
   "--tty",
@@ -63,19 +70,34 @@ test.each<[string, Partial<LaunchPlan>, readonly string[]]>([
   [
     "with limits and volumes",
     { options: { volumes: ["/a:/b"], memory: "2g", cpus: "1.5" } },
-    ["--volume=/a:/b", "--memory=2g", "--cpus=1.5"],
+    ["--volume=/a:/b", `--shm-size=${1024 ** 3}`, "--memory=2g", "--cpus=1.5"],
   ],
 ])("a node %s is created with what it needs and nothing else", async (_, change, more) => {
   expect(await createWords(change)).toEqual([...usual, ...more, ...rest]);
 });
 
-test("a node that is restored gets its address", async () => {
-  expect(await createWords({ address: "10.89.0.3" })).toEqual([
-    ...usual.slice(0, 5),
-    "--ip=10.89.0.3",
-    ...usual.slice(5),
-    ...rest,
-  ]);
+test.each([
+  ["2g", 8e9, 1024 ** 3],
+  ["512m", 8e9, 256 * 1024 ** 2],
+  ["1048576k", 8e9, 512 * 1024 ** 2],
+  ["1073741824", 8e9, 512 * 1024 ** 2],
+  ["1t", 8e9, 4e9],
+  ["2g", 0, 1024 ** 3],
+  [undefined, 8e9, 4e9],
+])("of a limit of %p and %d bytes of the computer, a node may share half", async (memory, memoryBytes, shared) => {
+  const options = { volumes: [], ...(memory !== undefined && { memory }) };
+  const words = await createWords({ options, system: { ...plan.system, memoryBytes } });
+  expect(words.filter((word) => word.startsWith("--shm-size"))).toEqual([`--shm-size=${shared}`]);
+});
+
+test("nodes know each other's names and addresses before they start", () => {
+  const nodes = [
+    { role: "master", index: 0, address: "172.18.0.2" },
+    { role: "public_agent", index: 1, address: "172.18.0.3" },
+  ] as const;
+  const [folder, hosts] = hostsFiles(nodes);
+  expect(hosts?.name).toBe(`${folder?.name}hosts`);
+  expect(hosts?.text).toBe("172.18.0.2 master-0\n172.18.0.3 public-agent-1\n");
 });
 
 test("after an interrupt, no node starts", async () => {

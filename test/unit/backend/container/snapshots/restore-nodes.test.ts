@@ -3,7 +3,7 @@ import type { Engine } from "../../../../../src/backend/container/engine/engine.
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
 import type { SavedNode } from "../../../../../src/backend/container/snapshots/read-snapshots.ts";
-import { createSavedNodes, restoreNodes } from "../../../../../src/backend/container/snapshots/saved-nodes.ts";
+import { restoreNodes } from "../../../../../src/backend/container/snapshots/saved-nodes.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 
@@ -26,8 +26,7 @@ const saved = (index: number, address: string): SavedNode =>
   }) as unknown as SavedNode;
 
 /** An engine that gives containers these addresses, by the node's index. */
-function engineWith(addresses: readonly string[], grantsAddresses = false) {
-  const started: string[] = [];
+function engineWith(addresses: readonly string[]) {
   /** The words of each command that creates a container. */
   const created: (readonly string[])[] = [];
   const starting = { now: 0, most: 0 };
@@ -51,7 +50,7 @@ function engineWith(addresses: readonly string[], grantsAddresses = false) {
     },
   });
   const engine = {
-    kind: { ...engineKinds.docker, grantsAddresses },
+    kind: engineKinds.docker,
     ask: async ({ words }: { readonly words: readonly string[] }) =>
       words[0] === "ps"
         ? addresses.map((_, index) => idOf(index)).join("\n")
@@ -59,7 +58,6 @@ function engineWith(addresses: readonly string[], grantsAddresses = false) {
     change: async ({ words }: { readonly words: readonly string[] }) => {
       if (words[0] === "create") created.push(words);
       if (words[0] === "start") {
-        started.push(words[1] ?? "");
         starting.most = Math.max(starting.most, ++starting.now);
         await Bun.sleep(0);
         starting.now -= 1;
@@ -67,53 +65,20 @@ function engineWith(addresses: readonly string[], grantsAddresses = false) {
       return idOf(Number(/agent_(\d+)/.exec(words.join(" "))?.[1] ?? 0));
     },
   } as unknown as Engine;
-  return { engine, started, created, starting };
+  return { engine, created, starting };
 }
 
 const planOf = (nodes: readonly SavedNode[]) =>
-  ({ nodes, system: { words: [], command: ["/sbin/init"] }, rights: [] }) as const;
+  ({ nodes, system: { words: [], command: ["/sbin/init"], memoryBytes: 0 }, rights: [] }) as const;
 const restore = (engine: Engine, nodes: readonly SavedNode[]) => restoreNodes(engine, planOf(nodes), neverAborted);
 
-test.each([
-  ["172.18.0.10", "172.18.0.9"],
-  ["172.18.1.2", "172.18.0.9"],
-  ["172.19.0.2", "172.18.255.9"],
-])(
-  "nodes start one after the other, %s after %s, since the engine assigns addresses in turn",
-  async (later, sooner) => {
-    const { engine, started, starting } = engineWith([later, sooner]);
-    await restore(engine, [saved(0, later), saved(1, sooner)]);
-    expect(started).toEqual([idOf(1), idOf(0)]);
-    expect(starting.most).toBe(1);
-  },
-);
-
-test("nodes of an engine that grants addresses start at once", async () => {
-  const { engine, starting, created } = engineWith(["10.89.0.2", "10.89.0.3"], true);
+test("nodes start at once, each at its address", async () => {
+  const { engine, starting, created } = engineWith(["10.89.0.2", "10.89.0.3"]);
   const nodes = [saved(0, "10.89.0.2"), saved(1, "10.89.0.3")];
   await restore(engine, nodes);
   expect(starting.most).toBe(2);
   const asked = (): readonly string[] => created.flat().filter((word) => word.startsWith("--ip="));
   expect(asked()).toEqual(["--ip=10.89.0.2", "--ip=10.89.0.3"]);
-  created.length = 0;
-  await createSavedNodes(engine, { ...planOf(nodes), grantsAddresses: false }, neverAborted);
-  expect(asked()).toEqual([]);
-});
-
-test("the nodes of a copy find each other at the addresses that the platform knows; others ask the engine", async () => {
-  const addresses = ["172.18.0.2", "172.18.0.3"] as const;
-  const { engine, created } = engineWith(addresses);
-  const hosts = (): readonly string[] => created.flat().filter((word) => /^--(?:add-host|ip)=/.test(word));
-  const nodes = addresses.map((address, index) => saved(index, address));
-  await restore(engine, nodes);
-  expect(hosts()).toEqual([]);
-  const ofCopy = nodes.map((node, index) => {
-    const platformAddress = `10.89.0.${index + 2}/24`;
-    return { ...node, platformAddress, labels: { ...node.labels, platformAddress } };
-  });
-  await restore(engine, ofCopy);
-  const each = ["--add-host=agent-0:10.89.0.2", "--add-host=agent-1:10.89.0.3"];
-  expect(hosts()).toEqual([...each, ...each]);
 });
 
 test("a node that gets another address than in the snapshot is an error that names it", async () => {
