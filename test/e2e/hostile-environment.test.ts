@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmod, mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { bootableDisk } from "../support/bootable-disk.ts";
 import { run } from "./support/executable.ts";
 import { shell } from "./support/shell.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
@@ -29,7 +30,7 @@ test.skipIf(missing !== undefined)(
   async () => {
     const id = vms().id("hostile");
     const [image, artifact] = [join(vms().folder, "empty.img"), join(vms().folder, "idle.sh")];
-    await Bun.write(image, new Uint8Array(1_048_576));
+    await Bun.write(image, bootableDisk());
     await Bun.write(artifact, "#!/bin/bash\n# variant: oss\n");
     const options = "--variant oss --agents 1 --public-agents 0 --memory 256 --cpus 1 --disk-size 1g --accelerator tcg";
     const words = ["create", "-v", "--fresh-boot", ...options.split(" "), "--image", image, "-c", id, artifact];

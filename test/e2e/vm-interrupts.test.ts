@@ -2,6 +2,7 @@
 import { beforeAll, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { bootableDisk, disappointingDisk } from "../support/bootable-disk.ts";
 import { shareBackend } from "./support/shared-backend.ts";
 import { startTestVms } from "./support/test-vms.ts";
 
@@ -9,9 +10,9 @@ const { backend: vms, artifact } = shareBackend(startTestVms);
 const state: { image?: string } = {};
 
 beforeAll(async () => {
-  // Nothing boots from it: these tests are over long before anything would have.
+  // No system boots from it: these tests are over long before any would have.
   state.image = join(vms().folder, "empty.img");
-  await Bun.write(state.image, new Uint8Array(1_048_576));
+  await Bun.write(state.image, bootableDisk());
 }, 300_000);
 
 const createWords = (id: string) => [
@@ -144,3 +145,21 @@ test("an image that does not exist, and a size that is none, are refused", async
   expect(tooSmall.status).toBe(2);
   expect(tooSmall.stderr).toContain("at least 256 MB");
 });
+
+test.each([
+  [["--fresh-boot"], "master_0"],
+  [[], "A machine of this image"],
+] as const)(
+  "an image that the firmware can't boot ends create at once, and leaves nothing: %j",
+  async (options, message) => {
+    const id = vms().id("unbootable");
+    const image = join(vms().folder, "disappointing.img");
+    await Bun.write(image, disappointingDisk());
+    const words = createWords(id).map((word) => (word === state.image ? image : word));
+    const ended = await vms().run(["create", ...options, ...words.slice(1).filter((word) => word !== "--fresh-boot")]);
+    expect(ended.status).toBe(1);
+    expect(ended.stderr.replaceAll(/\s+/g, " ")).toMatch(message);
+    expect(await machineFiles(id)).toEqual([]);
+  },
+  60_000,
+);

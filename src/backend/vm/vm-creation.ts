@@ -7,6 +7,7 @@ import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeSh
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../shared/first-boot.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
 import { type NodeFacts, assertIdIsFree, endOf, writeClusterFacts } from "./cluster-facts.ts";
+import { assertBootable, assertIsDisk } from "./images/assert-bootable.ts";
 import { type ImageFacts, assertDiskIsLargeEnough, obtainImage, readImageFacts } from "./images/image-store.ts";
 import { type LaunchPlan, hostname, launchMachines, lookAtMachines, readOwnCluster } from "./machines/launch.ts";
 import { makeSocketsFolder } from "./machines/private-network.ts";
@@ -47,6 +48,8 @@ interface ClaimedCreation extends ClaimedMachines {
 export class VmCreation extends VmMachines<ClaimedCreation> implements Creation {
   readonly summary: CreationSummary;
   readonly #plan: VmPlan;
+  /** The ids of the nodes that have let us in, and of those whose first boot is over. */
+  readonly #up = new Set<string>();
   readonly #booted = new Set<string>();
 
   constructor(plan: VmPlan, runtime: Runtime) {
@@ -86,7 +89,10 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
 
   async #prepareImage(signal: AbortSignal): Promise<ImageFacts> {
     const { qemu, root, request, resolved } = this.#plan;
-    const image = await readImageFacts(qemu, await obtainImage(resolved.image, this.runtime, signal), signal);
+    const path = await obtainImage(resolved.image, this.runtime, signal);
+    await assertIsDisk(path);
+    const image = await readImageFacts(qemu, path, signal);
+    await assertBootable(qemu, image, signal);
     assertDiskIsLargeEnough(image, request.options.diskMegabytes);
     const hint = "Free some space, or set XDG_STATE_HOME to another folder.";
     await assertFreeSpace(root, this.summary.nodeCount * bytesPerNode, hint);
@@ -175,7 +181,9 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
   }
 
   async look(): Promise<ClusterRecord> {
-    const cluster = await lookAtMachines(this.claimed.directory, this.#plan.qemu.architecture);
+    const { architecture } = this.#plan.qemu;
+    const look = { architecture, clock: this.runtime.clock, up: this.#up };
+    const cluster = await lookAtMachines(this.claimed.directory, look);
     return this.claimed.template === undefined ? cluster : this.introducedOnly(cluster);
   }
 
@@ -192,11 +200,13 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
 
   async #prepareRelaunch({ directory }: ClaimedCreation, signal: AbortSignal): Promise<ClaimedCreation["facts"]> {
     this.introduced.clear();
+    this.#up.clear();
     return prepareRelaunch(directory, this.runtime, signal);
   }
 
   async #finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {
     const { facts } = this.claimed;
+    this.#up.add(node.id);
     const name = nodeReference(node);
     const hasDeadline = facts.expiresAt !== undefined;
     const machine = { name, hasDeadline, limitMs: this.isSlow ? slowLimitMs : usualFirstBootLimitMs };

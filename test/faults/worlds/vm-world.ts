@@ -1,6 +1,7 @@
 /** `cluster-vm` with a stand-in for QEMU that boots nothing and can misbehave at each call. */
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { bootableDisk } from "../../support/bootable-disk.ts";
 import type { ScriptedAnswer } from "../../local-cloud/machines/scripted-answers.ts";
 import type { Exhibit, Struck, Thing } from "../fault.ts";
 import { processesOf } from "../processes.ts";
@@ -123,6 +124,6 @@ export class VmWorld extends ProgramWorld {
     await this.answer();
     await this.makeTemplates();
     await Bun.write(join(this.folder, "qemu", "faults.json"), "[]");
-    await Bun.write(join(this.folder, "empty.img"), new Uint8Array(1_048_576));
+    await Bun.write(join(this.folder, "empty.img"), bootableDisk());
   }
 }

@@ -114,7 +114,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
 
   async #replaceKeys(publicKey: string, { privateKey, hostKeys }: OldKeys, signal: AbortSignal): Promise<void> {
     const deadlineMs = this.runtime.clock.now() + this.firstLogin.limitMs;
-    const cluster = await lookAtMachines(this.claimed.directory, this.#plan.qemu.architecture);
+    const cluster = await this.#look();
     const { expiresAt } = cluster;
     const hasDeadline = expiresAt !== undefined || this.#plan.origin.facts.expiresAt !== undefined;
     const replace = async (node: ClusterRecord["nodes"][number]): Promise<void> => {
@@ -163,7 +163,12 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
   }
 
   async look(): Promise<ClusterRecord> {
-    return this.introducedOnly(await lookAtMachines(this.claimed.directory, this.#plan.qemu.architecture));
+    return this.introducedOnly(await this.#look());
+  }
+
+  async #look(): Promise<ClusterRecord> {
+    const { architecture } = this.#plan.qemu;
+    return lookAtMachines(this.claimed.directory, { architecture, clock: this.runtime.clock, up: this.introduced });
   }
 }
 

@@ -6,6 +6,7 @@ import { createKnownHosts } from "../../../ssh/openssh-files.ts";
 import { creationFiles } from "../../../store/creation-folder.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
+import type { Clock } from "../../../system/runtime.ts";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import type { FirstBoot, FirstHostKeys } from "../../shared/first-boot.ts";
 import { machineFailed } from "../../shared/machine-errors.ts";
@@ -24,6 +25,7 @@ import type { Architecture } from "../qemu/architecture.ts";
 import { type Firmware, createFlash } from "../qemu/firmware.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { observeCluster } from "../records.ts";
+import { assertBoots } from "./boot-problem.ts";
 import { type MachinePlan, machineArguments, writeSeed } from "./machine-arguments.ts";
 import { type MachineFiles, machineFiles, startQemu } from "./machine-process.ts";
 import { type NetworkPlan, startNetwork } from "./private-network.ts";
@@ -138,7 +140,7 @@ export async function makeMachineFolder(
 }
 
 /** A hostname must not contain an underscore. */
-export const hostname = (node: NodeFacts): string => nodeReference(node).replaceAll("_", "-");
+export const hostname = (node: Pick<NodeFacts, "role" | "index">): string => nodeReference(node).replaceAll("_", "-");
 
 export const toPorts = ([ssh = 0, http = 0, https = 0]: readonly number[]): NodePorts => ({ ssh, http, https });
 
@@ -206,18 +208,27 @@ async function close(server: Server): Promise<void> {
   await closed.promise;
 }
 
-/** Looks at all machines of a creation. Throws `machine-failed` if one of them has ended, or all have been removed. */
-export async function lookAtMachines(
-  directory: string,
-  { firmware }: Pick<Architecture, "firmware">,
-): Promise<ClusterRecord> {
+interface Look {
+  readonly architecture: Pick<Architecture, "firmware" | "name">;
+  readonly clock: Pick<Clock, "now">;
+  /** The ids of the nodes that have let us in. */
+  readonly up: ReadonlySet<string>;
+}
+
+/** Looks at all machines of a creation. Throws `machine-failed` if one of them has ended or will never boot, or all have been removed. */
+export async function lookAtMachines(directory: string, { architecture, clock, up }: Look): Promise<ClusterRecord> {
   const cluster = await observeCluster(await readOwnCluster(directory));
   const ended = cluster.nodes.find((node) => node.state === "ended" || node.state === "stopped");
-  if (ended === undefined) return cluster;
-  throw machineFailed(ended, {
-    output: await consoleOutput(directory, ended).catch(() => ""),
-    hint: `The image must boot from a disk with ${firmware}; the console output in the saved logs may show the cause.`,
-  });
+  if (ended !== undefined)
+    throw machineFailed(ended, {
+      output: await consoleOutput(directory, ended).catch(() => ""),
+      hint: `The image must boot from a disk with ${architecture.firmware}; the console output in the saved logs may show the cause.`,
+    });
+  for (const node of cluster.nodes.filter(({ id }) => !up.has(id))) {
+    const machine = { files: machineFiles(directory, node), hostname: hostname(node), name: nodeReference(node) };
+    await assertBoots(machine, architecture, clock);
+  }
+  return cluster;
 }
 
 /** Reads what this creation has saved about itself. Throws `machine-failed` if somebody has removed it meanwhile. */

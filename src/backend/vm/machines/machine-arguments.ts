@@ -60,6 +60,7 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
     ["-device", "virtio-rng-pci"],
     ["-chardev", `file,id=console,path=${consolePipeName}`],
     ["-serial", "chardev:console"],
+    ...firmwareConsole(plan),
     ...diskOptions(files),
     ["-netdev", `user,id=outside${firstLease(plan)}${forwards(plan)}`],
     ["-device", networkCard("outside", macAddresses(place).outside)],
@@ -94,6 +95,15 @@ function firmwareOptions({ architecture, files }: MachinePlan): readonly (readon
     flash("variables", files.flash.variables, false),
   ];
 }
+
+/** BIOS says at a port of its own what it boots, or that it can't. UEFI says it on the serial console. */
+const firmwareConsole = ({ architecture }: MachinePlan): readonly (readonly [string, string])[] =>
+  architecture.firmware === "UEFI"
+    ? []
+    : [
+        ["-chardev", `file,id=firmware,path=${consolePipeName}`],
+        ["-device", "isa-debugcon,iobase=0x402,chardev=firmware"],
+      ];
 
 function memoryOptions({ options, memory }: MachinePlan): readonly (readonly [string, string])[] {
   const size = `id=memory,size=${options.memoryMegabytes}M`;

@@ -14,7 +14,7 @@ import { installAgent } from "./agent.ts";
 import type { TemplateKind } from "./template-files.ts";
 
 /** Counts changes that the agent's text doesn't show, such as in QEMU's command line. */
-const format = 2;
+const format = 3;
 
 export interface MachineKind {
   readonly options: VmOptions;

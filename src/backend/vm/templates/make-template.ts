@@ -8,6 +8,7 @@ import { timeLimit } from "../../../system/time-limit.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import { createDisk } from "../images/image-store.ts";
 import { readConsole } from "../machines/console-sink.ts";
+import { assertBoots } from "../machines/boot-problem.ts";
 import { startFailure, startMachine } from "../machines/launch.ts";
 import { writeSeed } from "../machines/machine-arguments.ts";
 import { type MachineFiles, endMachines, filesIn, machineLife, machinesFolder } from "../machines/machine-process.ts";
@@ -112,13 +113,23 @@ async function boot(qemu: Qemu, { making, machine, memory }: Booting, signal: Ab
   if (end.status !== 0) throw startFailure(qemu, "a template", end);
   await writeFile(machine.started, "");
   using limit = timeLimit(limitMs, bootTooSlow(limitMs));
-  await untilReady(machine, clock, AbortSignal.any([signal, limit.signal]));
+  await untilReady(qemu, machine, clock, AbortSignal.any([signal, limit.signal]));
 }
 
-async function untilReady(machine: MachineFiles, clock: Clock, signal: AbortSignal): Promise<void> {
+async function untilReady(
+  { architecture }: Qemu,
+  machine: MachineFiles,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
   const over = new AbortController();
   const inner = AbortSignal.any([signal, over.signal]);
-  const look = async (): Promise<true | undefined> => ((await machineLife(machine)) === "running" ? undefined : true);
+  const look = async (): Promise<true | undefined> => {
+    if ((await machineLife(machine)) !== "running") return true;
+    const { hostname } = templateNames;
+    await assertBoots({ files: machine, hostname, name: "A machine of this image" }, architecture, clock);
+    return undefined;
+  };
   const failure = async (why: string): Promise<ClusterError> =>
     (await machineLife(machine)) === "killed" ? wasKilled() : notReady(why);
   const ended = poll(look, ruleOf(waits.templateBoot, clock), inner).then(async () => {

@@ -3,6 +3,7 @@ import { ClusterError, messageOf } from "../../../errors.ts";
 import { withoutFullStop } from "../../../system/printable.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
+import { neverBoots } from "../machines/boot-problem.ts";
 import { readOwnCluster } from "../machines/launch.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { type Making, makeTemplate } from "./make-template.ts";
@@ -60,6 +61,7 @@ export async function obtainTemplate(
       } catch (error) {
         signal.throwIfAborted();
         await assertNotRemoved(request.directory, runtime, signal);
+        if (neverBoots(error)) throw error;
         await refuse(template, { kind, error }, runtime);
         return undefined;
       }

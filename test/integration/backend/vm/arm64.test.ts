@@ -6,6 +6,7 @@ import { expect, test } from "bun:test";
 import { hostKeyPerNode } from "../../../../src/backend/shared/first-boot.ts";
 import type { NodeFacts } from "../../../../src/backend/vm/cluster-facts.ts";
 import { readImageFacts } from "../../../../src/backend/vm/images/image-store.ts";
+import { assertBoots } from "../../../../src/backend/vm/machines/boot-problem.ts";
 import { findFreePorts, launchMachines, toPorts } from "../../../../src/backend/vm/machines/launch.ts";
 import { endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { trialLimitsMs, tryAccelerators } from "../../../../src/backend/vm/qemu/accelerator.ts";
@@ -13,6 +14,7 @@ import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts"
 import { findFirmware } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
@@ -28,7 +30,7 @@ test.skipIf(lack !== undefined)(`the trial of an accelerator works on ARM (${lac
 });
 
 test.skipIf(lack !== undefined)(
-  "a machine's firmware runs and looks at its disk",
+  "a machine's firmware runs, looks at its disk, and says that it can't boot from it",
   async () => {
     await using folder = await scratchFolder();
     const node: NodeFacts = {
@@ -48,6 +50,12 @@ test.skipIf(lack !== undefined)(
       expect(text).toContain("UEFI firmware");
       // The first card after the one for random numbers.
       expect(text).toMatch(/BdsDxe: failed to load Boot\d+ "UEFI Misc Device.*Pci\(0x2,0x0\)/);
+      await consoleShows(files.console, "UEFI Interactive Shell");
+      const machine = { files, hostname: "master-0", name: "master_0" };
+      expect(await failureOf(assertBoots(machine, qemu.architecture, systemClock))).toMatchObject({
+        id: "machine-failed",
+        message: "master_0 cannot become a node: its UEFI finds nothing to start on the disk.",
+      });
     } finally {
       await endMachines([files], systemClock, neverAborted);
     }

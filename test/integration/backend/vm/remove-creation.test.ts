@@ -141,7 +141,13 @@ test("a lock that is never released is reported with its file", async () => {
 
 test("a creation that another process removed fails and says why", async () => {
   await using root = await scratchFolder();
-  const failure = await failureOf(lookAtMachines(root.path, { firmware: "BIOS" }));
+  const failure = await failureOf(
+    lookAtMachines(root.path, {
+      architecture: { firmware: "BIOS", name: "x86_64" },
+      clock: scriptedClock(),
+      up: new Set(),
+    }),
+  );
   expect(failure.id).toBe("machine-failed");
   expect(failure.message).toContain("removed");
 });

@@ -15,6 +15,7 @@ import type { Accelerator } from "../../../../src/backend/vm/options.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { bootableDisk } from "../../../support/bootable-disk.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
@@ -86,7 +87,7 @@ async function openCreation(
   const directory = join(root, "one-0123456789abcdef");
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const path = join(folder.path, "image.raw");
-  await writeFile(path, "");
+  await writeFile(path, bootableDisk());
   const plan = {
     qemu: openQemu(runtime, architectureOf("x64")),
     root,

@@ -178,7 +178,14 @@ test("an ARM machine has flash memory of its own, with firmware that it can't wr
   );
   expect(line).toContain(`"filename":"${folder}/firmware-variables.qcow2"},"read-only":false`);
   expect(words(0, 1)).toContain("-machine q35,memory-backend=memory ");
-  expect(words(0, 1)).not.toContain("firmware");
+  expect(words(0, 1)).not.toContain("firmware.qcow2");
+});
+
+test("the console also gets what BIOS says; UEFI uses the serial console", () => {
+  expect(words(0, 1)).toContain(
+    "-chardev file,id=firmware,path=console.pipe -device isa-debugcon,iobase=0x402,chardev=firmware",
+  );
+  expect(words(0, 1, "tcg", { name: "arm64" })).not.toContain("isa-debugcon");
 });
 
 /** As edk2's packages describe it. */

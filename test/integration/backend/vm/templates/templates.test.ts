@@ -11,6 +11,7 @@ import { ClusterError } from "../../../../../src/errors.ts";
 import { unmarked } from "../../../../../src/outside-text.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { isAccessible } from "../../../../../src/system/files/private-file.ts";
+import { bootableDisk } from "../../../../support/bootable-disk.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
@@ -37,7 +38,7 @@ async function openBench() {
     await writeFile(at(name), `#!/bin/sh\n${text}\n`);
     await chmod(at(name), 0o755);
   }
-  await writeFile(at("image.raw"), "");
+  await writeFile(at("image.raw"), bootableDisk());
   const notes: string[] = [];
   const runtime = {
     environment: { PATH: `${folder.path}:/bin:/usr/bin`, XDG_CACHE_HOME: at("cache") },

@@ -1,0 +1,93 @@
+import { open, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ClusterError } from "../../../errors.ts";
+import { systemTemporaryFolder } from "../../../system/files/private-file.ts";
+import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
+import type { LayeredImage } from "./image-store.ts";
+
+/** As much of a file as shows what it is: an ISO image has its name in its seventeenth block. */
+const headBytes = 17 * 2048;
+const sectorBytes = 512;
+/** Before the table of the partitions, the first sector holds the program that BIOS starts. */
+const programBytes = 440;
+
+interface Kind {
+  readonly what: string;
+  readonly hint: string;
+}
+
+const unpack = (program: string): string => `Unpack it: ${program}`;
+const convert = "Convert it: qemu-img convert -O qcow2 IMAGE disk.qcow2";
+const download = "Download it again, and look at the file: a server may have sent a message instead of the image.";
+
+/** Files that people take for disks, by the bytes at an offset. https://en.wikipedia.org/wiki/List_of_file_signatures */
+const kinds: readonly (Kind & { readonly at?: number; readonly bytes: string })[] = [
+  { bytes: "\x1f\x8b", what: "is compressed with gzip", hint: unpack("gzip -d IMAGE") },
+  { bytes: "\xfd7zXZ\0", what: "is compressed with xz", hint: unpack("xz -d IMAGE") },
+  { bytes: "BZh", what: "is compressed with bzip2", hint: unpack("bzip2 -d IMAGE") },
+  { bytes: "\x28\xb5\x2f\xfd", what: "is compressed with zstd", hint: unpack("zstd -d IMAGE") },
+  { bytes: "\x04\x22\x4d\x18", what: "is compressed with lz4", hint: unpack("lz4 -d IMAGE") },
+  { bytes: "LZIP", what: "is compressed with lzip", hint: unpack("lzip -d IMAGE") },
+  { bytes: "PK\x03\x04", what: "is a ZIP archive", hint: unpack("unzip IMAGE") },
+  { bytes: "7z\xbc\xaf\x27\x1c", what: "is a 7z archive", hint: unpack("7z x IMAGE") },
+  { at: 257, bytes: "ustar", what: "is a tar archive", hint: unpack("tar -xf IMAGE") },
+  { bytes: "KDMV", what: "is a disk of VMware", hint: convert },
+  { bytes: "COWD", what: "is a disk of VMware", hint: convert },
+  { bytes: "# Disk DescriptorFile", what: "describes a disk of VMware", hint: convert },
+  { bytes: "vhdxfile", what: "is a disk of Hyper-V", hint: convert },
+  { bytes: "conectix", what: "is a disk of Virtual PC", hint: convert },
+  { at: 64, bytes: "\x7f\x10\xda\xbe", what: "is a disk of VirtualBox", hint: convert },
+  {
+    at: 0x8001,
+    bytes: "CD001",
+    what: "is an ISO image, such as of an installation DVD",
+    hint: "Use the distribution's cloud image, which is a disk with an installed system.",
+  },
+];
+
+/** Throws `image-not-found` for a file that is no disk, whatever its name says. Says what it is, and what to do. */
+export async function assertIsDisk(path: string): Promise<void> {
+  const head = await readHead(path);
+  if (head.length === 0) throw notBootable(path, { what: "is empty", hint: download });
+  const text = head.toString("latin1");
+  const found = kinds.find(({ at = 0, bytes }) => text.startsWith(bytes, at));
+  if (found !== undefined) throw notBootable(path, found);
+  if (isText(text.slice(0, sectorBytes))) throw notBootable(path, { what: "is a text or a web page", hint: download });
+}
+
+/** Pages, messages of servers, and pointers of Git LFS. */
+const isText = (text: string): boolean => /^(?:\xef\xbb\xbf)?[\t\n\r\x20-\x7e\x80-\xff]+$/.test(text);
+
+/** Throws `image-not-found` for a disk that the firmware can't start from: it would wait for ever, and so would we. */
+export async function assertBootable(qemu: Qemu, image: LayeredImage, signal: AbortSignal): Promise<void> {
+  const sector = await firstSector(qemu, image, signal);
+  const { firmware, name } = qemu.architecture;
+  const hint = `It must be the disk of an installed ${name} system with cloud-init that boots with ${firmware}.`;
+  if (sector.length < sectorBytes || sector.readUInt16LE(sectorBytes - 2) !== 0xaa55)
+    throw notBootable(image.path, { what: "has no boot signature in its first sector", hint });
+  if (firmware === "BIOS" && sector.subarray(0, programBytes).every((byte) => byte === 0))
+    throw notBootable(image.path, { what: "has no boot loader for BIOS; perhaps it boots only with UEFI", hint });
+}
+
+async function firstSector(qemu: Qemu, { path, format }: LayeredImage, signal: AbortSignal): Promise<Buffer> {
+  if (format === "raw") return (await readHead(path)).subarray(0, sectorBytes);
+  await using folder = await systemTemporaryFolder();
+  const copy = join(folder.path, "sector");
+  const words = ["dd", "-f", format, "-O", "raw", `bs=${sectorBytes}`, "count=1", `if=${path}`, `of=${copy}`];
+  const end = await qemu.image(words, signal);
+  if (end.status !== 0) throw qemuFailure("qemu-img dd", end);
+  return await readFile(copy);
+}
+
+async function readHead(path: string): Promise<Buffer> {
+  await using file = await open(path, "r");
+  const head = Buffer.alloc(headBytes);
+  const { bytesRead } = await file.read(head, 0, headBytes, 0);
+  return head.subarray(0, bytesRead);
+}
+
+const notBootable = (path: string, { what, hint }: Kind): ClusterError =>
+  new ClusterError("image-not-found", `Nodes cannot be created from ${path}: it ${what}.`, {
+    hint: hint.replace("IMAGE", path),
+    facts: { image: path },
+  });

@@ -1,0 +1,117 @@
+/** Which files are no disks that a machine could boot from. */
+import { expect, test } from "bun:test";
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { assertBootable, assertIsDisk } from "../../../../../src/backend/vm/images/assert-bootable.ts";
+import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
+import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
+import { bootSector } from "../../../../../src/backend/vm/qemu/x86-probe.ts";
+import { silentProgress } from "../../../../../src/system/runtime.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
+
+const openFor = (name: "x64" | "arm64") =>
+  openQemu({ environment: process.env, progress: silentProgress }, architectureOf(name));
+const isHere = Bun.which("qemu-img") !== null;
+
+/** A disk with this first sector. */
+const diskWith = (sector: Uint8Array) => {
+  const disk = new Uint8Array(1_048_576);
+  disk.set(sector);
+  return disk;
+};
+
+const at = (offset: number, text: string): Uint8Array => {
+  const bytes = new Uint8Array(40_000);
+  bytes.set(Buffer.from(text, "latin1"), offset);
+  return bytes;
+};
+
+const signatureOnly = new Uint8Array(512);
+signatureOnly.set([0x55, 0xaa], 510);
+
+async function fileWith(folder: string, contents: Uint8Array | string): Promise<string> {
+  const path = join(await mkdtemp(join(folder, "image-")), "disk.qcow2");
+  await writeFile(path, contents);
+  return path;
+}
+
+test.each([
+  ["is empty", "", "Download it again"],
+  [
+    "is a text or a web page",
+    "<!DOCTYPE html>\n<html><title>404 Not Found – Größe</title></html>\n".repeat(20),
+    "Download it again",
+  ],
+  ["is a text or a web page", '{"message": "Not Found"}', "Download it again"],
+  ["is a text or a web page", "version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "Download it again"],
+  ["is compressed with gzip", Bun.gzipSync(diskWith(bootSector())), "gzip -d"],
+  ["is compressed with zstd", Bun.zstdCompressSync(diskWith(bootSector())), "zstd -d"],
+  ["is compressed with xz", at(0, "\xfd7zXZ\0"), "xz -d"],
+  ["is compressed with bzip2", at(0, "BZh91AY&SY"), "bzip2 -d"],
+  ["is compressed with lz4", at(0, "\x04\x22\x4d\x18"), "lz4 -d"],
+  ["is a ZIP archive", at(0, "PK\x03\x04"), "unzip"],
+  ["is a tar archive", at(257, "ustar\0"), "tar -xf"],
+  ["is a disk of VMware", at(0, "KDMV\x01"), "qemu-img convert -O qcow2"],
+  ["describes a disk of VMware", "# Disk DescriptorFile\nversion=1\n", "qemu-img convert -O qcow2"],
+  ["is a disk of Hyper-V", at(0, "vhdxfile"), "qemu-img convert -O qcow2"],
+  ["is a disk of Virtual PC", at(0, "conectix"), "qemu-img convert -O qcow2"],
+  ["is a disk of VirtualBox", at(64, "\x7f\x10\xda\xbe"), "qemu-img convert -O qcow2"],
+  ["is an ISO image, such as of an installation DVD", at(0x8001, "CD001"), "cloud image"],
+] as const)("a file that %s is refused, with the remedy", async (what, contents, hint) => {
+  await using folder = await scratchFolder();
+  const path = await fileWith(folder.path, contents);
+  const error = await failureOf(assertIsDisk(path));
+  expect(error).toMatchObject({ id: "image-not-found", message: `Nodes cannot be created from ${path}: it ${what}.` });
+  expect(error.hint).toContain(hint);
+});
+
+const unbootable = [
+  ["x64", "zeros", new Uint8Array(512), "has no boot signature in its first sector"],
+  ["arm64", "zeros", new Uint8Array(512), "has no boot signature in its first sector"],
+  ["x64", "a disk for UEFI", signatureOnly, "has no boot loader for BIOS; perhaps it boots only with UEFI"],
+] as const;
+
+test.each(unbootable)("a raw disk from which %s machines can't boot is refused: %s", async (name, _, sector, what) => {
+  await using folder = await scratchFolder();
+  const path = await fileWith(folder.path, diskWith(sector));
+  await assertIsDisk(path);
+  const error = await failureOf(assertBootable(openFor(name), { path, format: "raw" }, neverAborted));
+  expect(error).toMatchObject({ id: "image-not-found", message: `Nodes cannot be created from ${path}: it ${what}.` });
+});
+
+test.skipIf(!isHere).each(unbootable)("so is one in qcow2: %s, %s", async (name, _, sector, what) => {
+  await using folder = await scratchFolder();
+  const path = await qcow2With(folder.path, diskWith(sector));
+  const error = await failureOf(assertBootable(openFor(name), { path, format: "qcow2" }, neverAborted));
+  expect(error).toMatchObject({ id: "image-not-found", message: `Nodes cannot be created from ${path}: it ${what}.` });
+});
+
+test("a disk that is smaller than a sector is refused", async () => {
+  await using folder = await scratchFolder();
+  const path = await fileWith(folder.path, bootSector().slice(0, 300));
+  const error = await failureOf(assertBootable(openFor("x64"), { path, format: "raw" }, neverAborted));
+  expect(error.message).toContain("has no boot signature");
+});
+
+test.skipIf(!isHere)("a disk with a boot loader passes, in both formats", async () => {
+  await using folder = await scratchFolder();
+  const disk = diskWith(bootSector());
+  const path = await fileWith(folder.path, disk);
+  await assertIsDisk(path);
+  await assertBootable(openFor("x64"), { path, format: "raw" }, neverAborted);
+  const converted = await qcow2With(folder.path, disk);
+  await assertIsDisk(converted);
+  await assertBootable(openFor("x64"), { path: converted, format: "qcow2" }, neverAborted);
+  const forUefi = await fileWith(folder.path, diskWith(signatureOnly));
+  await assertBootable(openFor("arm64"), { path: forUefi, format: "raw" }, neverAborted);
+});
+
+/** Compressed, as publishers have it. */
+async function qcow2With(folder: string, disk: Uint8Array): Promise<string> {
+  const raw = await fileWith(folder, disk);
+  const path = `${raw}.converted`;
+  await Bun.$`qemu-img convert -c -f raw -O qcow2 ${raw} ${path}`.quiet();
+  return path;
+}
