@@ -24,6 +24,7 @@ import { isOver } from "../shared/lifetimes.ts";
 import { clusterExists } from "../shared/machine-errors.ts";
 import type { ForeignResource } from "../shared/foreign-resource.ts";
 import { parseTime } from "../shared/saved-cluster.ts";
+import { parseBaseLayer } from "./images/base-layers.ts";
 import { machinesFolder } from "./machines/machine-process.ts";
 import { accelerators, parseCpuModel } from "./options.ts";
 import { readOwnJson, parseJson } from "../../system/files/read-text.ts";
@@ -77,6 +78,8 @@ const readFacts = read.object({
   bootId: read.optional(line),
   /** How the machines were started last. Absent for clusters of earlier versions. */
   machines: read.optional(parseMachineSettings),
+  /** What the machines' disks are layered on. Absent for clusters of earlier versions. */
+  base: read.optional(read.list(parseBaseLayer)),
   /** In launch order. */
   nodes: read.refined(read.list(parseNode), (nodes) =>
     new Set(nodes.map(nodeReference)).size === nodes.length ? nodes : undefined,

@@ -8,6 +8,7 @@ import { awaitFirstBoot, usualFirstBootLimitMs } from "../shared/first-boot.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
 import { type NodeFacts, assertIdIsFree, endOf, writeClusterFacts } from "./cluster-facts.ts";
 import { assertBootable, assertIsDisk } from "./images/assert-bootable.ts";
+import { type BaseLayer, describeLayers } from "./images/base-layers.ts";
 import { type ImageFacts, assertDiskIsLargeEnough, obtainImage, readImageFacts } from "./images/image-store.ts";
 import { type LaunchPlan, hostname, launchMachines, lookAtMachines, readOwnCluster } from "./machines/launch.ts";
 import { makeSocketsFolder } from "./machines/private-network.ts";
@@ -20,7 +21,7 @@ import type { Qemu } from "./qemu/qemu.ts";
 import { sshUser } from "./records.ts";
 import { launchCopies } from "./templates/launch-copies.ts";
 import { type TemplateRequest, obtainTemplate, rejectTemplate } from "./templates/obtain-template.ts";
-import type { Template } from "./templates/template-files.ts";
+import { type Template, templateFiles } from "./templates/template-files.ts";
 import { type ClaimedMachines, VmMachines, newNodes, slowLimitMs } from "./vm-machines.ts";
 
 /** The minimum that a node writes to its disk. */
@@ -110,6 +111,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     await using _ = await lockMachines(claimed.directory, this.runtime, signal);
     await readOwnCluster(claimed.directory);
     claimed.sockets ??= await makeSocketsFolder(claimed.directory);
+    claimed.facts = { ...claimed.facts, base: await this.#describeLayers(claimed, signal) };
     const plan = this.#launchPlan(claimed, { sockets: claimed.sockets, publicKey });
     await writeClusterFacts(claimed.directory, plan.facts);
     const { qemu } = this.#plan;
@@ -117,6 +119,17 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     if (claimed.template === undefined) await launchMachines(qemu, plan, signal);
     else await launchCopies(qemu, { ...plan, from: claimed.template, onNode }, signal);
     step.done();
+  }
+
+  async #describeLayers({ image, template }: ClaimedCreation, signal: AbortSignal): Promise<readonly BaseLayer[]> {
+    const { firmware } = this.#plan.resolved;
+    const saved = template && templateFiles(template.folder);
+    const paths = [
+      image.path,
+      ...(saved === undefined ? [] : [saved.disk]),
+      ...(firmware === undefined ? [] : [firmware.program.path, firmware.variables.path]),
+    ];
+    return describeLayers(paths, this.runtime.environment, signal);
   }
 
   async #obtainTemplate(claimed: ClaimedCreation, signal: AbortSignal): Promise<Template | undefined> {

@@ -8,6 +8,7 @@ import { ruleOf, waits } from "../../system/waits.ts";
 import type { Power } from "../contract.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
 import { type ClusterFacts, machinesOf, writeClusterFacts } from "./cluster-facts.ts";
+import { assertLayersUnchanged } from "./images/base-layers.ts";
 import { readOwnCluster, startMachines } from "./machines/launch.ts";
 import { endMachines, isRunning, machineFiles } from "./machines/machine-process.ts";
 import {
@@ -81,6 +82,7 @@ async function startAgain(qemu: Qemu, { directory, nodes, runtime }: Start, sign
   const wanted = new Set(nodes.map(({ id }) => id));
   const idle = facts.nodes.filter(({ id }, place) => wanted.has(id) && lives[place] === false);
   if (idle.length === 0) return;
+  await assertLayersUnchanged(facts, signal);
   const places = idle.map((node) => facts.nodes.indexOf(node));
   const hasNetwork = await isRunning(networkFiles(directory));
   if (!hasNetwork) {

@@ -45,7 +45,7 @@ export async function resolveCopy(
   const snapshot = await findSnapshot(cluster, name);
   const { nodes } = source.facts;
   using checking = runtime.progress.start("Check the snapshot");
-  const saved = await checkSnapshot(qemu, { cluster, nodes, snapshot }, signal);
+  const saved = await checkSnapshot(qemu, { cluster, facts: source.facts, snapshot }, signal);
   await assertAccelerator(qemu, { saved, cluster, name }, signal);
   checking.done();
   assertMemory(cluster, saved.machines, totalmem(), copies);

@@ -8,13 +8,16 @@ import { deadlineSetup } from "../../shared/first-boot.ts";
 import { describeOrigin } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import {
+  type ClusterFacts,
   type MachineSettings,
   type NodeFacts,
   type StoredCluster,
   endOf,
   writeClusterFacts,
 } from "../cluster-facts.ts";
+import { describeLayers, layersBelow } from "../images/base-layers.ts";
 import { lookAtMachines, readOwnCluster } from "../machines/launch.ts";
+import { machineFiles } from "../machines/machine-process.ts";
 import { removeSockets } from "../machines/private-network.ts";
 import { prepareRelaunch } from "../qemu/fall-back.ts";
 import type { Qemu } from "../qemu/qemu.ts";
@@ -94,9 +97,18 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     const cluster = { directory, facts: { ...facts, machines } };
     await writeClusterFacts(directory, cluster.facts);
     await this.#copyMachines(cluster, { files, publicKey }, signal);
-    await continueMachines(qemu, { cluster, folder: files.folder, saved: { machines }, clock, boots }, signal);
+    const base = origin.facts.base ?? (await this.#layersOf(cluster, signal));
+    const based = { directory, facts: { ...cluster.facts, base } };
+    await writeClusterFacts(directory, based.facts);
+    await continueMachines(qemu, { cluster: based, folder: files.folder, saved: { machines }, clock, boots }, signal);
     step.done();
     return { privateKey: files.privateKey, hostKeys: files.hostKeys };
+  }
+
+  async #layersOf({ directory, facts }: StoredCluster, signal: AbortSignal): Promise<ClusterFacts["base"]> {
+    const below = async (node: NodeFacts) => layersBelow(this.#plan.qemu, machineFiles(directory, node), signal);
+    const paths = await mapConcurrently(facts.nodes, copiesAtOnce, below, signal);
+    return describeLayers(paths.flat(), this.runtime.environment, signal);
   }
 
   async #copyMachines(

@@ -7,7 +7,7 @@ import * as read from "../../../model/reader.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
 import { readOwnJson } from "../../../system/files/read-text.ts";
 
-const parseSum = read.object({ algorithm: read.oneOf("sha256", "sha512"), hex: read.string });
+export const parseSum = read.object({ algorithm: read.oneOf("sha256", "sha512"), hex: read.string });
 
 export type Sum = read.ValueOf<typeof parseSum>;
 

@@ -12,7 +12,8 @@ import { readOwnJson, parseJson } from "../../../system/files/read-text.ts";
 import { packBlocks } from "../../../system/files/sparse.ts";
 import { notWhole, snapshotNotFound } from "../../shared/machine-errors.ts";
 import { parseTime } from "../../shared/saved-cluster.ts";
-import { type NodeFacts, parseMachineSettings } from "../cluster-facts.ts";
+import { type ClusterFacts, type NodeFacts, parseMachineSettings } from "../cluster-facts.ts";
+import { assertLayersUnchanged } from "../images/base-layers.ts";
 import { identityOf } from "../images/image-verification.ts";
 import { type Qemu, qemuVersion, release } from "../qemu/qemu.ts";
 
@@ -131,7 +132,8 @@ const atOnce = 4;
 
 interface Checked {
   readonly cluster: ClusterName;
-  readonly nodes: readonly NodeFacts[];
+  /** The cluster's. */
+  readonly facts: Pick<ClusterFacts, "clusterId" | "nodes" | "base">;
   readonly snapshot: StoredSnapshot;
 }
 
@@ -146,7 +148,8 @@ const deletion = "Nothing was stopped. Delete the snapshot, and make another one
 /** Reads a snapshot whose files are about to be read anyway. Throws `snapshot-unusable` unless all are there. */
 export async function assertAllThere(
   cluster: ClusterName,
-  { nodes, snapshot }: Omit<Checked, "cluster">,
+  { facts: { nodes, ...own }, snapshot }: Omit<Checked, "cluster">,
+  signal: AbortSignal,
 ): Promise<SnapshotFacts> {
   const facts = await readSnapshotFacts(snapshot.folder);
   if (facts === undefined) throw unusable(cluster, snapshot, "is damaged: its snapshot.json cannot be read", deletion);
@@ -154,6 +157,7 @@ export async function assertAllThere(
     const isThere = facts.files[path] !== undefined && (await isAccessible(join(snapshot.folder, path)));
     if (!isThere) throw unusable(cluster, snapshot, `is damaged: ${path} is missing`, deletion);
   }
+  await assertLayersUnchanged(own, signal);
   return facts;
 }
 
@@ -163,7 +167,7 @@ export async function assertAllThere(
  */
 export async function checkSnapshot(
   qemu: Qemu,
-  { cluster, nodes, snapshot }: Checked,
+  { cluster, facts: { nodes, ...own }, snapshot }: Checked,
   signal: AbortSignal,
 ): Promise<SnapshotFacts> {
   const refuse = (why: string, hint = deletion): ClusterError => unusable(cluster, snapshot, why, hint);
@@ -186,6 +190,7 @@ export async function checkSnapshot(
   if (problem !== undefined) throw refuse(`is damaged: ${problem}`);
   const missing = await missingImage(qemu, { nodes, snapshot }, signal);
   if (missing !== undefined) throw refuse(`needs the image ${missing}, which is not there`);
+  await assertLayersUnchanged(own, signal);
   return facts;
 }
 
@@ -208,7 +213,7 @@ async function fileProblem(
 
 async function missingImage(
   qemu: Qemu,
-  { nodes, snapshot }: Pick<Checked, "nodes" | "snapshot">,
+  { nodes, snapshot }: Pick<Checked["facts"], "nodes"> & Pick<Checked, "snapshot">,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const [first] = nodes;

@@ -124,7 +124,7 @@ export class VmSnapshots implements Snapshots {
     const stored = await readOwnCluster(directory);
     const snapshot = await findSnapshot(cluster, name);
     using checking = progress.start("Check the snapshot");
-    const saved = await checkSnapshot(this.#qemu, { cluster, nodes: stored.facts.nodes, snapshot }, signal);
+    const saved = await checkSnapshot(this.#qemu, { cluster, facts: stored.facts, snapshot }, signal);
     checking.done();
     using step = progress.start("Restore memory and disks");
     await restoreMachines(this.#qemu, { cluster: stored, folder: snapshot.folder, saved, clock }, signal);
@@ -154,7 +154,7 @@ export class VmSnapshots implements Snapshots {
     await using _ = await lockMachines(cluster.directory, this.#runtime, signal);
     const stored = await readOwnCluster(cluster.directory);
     const snapshot = await findSnapshot(cluster, name);
-    const saved = await assertAllThere(cluster, { nodes: stored.facts.nodes, snapshot });
+    const saved = await assertAllThere(cluster, { facts: stored.facts, snapshot }, signal);
     const { progress } = this.#runtime;
     await saveFile(this.#qemu, { stored, snapshot, saved, progress }, file, signal);
   }

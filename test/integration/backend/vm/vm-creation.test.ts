@@ -1,6 +1,6 @@
 /** How machines are started, and restarted if their accelerator fails, with scripts in place of QEMU. */
 import { expect, test } from "bun:test";
-import { access, chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { access, chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
@@ -116,6 +116,7 @@ async function openCreation(
   return {
     creation,
     power: vmPower(plan.qemu, runtime),
+    image: path,
     notes,
     details,
     directory,
@@ -343,6 +344,27 @@ test("without the process that connects them, machines start again together, or 
   await power.start(cluster, nodes, neverAborted);
   expect(await states()).toEqual(["running", "running"]);
   expect([await isThere(earlier), await isThere(await started.sockets())]).toEqual([false, true]);
+});
+
+test("machines don't start again on an image that was replaced or is gone, but on one that was only touched", async () => {
+  await using started = await startCreation("none", { agents: 0 });
+  const { creation, power, image: path } = started;
+  const cluster = await creation.describe();
+  await power.cutPower(cluster, cluster.nodes, neverAborted);
+  const start = async (): Promise<void> => power.start(cluster, cluster.nodes, neverAborted);
+  const newer = bootableDisk();
+  newer.set([1], 4096);
+  await writeFile(path, newer);
+  expect(await failureOf(start())).toMatchObject({
+    id: "image-not-found",
+    message: expect.stringContaining("was replaced or changed since the machines were created"),
+    hint: expect.stringContaining(new Bun.CryptoHasher("sha256").update(bootableDisk()).digest("hex")),
+  });
+  await rm(path);
+  expect((await failureOf(start())).message).toContain("is gone since the machines were created");
+  await writeFile(path, bootableDisk());
+  await start();
+  expect((await creation.describe()).nodes.map(({ state }) => state)).toEqual(["running"]);
 });
 
 test("a single machine that starts again leaves no folder behind", async () => {

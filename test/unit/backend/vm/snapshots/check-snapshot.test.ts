@@ -2,6 +2,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "bun:test";
 import type { NodeFacts } from "../../../../../src/backend/vm/cluster-facts.ts";
+import type { BaseLayer } from "../../../../../src/backend/vm/images/base-layers.ts";
 import { identityOf } from "../../../../../src/backend/vm/images/image-verification.ts";
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import {
@@ -24,12 +25,14 @@ interface Given {
   readonly version?: string;
   /** The image that the disks are layers of. Absent: none. */
   readonly image?: string;
+  /** What was recorded about the files below the disks. Absent: an earlier version made the cluster. */
+  readonly base?: readonly BaseLayer[];
   /** Changes the snapshot's folder. */
   readonly change?: (folder: string) => Promise<void>;
 }
 
 /** Checks a snapshot of one machine. */
-async function check({ version = "QEMU emulator version 7.2.22", image, change }: Given) {
+async function check({ version = "QEMU emulator version 7.2.22", image, base, change }: Given) {
   await using scratch = await scratchFolder();
   const folder = join(scratch.path, "installed");
   const { disk, memory, state } = savedFiles(node);
@@ -54,7 +57,11 @@ async function check({ version = "QEMU emulator version 7.2.22", image, change }
   } as unknown as Qemu;
   const snapshot = { name: "installed", folder, isComplete: true };
   const cluster = { id: "one", creationId: "0123456789abcdef", directory: scratch.path };
-  return await checkSnapshot(qemu, { cluster, nodes: [node], snapshot }, neverAborted);
+  return await checkSnapshot(
+    qemu,
+    { cluster, facts: { clusterId: "one", nodes: [node], base }, snapshot },
+    neverAborted,
+  );
 }
 
 test.each(["7.2.22", "7.2.0", "7.2.23 (Debian 1:7.2+dfsg-7)"])(
@@ -104,6 +111,22 @@ test.each<[string, Given]>([
     id: "snapshot-unusable",
     message: `The snapshot "installed" of cluster "one" ${why}.`,
     hint: deletion,
+  });
+});
+
+test("a snapshot whose image has other contents than when the machines were created is refused; a touched image isn't", async () => {
+  const path = import.meta.path;
+  const hex = new Bun.CryptoHasher("sha256").update(await Bun.file(path).bytes()).digest("hex");
+  const layer = (sum: string): BaseLayer => ({
+    path,
+    identity: "another time",
+    sum: { algorithm: "sha256", hex: sum },
+  });
+  expect((await check({ base: [layer(hex)] })).qemuVersion).toBe("7.2.22");
+  expect(await failureOf(check({ base: [layer("0".repeat(64))] }))).toMatchObject({
+    id: "image-not-found",
+    message: expect.stringContaining("was replaced or changed"),
+    facts: { cluster: "one", image: path, expected: "0".repeat(64) },
   });
 });
 

@@ -100,7 +100,8 @@ test.each<[string, (folder: string) => Promise<void>]>([
   await writeFile(factsPath(scratch.path), factsText({ ...facts, files }));
   const cluster = { id: "one", creationId: "0123456789abcdef", directory: scratch.path };
   const snapshot = { name: "installed", folder: scratch.path, isComplete: true };
-  const checked = async () => assertAllThere(cluster, { nodes: [node], snapshot });
+  const checked = async () =>
+    assertAllThere(cluster, { facts: { clusterId: "one", nodes: [node] }, snapshot }, neverAborted);
   expect(await checked()).toMatchObject({ files });
   await change(scratch.path);
   expect(await failureOf(checked())).toMatchObject({

@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { ClusterError } from "../../../errors.ts";
+import * as read from "../../../model/reader.ts";
+import { outside } from "../../../outside-text.ts";
+import { cacheFolder } from "../../../store/state-folder.ts";
+import { isAccessible, makePrivateFolder } from "../../../system/files/private-file.ts";
+import { parseJson } from "../../../system/files/read-text.ts";
+import type { Environment } from "../../../system/runtime.ts";
+import type { MachineFiles } from "../machines/machine-process.ts";
+import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
+import { type Sum, hashOf, identityOf, parseSum, readVerification, recordVerification } from "./image-verification.ts";
+
+/** A file below the machines' disks, as it was when the machines got their disks. With any other contents, these are worthless. */
+export const parseBaseLayer = read.object({
+  path: read.string,
+  sum: parseSum,
+  /** See `identityOf`. A file that nobody has touched since needs no reading. */
+  identity: read.string,
+});
+
+export type BaseLayer = read.ValueOf<typeof parseBaseLayer>;
+
+/** Describes files on which disks are about to be layered. Reads each of them, unless an earlier creation has read it. */
+export async function describeLayers(
+  paths: readonly string[],
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<readonly BaseLayer[]> {
+  const layers: BaseLayer[] = [];
+  for (const path of new Set(paths)) layers.push(await describeLayer(path, environment, signal));
+  return layers;
+}
+
+async function describeLayer(path: string, environment: Environment, signal: AbortSignal): Promise<BaseLayer> {
+  const identity = await identityOf(path);
+  const records = join(cacheFolder(environment), "sums");
+  const own = join(records, createHash("sha256").update(path).digest("hex"));
+  const known = await Promise.all([path, own].map(async (each) => readVerification(each)));
+  const found = known.find((each) => each?.identity === identity);
+  if (found !== undefined) return { path, sum: found.sum, identity };
+  const sum: Sum = { algorithm: "sha256", hex: await hashOf(path, "sha256", signal) };
+  await makePrivateFolder(cacheFolder(environment));
+  await makePrivateFolder(records);
+  await recordVerification(own, { sum, identity });
+  return { path, sum, identity };
+}
+
+const parseChain = read.list(read.object({ filename: read.string }));
+
+/** Returns the paths of all files below a machine's own disk and flash memory. */
+export async function layersBelow(
+  qemu: Qemu,
+  { disk, flash }: Pick<MachineFiles, "disk" | "flash">,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const paths: string[] = [];
+  for (const path of [disk, flash.program, flash.variables]) {
+    if (!(await isAccessible(path))) continue;
+    const end = await qemu.image(["info", "--output=json", "--backing-chain", "-f", "qcow2", path], signal);
+    const chain = end.status === 0 ? parseChain(parseJson(end.stdout)) : undefined;
+    if (chain === undefined) throw qemuFailure("qemu-img info", end);
+    paths.push(...chain.slice(1).map(({ filename }) => filename));
+  }
+  return paths;
+}
+
+/**
+ * Throws `image-not-found` if a file below the machines' disks has gone or has other contents: the machines would start, and break at what is read
+ * from it. Does nothing for clusters of earlier versions, which recorded no layers.
+ */
+export async function assertLayersUnchanged(
+  { clusterId, base = [] }: { readonly clusterId: string; readonly base?: readonly BaseLayer[] | undefined },
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { path, sum, identity } of base) {
+    const found = await identityOf(path).catch(() => undefined);
+    if (found === identity) continue;
+    const isSame = found !== undefined && (await hashOf(path, sum.algorithm, signal)) === sum.hex;
+    if (isSame) continue;
+    const what = found === undefined ? "is gone" : "was replaced or changed";
+    throw new ClusterError(
+      "image-not-found",
+      `${outside(path)}, which the disks of cluster "${clusterId}" are layered on, ${what} since the machines were created.`,
+      {
+        hint: `Nothing was stopped or started. Put the former file back (${sum.algorithm} checksum ${sum.hex}), or destroy the cluster and create it again.`,
+        facts: { cluster: clusterId, image: path, expected: sum.hex },
+      },
+    );
+  }
+}
