@@ -15,6 +15,7 @@ import { Lifecycle } from "./machines/lifecycle.ts";
 import { LoopbackBlock } from "./machines/loopback-block.ts";
 import type { MachineDriver } from "./machines/machine-driver.ts";
 import { ScriptedAnswers } from "./machines/scripted-answers.ts";
+import type { Volume } from "./state/instance.ts";
 import { PrivateAddresses } from "./state/private-addresses.ts";
 
 export interface LocalCloudOptions {
@@ -142,6 +143,12 @@ export class LocalCloud implements AsyncDisposable {
   /** All instances since the start, of all regions and accounts, including terminated ones. */
   instances(): readonly InstanceView[] {
     return this.#lifecycle.all().map((instance) => instanceView(instance, this.#lifecycle));
+  }
+
+  /** Volumes that have outlived their instances, and go on costing money. */
+  remainingVolumes(): readonly Volume[] {
+    const ended = this.instances().filter(({ state }) => state === "terminated");
+    return ended.flatMap(({ volumes }) => volumes.filter(({ deleteOnTermination }) => !deleteOnTermination));
   }
 
   groups(): readonly GroupView[] {

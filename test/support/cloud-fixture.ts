@@ -165,9 +165,16 @@ export async function createTestCluster(
 }
 
 /** Everything that neither a successful create nor a roll-back may leave. */
-export function leftIn(cloud: LocalCloud): { readonly machines: number; readonly groups: number } {
+export function leftIn(cloud: LocalCloud): {
+  readonly machines: number;
+  readonly groups: number;
+  /** Absent if no volume has outlived its machine. */
+  readonly volumes?: number;
+} {
   const machines = cloud.instances().filter(({ state }) => state !== "terminated").length;
-  return { machines, groups: cloud.groups().filter(({ groupName }) => groupName !== "default").length };
+  const groups = cloud.groups().filter(({ groupName }) => groupName !== "default").length;
+  const volumes = cloud.remainingVolumes().length;
+  return { machines, groups, ...(volumes > 0 && { volumes }) };
 }
 
 export const nothing = { machines: 0, groups: 0 };

@@ -9,6 +9,13 @@ export function cidrProblem(text: string): string | undefined {
   return `"${text}" has a prefix length that is not between 0 and ${longest}`;
 }
 
+/** Returns why a range can't be admitted, or `undefined`. */
+export function admissionProblem(text: string): string | undefined {
+  const problem = cidrProblem(text);
+  if (problem !== undefined || isIPv4(split(text).address)) return problem;
+  return `"${text}" is an IPv6 range, but nodes have IPv4 addresses only`;
+}
+
 /** Returns the range in the form that EC2 requires: a single address becomes a range of one. */
 export function normalizeCidr(text: string): string {
   const { address, bits } = split(text);

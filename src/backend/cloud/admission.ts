@@ -4,7 +4,7 @@ import type { ClusterName } from "../../model/cluster-record.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type { Admission, AdmissionRequest, AdmittedRange } from "../contract.ts";
 import { shownId } from "../shared/foreign-resource.ts";
-import { admissions, cidrProblem, normalizeCidr } from "./admin-cidrs.ts";
+import { admissionProblem, admissions, cidrProblem, normalizeCidr } from "./admin-cidrs.ts";
 import { isFailure } from "./api/api-errors.ts";
 import { type CloudApi, describeGroups, describeInstances } from "./api/api.ts";
 import { isAllowedAddress } from "./launch/look-at-machines.ts";
@@ -21,12 +21,12 @@ export function cloudAdmission(api: CloudApi, runtime: Pick<Runtime, "environmen
   return {
     list: async (cluster, signal) => admittedRanges(await clusterGroup(api, cluster, signal)),
     admit: async (cluster, { range, openPorts }, signal) => {
-      const chosen = range === undefined ? await ownRange(runtime, signal) : parseRange(range);
+      const chosen = range === undefined ? await ownRange(runtime, signal) : parseRange(range, admissionProblem);
       await admit(api, cluster, { range: chosen, openPorts }, signal);
       return chosen;
     },
     remove: async (cluster, range, signal) => {
-      const chosen = parseRange(range);
+      const chosen = parseRange(range, cidrProblem);
       await revoke(api, cluster, chosen, signal);
       return chosen;
     },
@@ -73,13 +73,13 @@ async function revoke(api: CloudApi, cluster: ClusterName, range: string, signal
 }
 
 /** Only `0.0.0.0/0` and `::/0` may mean every address: the cloud also reads `192.0.2.7/0` as `0.0.0.0/0`. */
-function parseRange(given: string): string {
-  const problem = cidrProblem(given);
+function parseRange(given: string, problemOf: (text: string) => string | undefined): string {
+  const problem = problemOf(given);
   if (problem !== undefined) throw new ClusterError("bad-usage", `${problem}.`);
   const range = normalizeCidr(given);
   if (!range.endsWith("/0") || range === "0.0.0.0/0" || range === "::/0") return range;
   throw new ClusterError("bad-usage", `${quoted(given)} contains every address.`, {
-    hint: "Pass a longer prefix, such as /32 for one address. To admit everyone, pass 0.0.0.0/0 or ::/0.",
+    hint: "Pass a longer prefix, such as /32 for one address. To admit everyone, pass 0.0.0.0/0.",
   });
 }
 

@@ -12,7 +12,7 @@ import {
   type Shape,
 } from "../../model/read-arguments.ts";
 import type { Checked } from "../../model/checked.ts";
-import { cidrProblem } from "./admin-cidrs.ts";
+import { admissionProblem } from "./admin-cidrs.ts";
 import {
   chooseDistribution,
   defaultDistribution,
@@ -25,7 +25,7 @@ import { type CustomTag, tagNames } from "./tags.ts";
 /** A general-purpose "large" type. */
 export const defaultInstanceType = "m5.large";
 
-/** Options that only cloud clusters have. The command line checks them (tagProblem, cidrProblem). */
+/** Options that only cloud clusters have. The command line checks them (tagProblem, admissionProblem). */
 export interface CloudOptions {
   readonly instanceType: string;
   readonly customTags: readonly CustomTag[];
@@ -93,7 +93,7 @@ function readTag(given: string): CustomTag {
 /** Checks combinations of values and address ranges. */
 export function parseCloudOptions(values: Partial<SchemaValues<typeof cloudSchema>>): Checked<CloudOptions> {
   const { instanceType = defaultInstanceType, adminCidrs = [], customTags = [], subnetId, image, sshUser } = values;
-  const ranges = adminCidrs.flatMap((range) => cidrProblem(range) ?? []);
+  const ranges = adminCidrs.flatMap((range) => admissionProblem(range) ?? []);
   const tags = customTags.flatMap(({ key, value }, index) => tagProblem(key, value, customTags.slice(0, index)) ?? []);
   const isHalf = (image === undefined) !== (sshUser === undefined);
   const problems = [

@@ -9,6 +9,7 @@ import { normalizeCidr } from "./admin-cidrs.ts";
 import { type CloudApi, collectPages, type Calls } from "./api/api.ts";
 import { cgroupVersionOf, cgroups1Distributions } from "./launch/distributions.ts";
 import { type LaunchImage, findImage } from "./launch/images.ts";
+import { assertFits, describeInstanceType } from "./launch/instance-types.ts";
 import type { LaunchLedger } from "./launch/launch.ts";
 import { metadataText } from "./launch/look-at-machines.ts";
 import { type GroupRequest, type LaunchSubnet, checkAddress, findSubnets } from "./launch/network.ts";
@@ -32,18 +33,20 @@ export async function resolveCreation(
   runtime: Pick<Runtime, "environment" | "progress">,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
-  const { adminCidrs, image, subnetId } = request.options;
+  const { adminCidrs, image, instanceType, subnetId } = request.options;
   assertCgroups1(request.needsCgroups1, {
     name: request.distribution,
     // The cgroup version of a user's own image is known only once a node runs.
     cgroupVersion: image === undefined ? cgroupVersionOf(request.distribution) : undefined,
     advice: cgroups1Advice(cgroups1Distributions),
   });
-  const [found, subnets, cidrs] = await Promise.all([
+  const [type, found, subnets, cidrs] = await Promise.all([
+    describeInstanceType(api, instanceType, runtime, signal),
     findImage(api, request.distribution, image, signal),
     findSubnets(api, subnetId, signal),
     adminCidrs.length > 0 ? adminCidrs : checkAddress(runtime, signal).then((address) => [address]),
   ]);
+  assertFits(found, type);
   return { image: found, subnets, cidrs: cidrs.map(normalizeCidr) };
 }
 

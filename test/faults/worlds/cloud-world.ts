@@ -84,11 +84,7 @@ export class CloudWorld extends ProgramWorld {
     return [
       ...present.filter((instance) => !isKept(instance)).map(({ instanceId: id }): Thing => ({ kind: "machine", id })),
       ...groups.filter((group) => !isKept(group)).map(({ groupId: id }): Thing => ({ kind: "group", id })),
-      ...this.cloud
-        .instances()
-        .filter(({ state }) => state === "terminated")
-        .flatMap(({ volumes }) => volumes.filter(({ deleteOnTermination }) => !deleteOnTermination))
-        .map(({ id }): Thing => ({ kind: "volume", id })),
+      ...this.cloud.remainingVolumes().map(({ id }): Thing => ({ kind: "volume", id })),
     ];
   }
 

@@ -83,6 +83,20 @@ function imageXml(image: Image) {
           encrypted: false,
         },
       },
+      ...image.furtherDevices.map(({ deviceName, sizeGiB, deleteOnTermination }) =>
+        sizeGiB === undefined
+          ? { deviceName, virtualName: "ephemeral0" }
+          : {
+              deviceName,
+              ebs: {
+                snapshotId: fixedId("snap", image.id + deviceName),
+                volumeSize: sizeGiB,
+                volumeType: "gp2",
+                deleteOnTermination,
+                encrypted: false,
+              },
+            },
+      ),
     ],
     virtualizationType: image.virtualizationType,
     hypervisor: "xen",

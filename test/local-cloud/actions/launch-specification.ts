@@ -131,31 +131,32 @@ export function readHopLimit(parameters: Parameters, name: string): number | und
   throw invalid(`Invalid value '${hopLimit}' for HttpPutResponseHopLimit. It must be between 1 and 64.`);
 }
 
-/** Returns the image's root volume with the request's changes, and any further volumes. */
+/** Returns the image's volumes with the request's changes, and any further ones. */
 function readVolumes(parameters: Parameters, image: Image): readonly Omit<Volume, "id">[] {
   const asked = parameters.list("BlockDeviceMapping").map((mapping) => readVolume(mapping, image));
   const names = asked.map((volume) => volume.deviceName);
   if (new Set(names).size !== names.length) {
     throw new Ec2Error("InvalidBlockDeviceMapping", "The device is used in more than one block-device mapping");
   }
-  const root = {
-    deviceName: image.rootDeviceName,
-    sizeGiB: image.rootSizeGiB,
-    type: "gp2",
-    encrypted: false,
-    deleteOnTermination: true,
-  };
-  return names.includes(image.rootDeviceName) ? asked : [root, ...asked];
+  const own = imageVolumes(image).filter(({ deviceName }) => !names.includes(deviceName));
+  return [...own, ...asked];
 }
+
+const imageVolumes = (image: Image): readonly Omit<Volume, "id">[] => {
+  const root = { deviceName: image.rootDeviceName, sizeGiB: image.rootSizeGiB, deleteOnTermination: true };
+  return [root, ...image.furtherDevices].flatMap(({ deviceName, sizeGiB, deleteOnTermination = false }) =>
+    sizeGiB === undefined ? [] : [{ deviceName, sizeGiB, type: "gp2", encrypted: false, deleteOnTermination }],
+  );
+};
 
 function readVolume(mapping: Parameters, image: Image): Omit<Volume, "id"> {
   const deviceName = mapping.requiredText("DeviceName");
-  const isRoot = deviceName === image.rootDeviceName;
-  const sizeGiB = mapping.integer("Ebs.VolumeSize") ?? (isRoot ? image.rootSizeGiB : 0);
-  if (isRoot && sizeGiB < image.rootSizeGiB) {
+  const own = imageVolumes(image).find((volume) => volume.deviceName === deviceName);
+  const sizeGiB = mapping.integer("Ebs.VolumeSize") ?? own?.sizeGiB ?? 0;
+  if (own !== undefined && sizeGiB < own.sizeGiB) {
     throw new Ec2Error(
       "InvalidBlockDeviceMapping",
-      `Volume of size ${sizeGiB}GB is smaller than snapshot of the image, expect size >= ${image.rootSizeGiB}GB`,
+      `Volume of size ${sizeGiB}GB is smaller than snapshot of the image, expect size >= ${own.sizeGiB}GB`,
     );
   }
   if (sizeGiB < 1 || sizeGiB > 16_384) throw invalid(`Volume size ${sizeGiB} is out of range`);
@@ -164,7 +165,7 @@ function readVolume(mapping: Parameters, image: Image): Omit<Volume, "id"> {
     sizeGiB,
     type: oneOf(mapping, "Ebs.VolumeType", volumeTypes) ?? "gp2",
     encrypted: mapping.boolean("Ebs.Encrypted") ?? false,
-    deleteOnTermination: mapping.boolean("Ebs.DeleteOnTermination") ?? isRoot,
+    deleteOnTermination: mapping.boolean("Ebs.DeleteOnTermination") ?? own?.deleteOnTermination ?? false,
   };
 }
 

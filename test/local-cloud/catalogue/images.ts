@@ -15,8 +15,16 @@ export interface Image {
   readonly virtualizationType: "hvm" | "paravirtual";
   readonly rootDeviceName: string;
   readonly rootSizeGiB: number;
+  /** The image's further devices: volumes and, without a size, disks of the host. */
+  readonly furtherDevices: readonly Device[];
   /** Whether the publisher states that its machines don't need version 1 of the instance metadata. */
   readonly imdsSupport: "v2.0" | undefined;
+}
+
+interface Device {
+  readonly deviceName: string;
+  readonly sizeGiB?: number;
+  readonly deleteOnTermination?: boolean;
 }
 
 interface Family {
@@ -30,6 +38,7 @@ interface Family {
   readonly rootDeviceName: string;
   readonly rootSizeGiB: number;
   readonly deprecated?: true;
+  readonly furtherDevices?: readonly Device[];
 }
 
 const redHat = { owner: "309956199498", user: "ec2-user", rootDeviceName: "/dev/sda1", rootSizeGiB: 10 };
@@ -95,7 +104,14 @@ const families: readonly Family[] = [
     "20250915.0 20250915",
   ]),
   // For `--image`: Debian with the packages that the dcos layout needs (test/dcos-platform/machine-image).
-  published(own, "debian-12-docker", "our-debian-12-with-docker-VERSION", ["1 20251006"]),
+  {
+    ...published(own, "debian-12-docker", "our-debian-12-with-docker-VERSION", ["1 20251006"]),
+    furtherDevices: [
+      { deviceName: "/dev/xvdb", sizeGiB: 20, deleteOnTermination: false },
+      { deviceName: "/dev/xvdc", sizeGiB: 5, deleteOnTermination: true },
+      { deviceName: "/dev/xvdd" },
+    ],
+  },
 ];
 
 /** Families whose publishers state that. */
@@ -150,6 +166,7 @@ function imageOf(family: Family, version: string, date: string, region: string):
     virtualizationType: "hvm",
     rootDeviceName: family.rootDeviceName,
     rootSizeGiB: family.rootSizeGiB,
+    furtherDevices: family.furtherDevices ?? [],
     imdsSupport: metadata2Families.has(family.distribution) ? "v2.0" : undefined,
   };
 }

@@ -114,6 +114,7 @@ const judges: { readonly [Name in Action]: (answer: Calls[Name]["output"], input
   DescribeImages: ({ Images }) => without(Images, "the images"),
   DescribeInstances: ({ Reservations }) => without(Reservations, "the instances"),
   DescribeInstanceTypeOfferings: ({ InstanceTypeOfferings }) => without(InstanceTypeOfferings, "the offers"),
+  DescribeInstanceTypes: ({ InstanceTypes }) => without(InstanceTypes, "the instance types"),
   DescribeRegions: ({ Regions }) => without(Regions, "the regions"),
   DescribeSecurityGroups: ({ SecurityGroups }) => without(SecurityGroups, "the groups"),
   DescribeSubnets: ({ Subnets }) => without(Subnets, "the subnets"),
@@ -168,6 +169,8 @@ interface DirectRequest {
   readonly method: "GET" | "PUT";
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** Whether the server is asked over IPv4 only. */
+  readonly overIpv4?: true;
 }
 
 /** These answers are an address, or a few facts. */
@@ -187,7 +190,8 @@ export async function requestDirectly(
     // After an abort, the error doesn't say that the time was over.
     const fail = (error: Error): void => reject(bounded.aborted ? bounded.reason : error);
     const options = { method: request.method, headers: request.headers, agent: false, signal: bounded } as const;
-    const sent = send(request.url, options, (response) => {
+    const family = request.overIpv4 === undefined ? {} : { family: 4 };
+    const sent = send(request.url, { ...options, ...family }, (response) => {
       const chunks: Buffer[] = [];
       const received = { bytes: 0 };
       response.on("data", (chunk: Buffer) => {

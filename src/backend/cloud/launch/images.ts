@@ -3,6 +3,7 @@ import { ClusterError } from "../../../errors.ts";
 import { plainLine } from "../../../system/printable.ts";
 import { unknownDistribution } from "../../shared/machine-errors.ts";
 import { type CloudApi, collectPages } from "../api/api.ts";
+import type { ImageTraits } from "./instance-types.ts";
 import { type ImageSource, distributions, sources } from "./distributions.ts";
 
 export interface LaunchImage {
@@ -12,6 +13,9 @@ export interface LaunchImage {
   /** The root volume's device name, such as `/dev/xvda`, and its minimum size in GiB. */
   readonly rootDevice: string;
   readonly leastGigabytes: number;
+  /** The device names of the image's further volumes. */
+  readonly furtherDevices: readonly string[];
+  readonly traits: ImageTraits;
   /**
    * Whether machines can be launched with version 2 of the instance metadata alone. If not, version 1 stays open until
    * the first login: cloud-init may need it to find the user data, and without user data nobody can log in.
@@ -71,6 +75,17 @@ function launchImage(image: Image, user: string, isKnown: boolean): LaunchImage 
     user,
     rootDevice,
     leastGigabytes: root?.Ebs?.VolumeSize ?? 0,
+    furtherDevices: (image.BlockDeviceMappings ?? [])
+      .filter((mapping) => mapping.Ebs !== undefined && mapping.DeviceName !== rootDevice)
+      .flatMap(({ DeviceName }) => DeviceName ?? []),
+    traits: {
+      Architecture: image.Architecture,
+      VirtualizationType: image.VirtualizationType,
+      RootDeviceType: image.RootDeviceType,
+      BootMode: image.BootMode,
+      EnaSupport: image.EnaSupport,
+      TpmSupport: image.TpmSupport,
+    },
     knowsMetadata2: isKnown || image.ImdsSupport === "v2.0",
   };
 }

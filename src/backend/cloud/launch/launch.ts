@@ -132,6 +132,11 @@ export function launchRequest(
           DeleteOnTermination: true,
         },
       },
+      // The image may say that they outlive their machine, and would then cost money until somebody finds them.
+      ...plan.image.furtherDevices.map((DeviceName) => ({
+        DeviceName,
+        Ebs: { Encrypted: true, DeleteOnTermination: true },
+      })),
     ],
     TagSpecifications: [
       { ResourceType: "instance", Tags: tags },

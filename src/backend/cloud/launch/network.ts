@@ -138,7 +138,7 @@ function noNetwork(region: string, chosen: string | undefined): ClusterError {
 const defaultUrl = "https://checkip.amazonaws.com";
 const timeoutMs = 10_000;
 
-/** Returns this machine's public address. Throws `machine-not-set-up` with the option that makes it unnecessary. */
+/** Returns this machine's public IPv4 address: nodes have no other. Throws `machine-not-set-up` with the option that makes it unnecessary. */
 export async function checkAddress(
   { environment, progress }: Pick<Runtime, "environment" | "progress">,
   signal: AbortSignal,
@@ -146,9 +146,18 @@ export async function checkAddress(
   const url = variable(environment, "CLUSTER_CHECK_ADDRESS_URL") ?? defaultUrl;
   using _slow = slowNote(() => progress.note(`Waiting for ${url} to name this machine's public address.`));
   try {
-    const answer = await requestDirectly({ url: new URL(url), method: "GET", headers: {}, timeoutMs }, signal);
+    const answer = await requestDirectly(
+      { url: new URL(url), method: "GET", headers: {}, timeoutMs, overIpv4: true },
+      signal,
+    );
     const address = answer.text.trim();
-    if (answer.status === 200 && (isIPv4(address) || isIPv6(address))) return address;
+    if (answer.status === 200 && isIPv4(address)) return address;
+    if (answer.status === 200 && isIPv6(address))
+      throw addressUnknown(
+        url,
+        `it answered with the IPv6 address ${address}, but nodes have IPv4 addresses only`,
+        undefined,
+      );
     throw addressUnknown(url, `it answered with status ${answer.status} and without an address`, undefined);
   } catch (error) {
     signal.throwIfAborted();

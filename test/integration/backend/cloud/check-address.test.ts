@@ -26,9 +26,29 @@ async function withAnswer<Result>(
   return await task(runtimeFor(server.url.href));
 }
 
-test.each(["192.0.2.7", "2001:db8::7"])("the answer %s is the address", async (address) => {
-  const text = ` ${address}\n`;
-  expect(await withAnswer({ text }, async (runtime) => checkAddress(runtime, neverAborted))).toBe(address);
+test("the answer is the address", async () => {
+  const text = " 192.0.2.7\n";
+  expect(await withAnswer({ text }, async (runtime) => checkAddress(runtime, neverAborted))).toBe("192.0.2.7");
+});
+
+test("an IPv6 address is refused, because no node could be reached from it", async () => {
+  const text = "2001:db8::7\n";
+  const error = await withAnswer({ text }, async (runtime) => failureOf(checkAddress(runtime, neverAborted)));
+  expect(error.message).toEndWith("it answered with the IPv6 address 2001:db8::7, but nodes have IPv4 addresses only.");
+});
+
+test("a service that listens over both is asked over IPv4", async () => {
+  const answer = (request: Request, server: Bun.Server<undefined>) =>
+    new Response(server.requestIP(request)?.family === "IPv4" ? "192.0.2.7" : "2001:db8::7");
+  using four = serveOnLoopback(answer, { host: "localhost" });
+  using _six = serveOnLoopback(answer, { host: "localhost", address: "::1", port: four.port! });
+  const runtime = runtimeFor(`http://localhost:${four.port}`);
+  expect(await checkAddress(runtime, neverAborted)).toBe("192.0.2.7");
+});
+
+test("a variable that is set but empty names no service", async () => {
+  const error = await failureOf(checkAddress(runtimeFor(""), AbortSignal.abort(new Error("asked the usual one"))));
+  expect(error.message).toBe("asked the usual one");
 });
 
 test.each([
@@ -125,7 +145,7 @@ test.each([
   ["may not reach them", "192.0.2.8", expect.stringContaining("pass the addresses that must reach it")],
   ["may", "192.0.2.7", undefined],
 ])("a creation says how to reach its nodes if this machine %s", async (_, text, hint) => {
-  const image = { id: "ami-1", name: "debian", user: "me", rootDevice: "/dev/xvda" };
+  const image = { id: "ami-1", name: "debian", user: "me", rootDevice: "/dev/xvda", furtherDevices: [], traits: {} };
   const resolved = {
     image: { ...image, leastGigabytes: 8, knowsMetadata2: true },
     subnets: [{ id: "subnet-1", vpcId: "vpc-1", zone: "us-west-2a" }],

@@ -2,6 +2,8 @@ import { expect, test } from "bun:test";
 import { nodeReference, roles } from "../../../../src/model/cluster-record.ts";
 import { openConnections } from "../../../../src/cluster/connections.ts";
 import { openFixture, region, leftIn, nothing } from "../../../support/cloud-fixture.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { imagesOf } from "../../../local-cloud/catalogue/images.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
 test("creates machines that accept logins, and finds, lists and destroys them", async () => {
@@ -30,6 +32,38 @@ test("creates machines that accept logins, and finds, lists and destroys them", 
   await backend.remove(cluster, neverAborted);
   expect(await backend.find("default", neverAborted)).toBeUndefined();
   expect(leftIn(cloud)).toEqual(nothing);
+});
+
+test("volumes of an own image end with their machines, even if the image says that they remain", async () => {
+  await using fixture = await openFixture({});
+  const { cloud } = fixture;
+  const backend = await fixture.open(region);
+  const { id } = imagesOf(region).find(({ name }) => name === "our-debian-12-with-docker-1")!;
+  const options = { instanceType: "m5.large", customTags: [], adminCidrs: [], image: { id, user: "admin" } };
+  const cluster = await fixture.create(backend, fixture.request("default", { options }), neverAborted);
+  const ending = { encrypted: true, deleteOnTermination: true };
+  expect(cloud.instances()[0]?.volumes.toSorted((a, b) => a.deviceName.localeCompare(b.deviceName))).toMatchObject([
+    { deviceName: "/dev/xvda", sizeGiB: 60, ...ending },
+    { deviceName: "/dev/xvdb", sizeGiB: 20, ...ending },
+    { deviceName: "/dev/xvdc", sizeGiB: 5, ...ending },
+  ]);
+  await backend.remove(cluster, neverAborted);
+  expect(leftIn(cloud)).toEqual(nothing);
+});
+
+test.each([
+  ["m6g.large", "x86_64", "arm64"],
+  ["m5.large", "arm64", "x86_64"],
+] as const)("%s is refused for an image of %s before anything is created", async (instanceType, architecture, has) => {
+  await using fixture = await openFixture({});
+  const backend = await fixture.open(region);
+  const image = imagesOf(region).find(
+    (each) => each.architecture === architecture && each.distribution === "debian-12",
+  )!;
+  const options = { instanceType, customTags: [], adminCidrs: [], image: { id: image.id, user: "admin" } };
+  const error = await failureOf(backend.plan(fixture.request("default", { options }), neverAborted));
+  expect(error).toMatchObject({ id: "bad-usage", exitCode: 2 });
+  expect(error.message).toContain(`needs processors of ${architecture}, but ${instanceType} has ${has}.`);
 });
 
 test("launches machines that terminate themselves, with tags from which the cluster can be read back", async () => {
@@ -129,6 +163,7 @@ test("planning changes nothing, and a creation sends each request once", async (
   const { summary: plan } = await backend.plan(request, neverAborted);
   expect(Object.keys(cloud.requests.counts()).toSorted()).toEqual([
     "DescribeImages",
+    "DescribeInstanceTypes",
     "DescribeInstances",
     "DescribeSubnets",
   ]);

@@ -66,7 +66,7 @@ test("if such answers continue, the error is cloud-failed and shows the answer",
   });
   const expected = Object.entries(stays).map(([name, what]) => [
     name,
-    `The API in region us-west-2 (at ENDPOINT) did not answer ec2:DescribeInstances: ${what}.`,
+    `The API in region us-west-2 did not answer ec2:DescribeInstances: ${what}. The request went to ENDPOINT/, from AWS_ENDPOINT_URL_EC2.`,
   ]);
   expect(await Promise.all(outcomes)).toEqual(expected);
 }, 120_000);

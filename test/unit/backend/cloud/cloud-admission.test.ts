@@ -81,13 +81,19 @@ test.each([
   expect(opened.rules).toEqual(ports === undefined ? [] : [ports.map(ruleOf)]);
 });
 
-test.each(["0.0.0.0/0", "::/0"])("%p admits everyone", async (range) => {
-  expect(await openAdmission({}).admit(range)).toBe(range);
+test("0.0.0.0/0 admits everyone", async () => {
+  expect(await openAdmission({}).admit("0.0.0.0/0")).toBe("0.0.0.0/0");
+});
+
+test.each(["2001:db8::/32", "::/0"])("%p is refused, since nodes have IPv4 only, but can be removed", async (range) => {
+  const message = `"${range}" is an IPv6 range, but nodes have IPv4 addresses only.`;
+  expect(await failureOf(openAdmission({}).admit(range))).toMatchObject({ id: "bad-usage", message });
+  const removal = await failureOf(openAdmission({}).remove(range));
+  expect(removal.message).toStartWith(`${range} is not admitted to cluster`);
 });
 
 test.each([
   ["192.0.2.7/0", '"192.0.2.7/0" contains every address.'],
-  ["2001:db8::/0", '"2001:db8::/0" contains every address.'],
   ["here", '"here" is not an address range such as 192.0.2.0/24.'],
 ])("%p is refused before any request", async (range, message) => {
   const opened = openAdmission({});

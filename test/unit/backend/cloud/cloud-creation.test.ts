@@ -18,6 +18,8 @@ const resolved = {
     name: "debian",
     user: "me",
     rootDevice: "/dev/xvda",
+    furtherDevices: [],
+    traits: {},
     leastGigabytes: 8,
     knowsMetadata2: true,
   },

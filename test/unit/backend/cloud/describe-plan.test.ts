@@ -16,6 +16,8 @@ const resolved = {
     name: "debian-12-amd64",
     user: "admin",
     rootDevice: "/dev/xvda",
+    furtherDevices: [],
+    traits: {},
     leastGigabytes: 8,
     knowsMetadata2: true,
   },

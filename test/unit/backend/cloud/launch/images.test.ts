@@ -36,6 +36,8 @@ test("the newest available image of the distribution's owner is launched, even i
     user: "admin",
     rootDevice: "/dev/sda1",
     leastGigabytes: 0,
+    furtherDevices: [],
+    traits: {},
     knowsMetadata2: true,
   });
   expect(requests).toEqual([
@@ -57,10 +59,13 @@ test("the volume of the image's root device sets the least size", async () => {
   const BlockDeviceMappings = [
     { DeviceName: "/dev/sdb", Ebs: { VolumeSize: 500 } },
     { DeviceName: "/dev/xvda", Ebs: { VolumeSize: 80 } },
+    { DeviceName: "/dev/sdc", VirtualName: "ephemeral0" },
+    { DeviceName: "/dev/sdd", NoDevice: "" },
   ];
   const { api } = openApi([image("ami-1", undefined, { RootDeviceName: "/dev/xvda", BlockDeviceMappings })]);
   const found = await findImage(api, "debian-12", undefined, neverAborted);
   expect([found.rootDevice, found.leastGigabytes]).toEqual(["/dev/xvda", 80]);
+  expect(found.furtherDevices).toEqual(["/dev/sdb"]);
 });
 
 test.each([

@@ -16,6 +16,8 @@ const image = {
   name: "debian-12",
   user: "admin",
   rootDevice: "/dev/xvda",
+  furtherDevices: [],
+  traits: {},
   leastGigabytes: 8,
   knowsMetadata2: true,
 };
