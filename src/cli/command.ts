@@ -160,12 +160,15 @@ export class Interrupted extends Error {
   }
 }
 
-/** The parts of the process that the program uses. bin passes them in, so that nothing else uses the global. */
-export type ProcessLike = Pick<
-  NodeJS.Process,
-  "argv" | "env" | "cwd" | "pid" | "kill" | "on" | "off" | "stdin" | "stdout" | "stderr"
-> & {
+/**
+ * The parts of the process that the program uses. bin passes them in, so that nothing else uses the global. Its streams are no part: merely touching them
+ * changes them for other programs; see `openOutput`.
+ */
+export type ProcessLike = Pick<NodeJS.Process, "argv" | "env" | "cwd" | "pid" | "kill" | "on" | "off"> & {
   exitCode?: number | string | null | undefined;
   /** Node's own parts, by name. */
-  binding?(name: "tty_wrap"): { isTTY?(descriptor: number): boolean };
+  binding?(name: "tty_wrap"): {
+    isTTY?(descriptor: number): boolean;
+    readonly TTY?: new (descriptor: number) => { getWindowSize(size: [columns: number, rows: number]): unknown };
+  };
 };

@@ -11,20 +11,24 @@ import { wrap } from "./layout.ts";
 import { parseCommandLine, readWords } from "./options/parse.ts";
 import { Problems, flagNames, nearest } from "./options/problems.ts";
 import { type Run, type Session, openSession } from "./session.ts";
-import { Terminal } from "./terminal.ts";
+import { type Outputs, Terminal } from "./terminal.ts";
 
 /** These variables make any Bun executable run other code or behave as Bun itself, so no child may inherit them. */
 const scrubbed = ["BUN_OPTIONS", "BUN_BE_BUN"];
 
 /** Runs every command line that main doesn't answer itself. `argv` holds at least one word. */
-export async function runCommandLine(program: Program, argv: readonly string[], host: ProcessLike): Promise<void> {
+export async function runCommandLine(
+  program: Program,
+  argv: readonly string[],
+  { host, outputs }: { readonly host: ProcessLike; readonly outputs: Outputs },
+): Promise<void> {
   // If the event loop runs dry while a command is still waiting, that is a bug, not a success.
   host.exitCode = 70;
   const runtimeVariables = scrubbed.filter((name) => (host.env[name] ?? "") !== "");
   for (const name of scrubbed) delete host.env[name];
   const areDumpsDisabled = await disableCoreDumps();
   const invocation = { cwd: host.cwd(), environment: { ...host.env } };
-  const [terminal, masker] = [new Terminal(host), new Masker()];
+  const [terminal, masker] = [new Terminal(host, outputs), new Masker()];
   const run: Run = { program, host, terminal, masker, invocation, runtimeVariables, areDumpsDisabled };
   try {
     await runSelected(await selectCommand(program, argv), argv.slice(1), run);
@@ -82,7 +86,7 @@ async function runSelected(command: Command, argv: readonly string[], run: Run):
   const { output, verbose } = values;
   const format = typeof output === "string" ? output : "text";
   const verbosity = typeof verbose === "number" ? verbose : 0;
-  const session = await openSession({ ...run, format, verbosity, nameFlags: flagNames(program, values) });
+  const session = openSession({ ...run, format, verbosity, nameFlags: flagNames(program, values) });
   // The words of the command line are left out: values of --env and similar options may be secrets.
   session.log.write(`${program.name} ${command.name} (version ${version})`);
   if (!run.areDumpsDisabled) session.progress.detail(1, "Cannot disable core dumps: a crash may write secrets to one");

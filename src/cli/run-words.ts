@@ -18,8 +18,7 @@ export async function runWords(program: Program, typed: readonly string[], { hos
   if (first === "--help" || first === "-h") return print(programHelp(program, widthFor(host)).trimEnd());
   if (first === "--version" && argv.length === 1) return print(version);
   if (first === "--licenses") return print((await program.licenses()).trimEnd());
-  const { runCommandLine } = await import("./run-command-line.ts");
-  await runCommandLine(program, argv, host);
+  await runCommand(program, argv, host);
 }
 
 /** Prints the completions for a shell. A user waits for each key press, so it loads little. */
@@ -28,8 +27,15 @@ async function answerShell(program: Program, argv: readonly string[], { host, pr
   const { lines, command } = completionOffer(program, argv, await program.habits?.());
   await print(lines.join("\n"));
   if (command === undefined) return;
-  const { runCommandLine } = await import("./run-command-line.ts");
-  await runCommandLine(program, command, host);
+  await runCommand(program, command, host);
+}
+
+async function runCommand(program: Program, argv: readonly string[], host: ProcessLike): Promise<void> {
+  const [{ runCommandLine }, { openOutputs }] = await Promise.all([
+    import("./run-command-line.ts"),
+    import("./terminal.ts"),
+  ]);
+  await runCommandLine(program, argv, { host, outputs: await openOutputs() });
 }
 
 function widthFor(host: ProcessLike): number {

@@ -7,7 +7,7 @@ import type { Invocation } from "./options/option.ts";
 import type { NameFlags } from "./options/problems.ts";
 import { type Terminal, answers } from "./terminal.ts";
 import { OutputWriter } from "./terminal/output-writer.ts";
-import { type Colours, isColoured, isLive, loadColours, noColours } from "./terminal/colours.ts";
+import { type Colours, isColoured, isLive, noColours, terminalColours } from "./terminal/colours.ts";
 import { TerminalProgress } from "./terminal/terminal-progress.ts";
 
 export interface Session {
@@ -40,7 +40,7 @@ interface SessionParts extends Run {
   readonly nameFlags: NameFlags;
 }
 
-export async function openSession(parts: SessionParts): Promise<Session> {
+export function openSession(parts: SessionParts): Session {
   const log = new LogFile(systemClock);
   // Signals may arrive while progress is printed. `interrupts` and `progress` refer to each other, so the listeners look `progress` up when they run.
   const interrupts: Interrupts = new Interrupts(parts.host, {
@@ -52,11 +52,11 @@ export async function openSession(parts: SessionParts): Promise<Session> {
     onCrash: () => progress.note("Internal error: cleaning up (interrupt to stop at once)"),
   });
   const areWanted = isColoured(parts.invocation.environment);
-  const coloursOf = async (stream: "stdout" | "stderr"): Promise<Colours> =>
-    areWanted && parts.terminal.isTerminal(stream) ? loadColours() : noColours;
-  const colours = await coloursOf("stderr");
+  const coloursOf = (stream: "stdout" | "stderr"): Colours =>
+    areWanted && parts.terminal.isTerminal(stream) ? terminalColours : noColours;
+  const colours = coloursOf("stderr");
   const progress: TerminalProgress = openProgress(parts, { log, interrupts, colours });
-  const output = openOutput(parts, progress, { stdout: await coloursOf("stdout"), stderr: colours });
+  const output = openOutput(parts, progress, { stdout: coloursOf("stdout"), stderr: colours });
   const failureExitCode: Session["failureExitCode"] = { current: undefined };
   const context: Context = {
     ...parts.invocation,

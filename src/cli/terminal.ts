@@ -2,7 +2,9 @@ import { spawnSync } from "node:child_process";
 import { read } from "node:fs";
 import { isatty } from "node:tty";
 import { ClusterError, messageOf } from "../errors.ts";
+import { errorCode } from "../system/files/private-file.ts";
 import { plainLine, printable } from "../system/printable.ts";
+import { type Output, openOutput } from "../system/processes/output.ts";
 import { minimalEnvironment } from "../system/processes/run-program.ts";
 import type { Environment } from "../system/runtime.ts";
 import { orAborted } from "../system/time-limit.ts";
@@ -10,13 +12,23 @@ import type { Answers, ProcessLike } from "./command.ts";
 import { pageWidth } from "./help/prepared-help-name.ts";
 import type { Screen } from "./terminal/live-area.ts";
 
-type StreamName = "stdin" | "stdout" | "stderr";
+type OutputName = "stdout" | "stderr";
+
+const descriptors = { stdin: 0, stdout: 1, stderr: 2 } as const;
 
 /** Codes of errors that mean that the reader has closed the stream (`| head -1`, a closed window). That is not a failure. */
-const quietCodes = new Set(["EPIPE", "EIO", "ECONNRESET", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END"]);
+const quietCodes = new Set(["EPIPE", "EIO", "ECONNRESET"]);
 
 /** How many writes may wait for a slow reader before `paint` waits too. */
 const mostPending = 100;
+
+/** The process's outputs; `openOutputs` opens them. */
+export type Outputs = Readonly<Record<OutputName, Output>>;
+
+export async function openOutputs(): Promise<Outputs> {
+  const [stdout, stderr] = await Promise.all([openOutput(descriptors.stdout), openOutput(descriptors.stderr)]);
+  return { stdout, stderr };
+}
 
 /**
  * The process's streams. All output goes through `write`, which makes it printable, except what `screen` draws and paints. Neither throws. `flush`
@@ -24,22 +36,22 @@ const mostPending = 100;
  */
 export class Terminal {
   readonly #host: ProcessLike;
+  readonly #outputs: Outputs;
   readonly #pending = new Set<Promise<void>>();
-  readonly #closed = new Set<StreamName>();
-  readonly #listening = new Set<StreamName>();
+  readonly #closed = new Set<OutputName>();
   readonly #failures: Error[] = [];
 
-  constructor(host: ProcessLike) {
+  constructor(host: ProcessLike, outputs: Outputs) {
     this.#host = host;
+    this.#outputs = outputs;
   }
 
-  /** Checks the descriptor, because merely touching a stream of the process costs milliseconds. */
-  isTerminal(name: StreamName): boolean {
-    return isatty(["stdin", "stdout", "stderr"].indexOf(name));
+  isTerminal(name: "stdin" | OutputName): boolean {
+    return isatty(descriptors[name]);
   }
 
   get screen(): Screen {
-    const { stderr } = this.#host;
+    const size = (): WindowSize => this.#size("stderr");
     const columns = (): number => this.columns("stderr");
     const write = (text: string): void => this.#write("stderr", text);
     return {
@@ -47,54 +59,57 @@ export class Terminal {
         return columns();
       },
       get rows() {
-        return knownSize(stderr.rows) ?? 24;
+        return size().rows ?? 24;
       },
       write,
     };
   }
 
   /** The width for text: the terminal's, or COLUMNS where there is none, or that of a page. */
-  columns(name: "stdout" | "stderr"): number {
+  columns(name: OutputName): number {
     const wanted = Number(this.#host.env["COLUMNS"] ?? "");
     const otherwise = wanted >= 40 ? wanted : pageWidth;
-    // Merely touching stdout costs milliseconds.
-    const isKnown = name === "stderr" || this.isTerminal(name);
-    return (isKnown ? knownSize(this.#host[name].columns) : undefined) ?? otherwise;
+    return this.#size(name).columns ?? otherwise;
   }
 
-  write(name: "stdout" | "stderr", text: string): void {
+  /** Asks the system as node:tty does. `process.stderr.columns` would make the description non-blocking; see `openOutput`. */
+  #size(name: OutputName): WindowSize {
+    const size: [columns: number, rows: number] = [0, 0];
+    try {
+      const { TTY } = this.#host.binding?.("tty_wrap") ?? {};
+      if (TTY !== undefined) new TTY(descriptors[name]).getWindowSize(size);
+    } catch {
+      // It is no terminal.
+    }
+    const [columns, rows] = size;
+    return { columns: knownSize(columns), rows: knownSize(rows) };
+  }
+
+  write(name: OutputName, text: string): void {
     this.#write(name, printable(text));
   }
 
   /** Writes a text that is printable, except for colours. */
-  writePainted(name: "stdout" | "stderr", text: string): void {
+  writePainted(name: OutputName, text: string): void {
     this.#write(name, text);
   }
 
   /** Writes a text that is printable, except for colours. Returns a promise if much is waiting for the reader. */
-  paint(name: "stdout" | "stderr", text: string): void | Promise<void> {
+  paint(name: OutputName, text: string): void | Promise<void> {
     this.writePainted(name, text);
     return this.#pending.size > mostPending ? this.flush() : undefined;
   }
 
-  #write(name: "stdout" | "stderr", text: string): void {
+  #write(name: OutputName, text: string): void {
     if (text === "" || this.#closed.has(name)) return;
-    this.#listen(name);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#pending.add(promise);
-    const settle = (error?: Error | null): void => {
-      if (error) this.#fail(name, error);
-      this.#pending.delete(promise);
-      resolve();
-    };
-    try {
-      this.#host[name].write(text, settle);
-    } catch (error) {
-      settle(error instanceof Error ? error : new Error(String(error)));
-    }
+    const pending = this.#outputs[name]
+      .write(text)
+      .catch((error: unknown) => this.#fail(name, error))
+      .finally(() => this.#pending.delete(pending));
+    this.#pending.add(pending);
   }
 
-  isClosed(name: "stdout" | "stderr"): boolean {
+  isClosed(name: OutputName): boolean {
     return this.#closed.has(name);
   }
 
@@ -108,21 +123,22 @@ export class Terminal {
     return this.#failures[0];
   }
 
-  #listen(name: "stdout" | "stderr"): void {
-    if (this.#listening.has(name)) return;
-    this.#listening.add(name);
-    this.#host[name].on("error", (error: Error) => this.#fail(name, error));
-  }
-
-  #fail(name: StreamName, error: NodeJS.ErrnoException): void {
+  #fail(name: OutputName, error: unknown): void {
     if (this.#closed.has(name)) return;
     this.#closed.add(name);
-    if (name === "stdout" && !quietCodes.has(error.code ?? "")) this.#failures.push(error);
+    if (name === "stdout" && !quietCodes.has(errorCode(error) ?? "")) this.#failures.push(asError(error));
   }
 }
 
+const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+
+interface WindowSize {
+  readonly columns: number | undefined;
+  readonly rows: number | undefined;
+}
+
 /** A terminal without a configured size reports 0, as on some build machines. */
-const knownSize = (size: number | undefined): number | undefined => (size === 0 ? undefined : size);
+const knownSize = (size: number): number | undefined => (size === 0 ? undefined : size);
 
 interface Parts {
   readonly isTerminal: boolean;
@@ -133,7 +149,6 @@ interface Parts {
   readonly onAbandon: (undo: () => string) => Disposable;
 }
 
-const stdin = 0;
 const longestBytes = 65_536;
 
 /** Asks questions on stderr and reads answers from stdin. A secret is not echoed on a terminal, and is masked from then on. */
@@ -204,7 +219,7 @@ async function readLine(signal: AbortSignal): Promise<string | undefined> {
 async function readByte(signal: AbortSignal): Promise<number | undefined> {
   signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
-  read(stdin, Buffer.alloc(1), 0, 1, null, (error, count, buffer) => {
+  read(descriptors.stdin, Buffer.alloc(1), 0, 1, null, (error, count, buffer) => {
     if (error?.code === "EAGAIN") setTimeout(() => resolve(readByte(signal)), 20);
     else if (error !== null && error.code !== "EOF")
       reject(new ClusterError("bad-usage", `Cannot read stdin: ${messageOf(error)}.`));

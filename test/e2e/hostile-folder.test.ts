@@ -16,7 +16,7 @@ async function hostileFolder() {
     writeFile(join(folder.path, ".env"), "CLOUD_ACCESS_KEY_ID=theirs\nCLOUD_SECRET_ACCESS_KEY=theirs\n"),
     writeFile(join(folder.path, "tsconfig.json"), '{"compilerOptions": {"paths": {"*": ["./evil.ts"]}}}'),
     writeFile(join(folder.path, "package.json"), '{"imports": {"#*": "./evil.ts"}, "browser": {"yaml": "./evil.ts"}}'),
-    ...["ssh2", "yaml", "arg", "kleur", "@aws-sdk/client-ec2", "cpu-features"].map(async (name) => {
+    ...["ssh2", "yaml", "arg", "@aws-sdk/client-ec2", "cpu-features"].map(async (name) => {
       await mkdir(join(folder.path, "node_modules", name), { recursive: true });
       await writeFile(join(folder.path, "node_modules", name, "package.json"), '{"main": "../../evil.ts"}');
     }),

@@ -57,7 +57,6 @@ const packageLayers: Readonly<Record<string, readonly string[]>> = {
   "@aws-sdk": ["backend/cloud"],
   "@smithy": ["backend/cloud"],
   arg: ["cli"],
-  kleur: ["cli"],
   open: ["system"],
   yaml: ["platform", "cli"],
 };
@@ -65,8 +64,10 @@ const packageLayers: Readonly<Record<string, readonly string[]>> = {
 const openToAll = ["src/errors.ts", "src/outside-text.ts", "src/version.ts"];
 /** Only these may use `process` and `console`: the edges of a program and, in index.ts, of a program that uses the library. */
 const mayUseProcess = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
-/** Only these write to files and streams at once: the log, and what bypasses the terminal's writer. */
-const mayWriteSync = /^src\/(cli\/(log-file|main)|ssh\/session\/session-messages)\.ts$/;
+/** Only these write to files and streams at once: the log, and the writer of this process's outputs. */
+const mayWriteSync = /^src\/(cli\/log-file|system\/processes\/output)\.ts$/;
+/** Merely touching the process's streams changes them for other programs: use openOutput. */
+const touchesStreams = /\b(?:process|host)\??\.(?:stdin|stdout|stderr)\b/;
 /** A program's output inside a message, unless a function of system/printable.ts has made a line of it. */
 const quotesOutput = /\$\{(?!outside(?:Lines?|Reason)\()[^}]*\.(?:stdout|stderr)\b/;
 /** A variable that is read without `variable`, which counts an empty one as unset. An empty search path has no programs, and is left as it is. */
@@ -131,6 +132,7 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     [path.startsWith("src/") && shellInString.test(withoutComments(text)), "shell text belongs into a .sh file"],
     [path.startsWith("src/") && startsWithOurEnvironment(code), "starts a program without choosing its environment"],
     [path.startsWith("src/") && !mayWriteSync.test(path) && /\bwriteSync\(/.test(code), "writes past the terminal"],
+    [path.startsWith("src/") && touchesStreams.test(code), "touches the process's streams: use openOutput"],
     [
       path.startsWith("src/") && quotesOutput.test(withoutComments(text)),
       "quotes a program's output without outsideLine",

@@ -26,11 +26,17 @@ export function isColoured(environment: Environment): boolean {
   return isLive(environment) && variable(environment, "NO_COLOR") === undefined;
 }
 
-/** Loaded only if colour is wanted: kleur reads `process.stdout` when it loads, which takes a third of the program's start time. */
-export async function loadColours(): Promise<Colours> {
-  const { default: kleur } = await import("kleur");
-  // `isColoured` has already decided, for stderr. kleur's own decision is based on stdout.
-  kleur.enabled = true;
-  const { bold, dim, red, green, yellow, cyan } = kleur;
-  return { bold, dim, red, green, yellow, cyan };
-}
+const painted =
+  (begin: number, end: number): Paint =>
+  (text) =>
+    `\x1b[${begin}m${text}\x1b[${end}m`;
+
+/** https://en.wikipedia.org/wiki/ANSI_escape_code#Select_Graphic_Rendition_parameters. Not from a package: those touch `process.stdout`; see `openOutput`. */
+export const terminalColours: Colours = {
+  bold: painted(1, 22),
+  dim: painted(2, 22),
+  red: painted(31, 39),
+  green: painted(32, 39),
+  yellow: painted(33, 39),
+  cyan: painted(36, 39),
+};

@@ -1,9 +1,10 @@
-import { closeSync, existsSync, openSync, readSync, statSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
 import { plainLines } from "../../system/printable.ts";
-import { eitherSignal } from "../../system/time-limit.ts";
+import { openOutput } from "../../system/processes/output.ts";
+import { eitherSignal, orAborted } from "../../system/time-limit.ts";
 import { addressOf } from "../connection/connection-errors.ts";
 import { type CommandChannel, type Link, openChannel } from "../connection/exec-channel.ts";
 import { quote } from "../shell-text.ts";
@@ -61,7 +62,6 @@ async function loginShell(link: Link, signal: AbortSignal): Promise<string | und
   }
 }
 
-/** The file descriptor that ssh inherits as well. */
 const ownStderr = 2;
 
 /**
@@ -75,9 +75,10 @@ export interface SshMessages extends AsyncDisposable {
   isEmpty(): boolean;
   /**
    * Prints the last of ssh's messages, once, even after disposal, but not those about a master connection. Each becomes one line that begins with
-   * `ssh: `, because ssh quotes, line breaks included, what anyone who answers on the node's address says before the key exchange.
+   * `ssh: `, because ssh quotes, line breaks included, what anyone who answers on the node's address says before the key exchange. Resolves when they
+   * are written, or can't be.
    */
-  release(): void;
+  release(signal: AbortSignal): Promise<void>;
 }
 
 /**
@@ -90,12 +91,17 @@ export function createSshMessages(path: string, stderr: "inherit" | number): Ssh
   return {
     options: ["-E", path],
     isEmpty: () => !existsSync(path) || statSync(path).size === 0,
-    release: () => {
+    release: async (signal) => {
       if (state.isReleased) return;
       state.isReleased = true;
       const lines = plainLines(read(), mostMessages).filter((line) => !isAboutSharing(line));
       const text = lines.map((line) => `${line.startsWith("ssh: ") ? "" : "ssh: "}${line}\n`).join("");
-      if (text !== "") writeSync(stderr === "inherit" ? ownStderr : stderr, text);
+      if (text === "") return;
+      using output = await openOutput(stderr === "inherit" ? ownStderr : stderr);
+      await orAborted(
+        output.write(text).catch(() => {}),
+        signal,
+      );
     },
     [Symbol.asyncDispose]: async () => {
       state.text = read();

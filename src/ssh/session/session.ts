@@ -62,7 +62,7 @@ async function endOf(parts: Parts, signal: AbortSignal): Promise<SessionEnd> {
     report: async (reportSignal) => {
       const facts = { ssh: end.ssh, node, reason: await reasonOf(end, node, parts, reportSignal) };
       const outcome = outcomes.find((row) => fits(row, facts));
-      if (outcome?.shows === true) messages.release();
+      if (outcome?.shows === true) await messages.release(reportSignal);
       if (outcome?.error !== undefined) throw outcome.error(request.host, facts);
       return end.ssh === "ended" ? end.status : sshFailed;
     },

@@ -17,6 +17,7 @@ import {
   terminalLine,
 } from "./session-line.ts";
 import type { LoginMark, SshMessages } from "./session-messages.ts";
+import { type OutputTarget, type SessionOutput, startWithOutput } from "./session-output.ts";
 
 export interface SessionRequest {
   /** Has a `Host` block named `host`; see renderSshConfig. */
@@ -42,7 +43,7 @@ export interface SessionRequest {
   connect(signal: AbortSignal): Promise<Connection>;
 }
 
-type SessionStdio = readonly [stdin: "inherit" | number, stdout: "inherit" | number, stderr: "inherit" | number];
+type SessionStdio = readonly [stdin: "inherit" | number, stdout: OutputTarget, stderr: OutputTarget];
 
 /** ssh's exit status for its own failures. */
 export const sshFailed = 255;
@@ -54,6 +55,8 @@ export interface Ssh {
   /** How the script is delivered; see session-line.ts. */
   readonly script: string;
   readonly child: Bun.Subprocess;
+  readonly output: SessionOutput;
+  /** Resolves when ssh has ended, and all that it wrote has arrived. */
   readonly status: Promise<number>;
   /** Aborts when ssh has ended. */
   readonly ended: AbortSignal;
@@ -71,20 +74,23 @@ export function startSsh(
   const [mode, line] = request.terminal
     ? ["-t", terminalLine(transport)]
     : ["-T", pipedLine(transport, Buffer.byteLength(script))];
-  const [stdin, stdout, stderr] = request.stdio;
+  const [stdin, ...outputs] = request.stdio;
   const sharing = request.master?.options ?? [];
   const options = ["-F", request.sshConfigFile, ...sharing, ...mark.options, ...messages.options, mode];
-  const child = Bun.spawn([ssh, ...options, request.host, line], {
-    stdio: [request.terminal ? stdin : "pipe", stdout, stderr],
-    ...(request.master !== undefined && { cwd: request.master.folder }),
-    env: { ...minimalEnvironment(request.environment), ...mark.environment },
-  });
+  const { child, output } = startWithOutput(outputs, ([stdout, stderr]) =>
+    Bun.spawn([ssh, ...options, request.host, line], {
+      stdio: [request.terminal ? stdin : "pipe", stdout, stderr],
+      ...(request.master !== undefined && { cwd: request.master.folder }),
+      env: { ...minimalEnvironment(request.environment), ...mark.environment },
+    }),
+  );
   const ended = new AbortController();
-  const status = child.exited.then((code) => {
+  const status = child.exited.then(async (code) => {
     ended.abort(new ClusterError("connection-failed", "ssh has ended."));
+    await output.arrived;
     return child.signalCode === null ? code : sshFailed;
   });
-  return { transport, script, child, status, ended: ended.signal, delivery: {} };
+  return { transport, script, child, output, status, ended: ended.signal, delivery: {} };
 }
 
 /** Resolves when the script, and all of stdin after it, has been sent, or when ssh has ended and it no longer matters. */
@@ -131,11 +137,12 @@ export async function endRemoteProcesses({ transport, delivery }: Ssh, request: 
   }
 }
 
-export async function endSsh({ child, status }: Ssh): Promise<void> {
+export async function endSsh({ child, output }: Ssh): Promise<void> {
   child.kill();
   const insist = setTimeout(() => child.kill("SIGKILL"), endingGraceMs);
-  await status;
+  await child.exited;
   clearTimeout(insist);
+  output.abandon();
 }
 
 export function findSsh(environment: Environment): string {

@@ -125,6 +125,8 @@ const hold = defineCommand({
   },
   examples: [],
   run: async (input, context) => {
+    const log = context.environment["EXAMPLE_LOG"];
+    if (log !== undefined) context.progress.logTo(log);
     using _remains = context.onAbandon(() => "2 machines are left; they terminate automatically at 12:00");
     using _step = context.progress.start("Work", "agent_0");
     context.progress.note("holding");

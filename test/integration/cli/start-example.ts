@@ -70,9 +70,18 @@ function follow(child: Bun.Subprocess<"pipe", "pipe", "pipe">): Running {
   };
 }
 
-/** Runs one line of shell, in which `$EXAMPLE` is the program. */
-export async function runShell(line: string, own: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  return await startShell(line, own).ended();
+/** Runs one line of shell, in which `$EXAMPLE` is the program. Its stdin has this input, or no end. */
+export async function runShell(
+  line: string,
+  own: Readonly<Record<string, string>> = {},
+  input?: string,
+): Promise<Ended> {
+  const running = startShell(line, own);
+  if (input !== undefined) {
+    await running.child.stdin.write(input);
+    await running.child.stdin.end();
+  }
+  return await running.ended();
 }
 
 export function startShell(line: string, own: Readonly<Record<string, string>> = {}): Running {
@@ -93,8 +102,12 @@ export async function runOnTerminal(
 }
 
 /** Runs one line of shell on a terminal, in which `$EXAMPLE` is the program. */
-export async function runShellOnTerminal(line: string, typed: Readonly<Record<string, string>>): Promise<Shown> {
-  return await onTerminal(["bash", "-c", line], typed, { EXAMPLE: `${process.execPath} ${program}` }, 60);
+export async function runShellOnTerminal(
+  line: string,
+  typed: Readonly<Record<string, string>>,
+  own: Readonly<Record<string, string>> = {},
+): Promise<Shown> {
+  return await onTerminal(["bash", "-c", line], typed, { ...own, EXAMPLE: `${process.execPath} ${program}` }, 60);
 }
 
 async function onTerminal(

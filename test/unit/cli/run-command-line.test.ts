@@ -1,12 +1,12 @@
 import { EventEmitter } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Writable } from "node:stream";
 import { expect, test } from "bun:test";
 import { type Command, type Program, defineCommand, type ProcessLike } from "../../../src/cli/command.ts";
 import { runCommandLine } from "../../../src/cli/run-command-line.ts";
 import { habitsOf } from "../../../src/commands/habits.ts";
 import { ClusterError } from "../../../src/errors.ts";
+import type { Output } from "../../../src/system/processes/output.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 /** A program whose only command, `work`, does what the test says. */
@@ -24,16 +24,15 @@ function programOf(parts: Partial<Pick<Command, "check" | "run">>): Program {
   return { name: "example", summary: "", commands: [work], licenses: () => Promise.resolve("") };
 }
 
-/** A stream that accepts each text only after other work had its turn, as a slow reader does. */
-const slowStream = (texts: string[], failure?: Error): Writable =>
-  new Writable({
-    decodeStrings: false,
-    write: (text: string, _encoding, settle) =>
-      void setImmediate(() => {
-        if (failure === undefined) texts.push(text);
-        settle(failure);
-      }),
-  });
+/** An output that accepts each text only after other work had its turn, as a slow reader does. */
+const slowOutput = (texts: string[], failure?: Error): Output => ({
+  write: async (text) => {
+    await new Promise(setImmediate);
+    if (failure !== undefined) throw failure;
+    texts.push(String(text));
+  },
+  [Symbol.dispose]: () => {},
+});
 
 interface Settings {
   readonly env?: Readonly<Record<string, string>>;
@@ -51,11 +50,10 @@ function openProcess({ env = {}, stdoutFailure }: Settings = {}) {
     pid: 4711,
     exitCode: undefined as number | undefined,
     kill: (_: number, signal: string) => kills.push({ signal, ...printed() }),
-    stdout: slowStream(stdout, stdoutFailure),
-    stderr: slowStream(stderr),
   });
+  const outputs = { stdout: slowOutput(stdout, stdoutFailure), stderr: slowOutput(stderr) };
   const run = async (program: Program, argv: readonly string[] = ["work"]) => {
-    await runCommandLine(program, argv, host as unknown as ProcessLike);
+    await runCommandLine(program, argv, { host: host as unknown as ProcessLike, outputs });
     return { exitCode: host.exitCode, kills, ...printed() };
   };
   return { host, run };

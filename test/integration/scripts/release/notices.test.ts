@@ -31,14 +31,14 @@ test("the file is up to date", async () => {
 
 // Shows R19.
 test("a bundled package without an entry, or in another version, is detected", async () => {
-  const without = state.text.replace(/^kleur .*\n/m, "").replace(/^yaml \S+/m, (entry) => entry.replace(/\d+$/, "999"));
-  const { version: kleur } = (await Bun.file(join(root, "node_modules/kleur/package.json")).json()) as {
+  const without = state.text.replace(/^arg .*\n/m, "").replace(/^yaml \S+/m, (entry) => entry.replace(/\d+$/, "999"));
+  const { version: arg } = (await Bun.file(join(root, "node_modules/arg/package.json")).json()) as {
     version: string;
   };
   const { version: yaml } = (await Bun.file(join(root, "node_modules/yaml/package.json")).json()) as {
     version: string;
   };
-  expect(await missingFrom(without, root, state.inputs)).toEqual([`kleur ${kleur}`, `yaml ${yaml}`]);
+  expect(await missingFrom(without, root, state.inputs)).toEqual([`arg ${arg}`, `yaml ${yaml}`]);
 });
 
 test("lists the components of Bun, with the text of the LGPL that some of them have", () => {

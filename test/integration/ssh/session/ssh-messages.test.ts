@@ -9,7 +9,7 @@ const program = `
   const { createSshMessages } = await import(process.argv.at(-2));
   const messages = createSshMessages(process.argv.at(-1), "inherit");
   await Bun.write(process.argv.at(-1), "Permission denied.\\n");
-  messages.release();
+  await messages.release(new AbortController().signal);
 `;
 
 test("are printed on stderr alone", async () => {

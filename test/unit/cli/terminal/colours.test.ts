@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isColoured, isLive, loadColours, noColours } from "../../../../src/cli/terminal/colours.ts";
+import { isColoured, isLive, noColours, terminalColours } from "../../../../src/cli/terminal/colours.ts";
 
 test.each([
   [{}, true, true],
@@ -14,7 +14,7 @@ test.each([
   expect([isLive(environment), isColoured(environment)]).toEqual([live, coloured]);
 });
 
-test("colours are written, wherever stdout leads to", async () => {
-  const { red } = await loadColours();
-  expect([red("x"), noColours.red("x")]).toEqual(["\u001B[31mx\u001B[39m", "x"]);
+test("colours are written, wherever stdout leads to, and may be nested", () => {
+  const { bold, red } = terminalColours;
+  expect([bold(red("x")), noColours.red("x")]).toEqual(["\u001B[1m\u001B[31mx\u001B[39m\u001B[22m", "x"]);
 });

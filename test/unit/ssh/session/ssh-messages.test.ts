@@ -3,6 +3,7 @@ import { open, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { createSshMessages } from "../../../../src/ssh/session/session-messages.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 /** Releases twice what ssh has written. Returns what was printed, and whether there were no messages. */
@@ -14,8 +15,8 @@ async function release(written: string | undefined) {
   expect(messages.options).toEqual(["-E", log]);
   if (written !== undefined) await writeFile(log, written);
   const isEmpty = messages.isEmpty();
-  messages.release();
-  messages.release();
+  await messages.release(neverAborted);
+  await messages.release(neverAborted);
   await messages[Symbol.asyncDispose]();
   expect(existsSync(log)).toBe(false);
   return { printed: await readFile(stderr, "utf8"), isEmpty };
