@@ -8,7 +8,7 @@ import {
   readArtifactHead,
   readFileStart,
 } from "../platform/artifact/artifact-head.ts";
-import type { ArtifactLocation } from "../platform/artifact/artifact-request.ts";
+import { type ArtifactLocation, checksumProblem } from "../platform/artifact/artifact-request.ts";
 import {
   type Configuration,
   configurationSecrets,
@@ -17,7 +17,7 @@ import {
 import type { InstallPlan } from "../platform/install/install-plan.ts";
 import type { InstallationRequest } from "./create/create-request.ts";
 import { resolveLicense } from "../platform/configuration/configuration-file.ts";
-import { accepted, problem } from "../model/checked.ts";
+import { accepted, badUsage, problem } from "../model/checked.ts";
 import { freeSpaceProblem } from "../system/files/private-file.ts";
 import { urlSecrets } from "../system/mask-url.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";
@@ -46,8 +46,8 @@ export const checkedArtifact = (artifact: ArtifactLocation, { file }: Pick<Artif
   artifact.kind === "file" && file !== undefined ? { ...artifact, file } : artifact;
 
 /**
- * Hides the secrets of the artifact's URL, reads the artifact's first kilobytes, and checks a local file's sum.
- * Other artifacts are checked where they are downloaded.
+ * Hides the secrets of the artifact's URL, reads the artifact's first kilobytes, and checks a local file's sum. Throws `bad-usage` if nothing protects
+ * a download. Other artifacts are checked where they are downloaded.
  */
 export async function readCheckedHead(
   { artifact, sha256 }: Pick<InstallationRequest, "artifact" | "sha256">,
@@ -55,6 +55,8 @@ export async function readCheckedHead(
   signal: AbortSignal,
 ): Promise<ArtifactHead> {
   if (artifact.kind === "url") for (const secret of urlSecrets(artifact.url)) progress.hide(secret);
+  const lack = checksumProblem(artifact, sha256);
+  if (lack !== undefined) throw badUsage([lack]);
   using _slow = slowNote(() => progress.note(`Still reading ${artifact.shown}.`));
   const head = await readArtifactHead(artifact, { clock, limitMs: headLimitMs }, signal);
   if (head.file !== undefined && sha256 !== undefined)
@@ -148,7 +150,9 @@ export async function installationProblems(
     environment,
   };
   const license = await resolveLicense(sources, signal);
+  const lack = artifact && checksumProblem(artifact, artifactSha256);
   return [
+    ...(lack === undefined ? [] : [lack]),
     ...(variant === undefined && given.hasWrongVariant !== true && (await needsVariant(artifact))
       ? [variantRequired]
       : []),

@@ -29,7 +29,7 @@ import {
   wholeNumber,
 } from "../model/read-arguments.ts";
 import { headLimitMs, readArtifactHead } from "../platform/artifact/artifact-head.ts";
-import { locateArtifact } from "../platform/artifact/artifact-request.ts";
+import { checksumProblem, locateArtifact } from "../platform/artifact/artifact-request.ts";
 import type { Configuration } from "../platform/configuration/configuration.ts";
 import { baseConfigurationOf } from "../platform/configuration/install-configuration.ts";
 import type { PlatformFacts } from "../platform/folder/platform-file.ts";
@@ -149,6 +149,10 @@ async function readPlatform(
 ): Promise<PlatformFacts | undefined> {
   if (given === undefined) return undefined;
   const location = accepted(await locateArtifact(given, resolve(), signal));
+  if (checksumProblem(location, undefined) !== undefined)
+    throw new ClusterError("bad-usage", "`platform`: plain http from another computer can be changed on the way.", {
+      hint: "Use https://, or download the file yourself and pass its path.",
+    });
   const { platform } = await readArtifactHead(location, { clock, limitMs: headLimitMs }, signal);
   if (platform !== undefined && variant === undefined) return platform;
   throw new ClusterError("bad-usage", "`platform`: takes only a platform without variants, such as a folder.", {

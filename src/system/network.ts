@@ -1,4 +1,5 @@
 import { open, rm } from "node:fs/promises";
+import { isIP } from "node:net";
 import { ClusterError, type ErrorId, OwnError, messageOf } from "../errors.ts";
 import { outside } from "../outside-text.ts";
 import { errorCode } from "./files/private-file.ts";
@@ -63,6 +64,11 @@ async function follow(start: string, range: Readonly<Record<string, string>>, si
   throw new RefusedAnswer(`the server redirects more than ${mostRedirects} times.`);
 }
 
+/** Whether a plain http request to this URL stays on this computer, so that nobody on the way can change the answer. */
+export function isLoopback({ hostname }: URL): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || (isIP(hostname) === 4 && hostname.startsWith("127."));
+}
+
 /** Those that both Bun and Node decode. */
 const decodedEncodings: ReadonlySet<string> = new Set(["gzip", "x-gzip", "deflate", "br"]);
 
@@ -84,6 +90,9 @@ function redirected(from: URL, target: string): URL {
     throw new RefusedAnswer(`the server redirects to an invalid URL: ${outside(maskUrl(target))}.`);
   if (from.protocol === "https:" && url.protocol === "http:")
     throw new RefusedAnswer(`the server redirects from https to the insecure ${outside(maskUrl(url))}.`);
+  // From another computer, plain http requires a checksum, which the caller of the first URL did not need.
+  if (url.protocol === "http:" && isLoopback(from) && !isLoopback(url))
+    throw new RefusedAnswer(`the server redirects from this computer to the insecure ${outside(maskUrl(url))}.`);
   return url;
 }
 

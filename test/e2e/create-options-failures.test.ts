@@ -37,7 +37,7 @@ test("one that a node fetched is refused before it runs there", async () => {
 
 test("a download that breaks off, wherever it goes, is said to", async () => {
   await using server = await serveArtifact(artifact(), cloud().gatewayAddress, 1_000_000);
-  const failed = await cloud().run(createWords([server.url]));
+  const failed = await cloud().run(createWords(["--artifact-sha256", otherSum, server.url]));
   expect(failed.stderr).toContain(server.url);
   expect(failed.stderr).toContain("the connection was lost");
   expect(failed.stderr).toContain("[artifact-unreachable]");

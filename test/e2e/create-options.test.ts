@@ -130,7 +130,7 @@ test("the user's own key opens the nodes", async () => {
 
 test("an artifact that the nodes can reach is fetched by one of them, and --keep-on-failure leaves the machines", async () => {
   await using server = await serveArtifact(artifact(), cloud().gatewayAddress);
-  const extra = ["--extra-config", inFolder("refused.yaml"), "--keep-on-failure"];
+  const extra = ["--extra-config", inFolder("refused.yaml"), "--keep-on-failure", "--artifact-sha256", state.sha256!];
   const failed = await cloud().run(createWords("kept", [...extra, server.url]));
   expect(failed.stderr).toContain("resolvers: ");
   expect(failed.stderr).toMatch(

@@ -50,7 +50,7 @@ export const workspaceDir = option(value(workspaceFolder, "directory"), {
 
 export const artifactSha256 = option(value(parseSha256), {
   flag: "--artifact-sha256",
-  summary: "Expected SHA-256 checksum of the artifact",
+  summary: "Expected SHA-256 checksum of the artifact; required for http:// from another computer",
 });
 
 /** Options for the software on the machines and its configuration. */

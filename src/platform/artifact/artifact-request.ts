@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ClusterError, type ErrorDetail, messageOf, quoted } from "../../errors.ts";
 import { type Checked, problem } from "../../model/checked.ts";
-import { RefusedAnswer, bodyLength, networkFailure, requestFile } from "../../system/network.ts";
+import { RefusedAnswer, bodyLength, isLoopback, networkFailure, requestFile } from "../../system/network.ts";
 import type { FileFacts } from "../../system/files/listed-file.ts";
 import { isFolder } from "../../system/files/private-file.ts";
 import { maskUrl, parseUrl } from "../../system/mask-url.ts";
@@ -138,6 +138,14 @@ export type ArtifactLocation =
       readonly file?: FileFacts;
     }
   | { readonly kind: "folder"; readonly platform: PlatformFolder; readonly shown: string };
+
+/** Returns the problem with an artifact that anyone on the way could replace: plain http from another computer, without a checksum. */
+export function checksumProblem(artifact: ArtifactLocation, sha256: string | undefined): string | undefined {
+  if (artifact.kind !== "url" || sha256 !== undefined) return undefined;
+  const url = new URL(artifact.url);
+  if (url.protocol !== "http:" || isLoopback(url)) return undefined;
+  return `${artifact.shown}: plain http requires \`artifactSha256\`, because anyone on the way can change the file; or use https://`;
+}
 
 const examplePrefix = "example:";
 

@@ -1,4 +1,3 @@
-import { isIP } from "node:net";
 import type { LocalArtifact } from "../artifact/artifact-download.ts";
 import type { ArtifactLocation } from "../artifact/artifact-request.ts";
 import type { WorkPaths } from "../install-paths.ts";
@@ -12,7 +11,7 @@ import type { Connection } from "../../ssh/connection/connection.ts";
 import { assertVariant } from "../artifact/artifact-head.ts";
 import { type ArtifactVersion, parseArtifactVersion } from "../artifact/artifact-version.ts";
 import versionFile from "./check-version.sh" with { type: "text" };
-import { mostBytes } from "../../system/network.ts";
+import { isLoopback, mostBytes } from "../../system/network.ts";
 import { outsideLine, outsideLines } from "../../system/printable.ts";
 
 export interface FetchArtifact {
@@ -111,14 +110,9 @@ async function sendFromHere(
 }
 
 /** Whether the address means another machine on the node than it does here. */
-function isThisMachine(url: string): boolean {
-  const host = new URL(url).hostname.replace(/^\[|\]$/g, "");
-  return (
-    host === "localhost" ||
-    host.endsWith(".localhost") ||
-    host === "::1" ||
-    (isIP(host) === 4 && host.startsWith("127."))
-  );
+function isThisMachine(text: string): boolean {
+  const url = new URL(text);
+  return isLoopback(url) || url.hostname.endsWith(".localhost");
 }
 
 /** `42 of 310 MB` */

@@ -63,6 +63,13 @@ async function openFixture(): Promise<Fixture> {
 const create = async ({ backend }: Fixture, request: Partial<ClusterRequest> = {}): Promise<Cluster> =>
   Cluster.create(backend, { variant: "oss", ...request });
 
+test("a platform over plain http from another computer is refused, because it has no checksum", async () => {
+  await using fixture = await openFixture();
+  const refused = await failureOf(Cluster.create(fixture.backend, { platform: "http://192.0.2.7/etcd.sh" }));
+  expect(refused).toMatchObject({ id: "bad-usage", message: expect.stringContaining("plain http") });
+  expect(fixture.cloud.instances()).toEqual([]);
+});
+
 // Shows R81.
 test("creates, installs, waits for and uses a cluster, which is gone at the end of its scope", async () => {
   await using fixture = await openFixture();

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assertWorkspace, installationProblems, planInstallation } from "../../../src/cluster/plan-installation.ts";
+import { checkedHead } from "../../../src/cluster/upgrade/plan-upgrade.ts";
 import { platformHead } from "../../../src/platform/folder/platform-file.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
@@ -20,6 +21,20 @@ function releaseOnly(name: string): string {
   return `\`${name}\`: only releases of the platform have it, but not /meter`;
 }
 
+const web = (url: string) => ({ kind: "url", url, shown: "URL" }) as const;
+const plainHttp =
+  "URL: plain http requires `artifactSha256`, because anyone on the way can change the file; or use https://";
+
+test("create and upgrade refuse plain http from another computer without a checksum before they request anything", async () => {
+  const runtime = { clock: systemClock, progress: silentProgress, environment: {} };
+  const failure = await failureOf(
+    checkedHead({ artifact: web("http://192.0.2.7/a.sh"), sha256: undefined }, runtime, signal),
+  );
+  expect(failure).toMatchObject({ id: "bad-usage", exitCode: 2, message: plainHttp });
+  const request = { ...examplePlan("", {}), artifact: web("http://192.0.2.7/a.sh") };
+  expect(await failureOf(planInstallation(request, runtime, signal))).toMatchObject({ id: "bad-usage" });
+});
+
 test.each([
   [{ variant: "oss", securityMode: "strict" }, ["`securityMode`: only the enterprise variant has security modes"]],
   [{ variant: "oss", licenseKey: missing }, []],
@@ -37,6 +52,15 @@ test.each([
     { artifact: folder, variant: "oss", securityMode: "strict", artifactSha256: "ab", superuserPassword: "x" },
     ["variant", "artifactSha256", "securityMode", "superuserPassword"].map(releaseOnly),
   ],
+  [{ variant: "oss", artifact: web("http://host.example/a.sh") }, [plainHttp]],
+  [{ variant: "oss", artifact: web("http://127.example.com/a.sh") }, [plainHttp]],
+  [{ variant: "oss", artifact: web("http://x.localhost/a.sh") }, [plainHttp]],
+  [{ variant: "oss", artifact: web("http://192.0.2.7/a.sh") }, [plainHttp]],
+  [{ variant: "oss", artifact: web("http://host.example/a.sh"), artifactSha256: "ab" }, []],
+  [{ variant: "oss", artifact: web("https://host.example/a.sh") }, []],
+  ...["127.0.0.1:80", "127.9.9.9", "localhost:8000", "[::1]"].map(
+    (host) => [{ variant: "oss", artifact: web(`http://${host}/a.sh`) }, []] as const,
+  ),
 ] as const)("the installation options %j have the problems %j", async (given, problems) => {
   expect(await installationProblems(given, { CLUSTER_LICENSE_KEY_PATH: missing }, signal)).toEqual([...problems]);
 });

@@ -105,6 +105,7 @@ test("a loop of redirects ends", async () => {
 test.each([
   ["ftp://me:hunter2-token@host.example/a", "ftp://***@host.example/a"],
   ["https://[bad/?hunter2-token", "https://[bad/?***"],
+  ["http://me:hunter2-token@192.0.2.7/a", "this computer to the insecure http://***@192.0.2.7/a"],
 ])("a redirect to %s is rejected", async (location, shown) => {
   await using server = webServer(() => new Response(null, { status: 302, headers: { location } }));
   const error = await failure(server.origin);
