@@ -7,6 +7,8 @@ set -eu
 release=''
 download_root=''
 signer=''
+# The checksums of all other files of this release, so that whoever pins this script pins what it installs.
+sums=''
 
 usage() {
   cat <<'USAGE'
@@ -35,6 +37,7 @@ wrong_usage() {
 }
 
 parse() {
+  own_release=$release
   prefix=/usr/local from='' action=install signature=wanted
   while [ $# -gt 0 ]; do
     case $1 in
@@ -56,6 +59,7 @@ parse() {
   [ -n "$prefix" ] || wrong_usage "the prefix cannot be /: pass another --prefix"
   manifest=$prefix/share/cluster-e2e/installed
   staging=$prefix/.cluster-e2e-installing
+  lock=$prefix/.cluster-e2e-lock
 }
 
 pick_source() {
@@ -132,6 +136,17 @@ can_verify_signatures() {
   command -v ssh-keygen >/dev/null && ! ssh-keygen -Y verify 2>&1 </dev/null | grep -qE 'unknown|illegal'
 }
 
+# Compares SHA256SUMS with what this script knows of its own release, and with the signature.
+verify_sums() {
+  is_own=no
+  if [ "$release" = "$own_release" ] && [ -n "$sums" ]; then
+    is_own=yes
+    [ "$(sed '/^[0-9a-f]*  install\.sh$/d' "$work/SHA256SUMS")" = "$sums" ] ||
+      refuse "SHA256SUMS has other checksums than this script, which belongs to release $release"
+  fi
+  verify_signature
+}
+
 verify_signature() {
   if [ -z "$signer" ]; then
     unverified "this release is not signed"
@@ -141,12 +156,18 @@ verify_signature() {
     ssh-keygen -Y verify -f "$work/allowed_signers" -I cluster-e2e -n cluster-e2e-release -s "$work/SHA256SUMS.sig" \
       <"$work/SHA256SUMS" >/dev/null 2>&1 || refuse "the signature of SHA256SUMS is invalid"
   else
-    unverified "the signature is not verified, because there is no ssh-keygen (8.2 or later)"
+    lack="the signature is not verified, because there is no ssh-keygen (8.2 or later)"
+    [ "$is_own" = yes ] || refuse "$lack: install it, or use the install.sh of release $release"
+    unverified "$lack"
   fi
 }
 
 unverified() { # REASON
   [ "$signature" != required ] || refuse "$1"
+  if [ "$is_own" = yes ]; then
+    say "$1; this script knows the checksums"
+    return 0
+  fi
   case $source in
     http://127.* | http://localhost[:/]*) ;;
     http://*) refuse "$1, and http downloads can be tampered with: use an https URL" ;;
@@ -200,7 +221,7 @@ fetch_one_by_one() {
 make_folder() { # FOLDER
   [ ! -d "$1" ] || return 0
   make_folder "$(dirname "$1")"
-  printf '%s\n' "$1" >>"$work/folders"
+  printf '%s\n' "$1" >>"$folders"
   # Another installation may create it at the same moment.
   mkdir "$1" 2>/dev/null || [ -d "$1" ] || cannot_write "$(dirname "$1")"
 }
@@ -213,17 +234,99 @@ cannot_write() { # FOLDER
   refuse "cannot write to $1: run this with sudo, or pass --prefix \"\$HOME/.local\""
 }
 
-# Creates the staging folder on the prefix's file system. It also serves as a lock: only one installation can create it.
+# Creates the staging folder on the prefix's file system. Only the holder of the lock touches it.
 open_staging() {
-  : >"$work/folders"
+  folders=$work/folders
+  : >"$folders"
   make_folder "$prefix"
   for folder in "$prefix" "$prefix/bin" "$prefix/share"; do [ ! -d "$folder" ] || [ -w "$folder" ] || cannot_write "$folder"; done
-  if ! mkdir "$staging" 2>/dev/null; then
-    [ -d "$staging" ] || cannot_write "$prefix"
-    refuse "another installation or removal is running there. If not, one was interrupted: move the files in $staging/old, if there are any, back to their places, remove $staging and try again"
-  fi
+  take_lock
   is_ours=yes
-  mkdir "$staging/old"
+  [ ! -e "$staging" ] || recover
+  mkdir -p "$staging/old" 2>/dev/null || cannot_write "$prefix"
+  cat "$folders" >"$staging/folders"
+  folders=$staging/folders
+  noted file >"$staging/listed"
+  check_files "$staging/listed"
+  noted folder >"$staging/listed"
+  check_folders "$staging/listed"
+}
+
+# Identifies a process: a process id alone is used again, and means something else on another computer or in another container.
+identity() { # PID
+  computer=$(printf '%s\n' "$(uname -n)-$(readlink /proc/self/ns/pid 2>/dev/null || :)" | sed 's/[^0-9A-Za-z]/-/g')
+  printf '%s\n' "$computer:$1:$(started "$1")"
+}
+
+# Prints when a process started; nothing if there is none.
+started() { # PID
+  if [ -e /proc/self/stat ]; then
+    sed 's/.*) //; s/^\([^ ]* \)\{19\}\([^ ]*\) .*/\2/' "/proc/$1/stat" 2>/dev/null || :
+  else
+    ps -o lstart= -p "$1" 2>/dev/null | sed 's/[^0-9A-Za-z]/-/g'
+  fi
+}
+
+# The lock is a link whose target identifies its holder. It outlives a holder that is killed; then $lock.HOLDER, which only one
+# process can create, names the next one. The links are removed in the order in which they are followed.
+take_lock() {
+  me=$(identity $$) link=$lock first=''
+  while printf '%s\n' "$link" >>"$work/links" && ! ln -s "$me" "$link" 2>/dev/null; do
+    holder=$(readlink "$link") || cannot_write "$prefix"
+    first=${first:-$holder}
+    pid=${holder%:*} && pid=${pid##*:}
+    case $pid in '' | *[!0-9]*) in_use "$holder" ;; esac
+    # That of a process elsewhere can't be seen from here.
+    case $(identity "$pid") in "$holder") in_use "$holder" ;; "${holder%:*}":*) ;; *) in_use "$holder" ;; esac
+    link=$lock.$holder
+  done
+  # Meanwhile, the lock may have been released, and taken by another process.
+  [ "$link" = "$lock" ] || [ "$(readlink "$lock")" = "$first" ] || {
+    rm -f "$link"
+    refuse "another installation or removal has just ended there: try again"
+  }
+}
+
+in_use() { # HOLDER
+  refuse "another installation or removal is running there ($1). If not, remove $lock* and try again"
+}
+
+# Undoes what a killed installation has changed. The folders that it created count as ours.
+recover() {
+  say "an earlier installation or removal was killed: its changes are undone"
+  [ ! -e "$staging/placed" ] || check_files "$staging/placed"
+  roll_back
+  [ ! -e "$staging/folders" ] || cat "$staging/folders" >>"$folders"
+  rm -rf "$staging"
+}
+
+# Refuses a list with a path that this script never writes: it moves and removes what the list names.
+check_files() { # LIST
+  while IFS= read -r file; do
+    case /$file/ in */../* | */./* | *//*) not_ours "$file" ;; esac
+    case $file in bin/?* | share/?*) ;; *) not_ours "$file" ;; esac
+    # Only bin and share themselves may be links, which the user made.
+    top=$(cd "$prefix/${file%%/*}" 2>/dev/null && pwd -P) || continue
+    real=$(cd "$(dirname "$prefix/$file")" 2>/dev/null && pwd -P) || continue
+    inner=$(dirname "${file#*/}")
+    [ "$inner" != . ] || inner=''
+    [ "$real" = "$top${inner:+/$inner}" ] || not_ours "$file"
+  done <"$1"
+}
+
+# They are the prefix, what it is in, or what is in it.
+check_folders() { # LIST
+  while IFS= read -r folder; do
+    case $prefix/ in "$folder"/*) continue ;; esac
+    inner=${folder#"$prefix/"}
+    [ "$inner" != "$folder" ] || not_ours "$folder"
+    case /$inner/ in */../* | */./* | *//*) not_ours "$folder" ;; esac
+    case $inner in bin | bin/* | share | share/*) ;; *) not_ours "$folder" ;; esac
+  done <"$1"
+}
+
+not_ours() { # PATH
+  refuse "$manifest lists $1, which this script never installs: correct that file, or remove it and the programs by hand"
 }
 
 # Every program must start on this machine and report the expected release.
@@ -244,7 +347,7 @@ retire() { # PATH below the prefix
 place() { # PATH below the prefix
   make_folder "$(dirname "$prefix/$1")"
   retire "$1"
-  printf '%s\n' "$1" >>"$work/placed"
+  printf '%s\n' "$1" >>"$staging/placed"
   mv "$staging/new/$1" "$prefix/$1"
 }
 
@@ -254,7 +357,6 @@ noted() { # file|folder
 }
 
 place_all() {
-  : >"$work/placed"
   noted file >"$work/earlier-files"
   noted folder >"$work/earlier-folders"
   (cd "$staging/new" && find . -type f) | sed 's|^\./||' | LC_ALL=C sort >"$work/files"
@@ -264,25 +366,28 @@ place_all() {
   mkdir -p "$staging/new/share/cluster-e2e"
   {
     sed 's/^/file /' "$work/files"
-    LC_ALL=C sort -u "$work/earlier-folders" "$work/folders" | sed 's/^/folder /'
+    LC_ALL=C sort -u "$work/earlier-folders" "$folders" | sed 's/^/folder /'
   } >"$staging/new/share/cluster-e2e/installed"
   place share/cluster-e2e/installed
 }
 
 roll_back() {
-  if [ -s "$work/placed" ]; then
+  if [ -s "$staging/placed" ]; then
     say "restoring the previous files"
-    while IFS= read -r file; do rm -f "${prefix:?}/$file"; done <"$work/placed"
+    while IFS= read -r file; do rm -f "${prefix:?}/$file"; done <"$staging/placed"
   fi
-  (cd "$staging/old" && find . ! -type d) | while IFS= read -r file; do mv "$staging/old/$file" "$prefix/$file"; done
+  [ ! -d "$staging/old" ] || (cd "$staging/old" && find . ! -type d) | while IFS= read -r file; do mv "$staging/old/$file" "$prefix/$file"; done
 }
 
 clean() {
   status=$?
   trap '' INT TERM HUP
   if [ "$is_ours" = yes ]; then
-    [ "$finished" = yes ] || [ ! -d "$staging/old" ] || roll_back
+    [ "$finished" = yes ] || roll_back
+    [ "$folders" = "$work/folders" ] || cat "$folders" >"$work/folders"
     rm -rf "$staging"
+    while IFS= read -r link; do rm -f "$link"; done <"$work/links"
+    [ "$finished" = no ] || [ ! -s "$work/made" ] || remove_folders "$work/made"
   fi
   if [ -n "$work" ]; then
     [ "$finished" = yes ] || [ ! -s "$work/folders" ] || remove_folders "$work/folders"
@@ -293,7 +398,7 @@ clean() {
 
 # From here on, whatever ends this script, it leaves nothing half done.
 begin() {
-  finished=no is_ours=no work=''
+  finished=no is_ours=no work='' folders=''
   # Not between creating a folder and recording that it is ours.
   trap '' INT TERM HUP
   trap clean EXIT
@@ -311,7 +416,7 @@ install() {
   begin
   say "cluster-e2e $release for $platform, from $source"
   fetch SHA256SUMS
-  verify_signature
+  verify_sums
   see_platform
   fetch_tree
   try_programs
@@ -336,9 +441,15 @@ tell() {
   command -v ssh >/dev/null || say "the programs need ssh, which is missing: install the OpenSSH client"
 }
 
+not_installed() {
+  refuse "this script did not install anything in $prefix ($manifest does not exist)"
+}
+
 uninstall() {
-  [ -f "$manifest" ] || refuse "this script did not install anything in $prefix ($manifest does not exist)"
+  # A killed installation may have moved the list aside.
+  [ -f "$manifest" ] || [ -e "$staging" ] || not_installed
   begin
+  [ -f "$manifest" ] || not_installed
   noted folder >"$work/made"
   noted file >"$work/files"
   while IFS= read -r file; do
@@ -347,8 +458,6 @@ uninstall() {
   done <"$work/files"
   rm -f "$manifest"
   finished=yes
-  rm -rf "$staging"
-  remove_folders "$work/made"
 }
 
 main() {

@@ -55,9 +55,11 @@ export async function writeReleaseFiles(
   const signer = release.signingKey === undefined ? undefined : await publicKey(release.signingKey);
   if (signer !== undefined) await Bun.write(join(folder, "allowed_signers"), allowedSigner(signer));
   const template = await Bun.file(join(root, "scripts", "install.sh")).text();
-  const facts = { release: tag, downloadRoot: release.downloadRoot, signer };
+  const sums = await sumsOf(folder, (await readdir(folder)).toSorted());
+  const facts = { release: tag, downloadRoot: release.downloadRoot, signer, sums: sums.join("\n") };
   await writeFile(join(folder, "install.sh"), installer(template, facts), { mode: 0o755 });
-  await writeSums(folder);
+  const lines = [...sums, ...(await sumsOf(folder, ["install.sh"]))];
+  await Bun.write(join(folder, "SHA256SUMS"), lines.map((line) => `${line}\n`).join(""));
   if (release.signingKey !== undefined) await signSums(folder, release.signingKey);
 }
 
@@ -98,11 +100,8 @@ async function formulaText(
   return formula({ tag: release.tag, description, repository: release.repository, archives, programs: names });
 }
 
-/** Writes `SHA256SUMS` of all files in the folder, as `sha256sum --check` reads it. */
-async function writeSums(folder: string): Promise<void> {
-  const names = (await readdir(folder)).toSorted();
-  const sums = await Promise.all(names.map(async (name) => `${await sha256(join(folder, name))}  ${name}\n`));
-  await Bun.write(join(folder, "SHA256SUMS"), sums.join(""));
-}
+/** Lines of `SHA256SUMS`, as `sha256sum --check` reads them. */
+const sumsOf = async (folder: string, names: readonly string[]): Promise<readonly string[]> =>
+  Promise.all(names.map(async (name) => `${await sha256(join(folder, name))}  ${name}`));
 
 const sha256 = (path: string): Promise<string> => sha256OfFile(path, AbortSignal.timeout(60_000));

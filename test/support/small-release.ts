@@ -14,6 +14,7 @@ export async function smallRelease(
   parent: string,
   tag: string,
   programs: Readonly<Record<string, string>>,
+  signer?: string,
 ): Promise<string> {
   const files = join(parent, tag);
   const name = `cluster-e2e-${tag}-${platform}`;
@@ -28,16 +29,17 @@ export async function smallRelease(
     await Bun.write(join(tree, "share", `of-${program}`, "document"), tag);
     await cp(join(tree, "bin", program), join(files, `${program}-${platform}`));
   }
-  await Bun.write(
-    join(files, "install.sh"),
-    installer(template, { release: tag, downloadRoot: parent, signer: undefined }),
-  );
   const lines = `chmod 755 "$0/bin/"*
     tar -C "$0" -czf "cluster-e2e-$1-share.tar.gz" share
     tar -C "$0/.." -cJf "$2.tar.xz" "$2"
-    sha256sum * >SHA256SUMS`;
+    sha256sum *`;
   const argv = ["sh", "-euc", lines, tree, tag, name];
   const child = Bun.spawn(argv, { cwd: files, stderr: "inherit" });
+  const sums = (await new Response(child.stdout).text()).trim();
   if ((await child.exited) !== 0) throw new Error("the small release could not be made");
+  const script = installer(template, { release: tag, downloadRoot: parent, signer, sums });
+  await Bun.write(join(files, "install.sh"), script);
+  const own = new Bun.CryptoHasher("sha256").update(script).digest("hex");
+  await Bun.write(join(files, "SHA256SUMS"), `${sums}\n${own}  install.sh\n`);
   return files;
 }

@@ -9,7 +9,7 @@ interface SourceFile {
 }
 
 const topLevel =
-  `package.json bunfig.toml src test scripts tsconfig.json README.md bun.lock .gitignore .ci .oxlintrc.json
+  `package.json bunfig.toml src test scripts tsconfig.json README.md bun.lock .gitignore .ci .github .oxlintrc.json
   .oxfmtrc.json .knip.json CHANGELOG.md CONTRIBUTING.md LICENSE`.split(/\s+/);
 
 /**
@@ -287,7 +287,7 @@ export async function repository(): Promise<readonly SourceFile[]> {
   const top = (await readdir(root)).filter((name) => !/^(\.git|node_modules|dist|.*\.bun-build)$/.test(name));
   const glob = new Bun.Glob("**/*");
   const inside = await Promise.all(
-    ["src", "scripts", "test"].map(async (folder) =>
+    [".github", "src", "scripts", "test"].map(async (folder) =>
       (await Array.fromAsync(glob.scan({ cwd: join(root, folder), dot: true }))).map((path) => `${folder}/${path}`),
     ),
   );

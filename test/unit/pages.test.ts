@@ -104,3 +104,10 @@ test("the README's first example creates a cluster of an example, on the first s
   expect(readme.slice(0, examples[0]?.index).split("\n").length).toBeLessThan(25);
   expect(lines.filter((text) => text.startsWith("./scripts/"))).toEqual(["./scripts/demo\n", "./scripts/test\n"]);
 });
+
+test("the place that the site of the repository expects says how to report a security problem, to no single person", () => {
+  const page = pages.get(".github/SECURITY.md")!;
+  expect(page).toContain("Report a vulnerability");
+  expect(page).not.toMatch(/git log|@/);
+  expect(linksOf(pages.get("src/cluster/README.md")!)).toContain("../../.github/SECURITY.md");
+});

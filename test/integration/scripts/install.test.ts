@@ -4,16 +4,20 @@ import { chmod, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { smallRelease } from "../../support/small-release.ts";
+import { until } from "../../support/until.ts";
 
+const platform = `${process.platform}-${process.arch}`;
+const signer = "ssh-ed25519 AAAA";
+const common = "sh bash uname mktemp mkdir rm rmdir mv cp ln readlink sed grep tar gzip find sort tr chmod dirname cat";
 const [older, newer] = ["2020.01.01.0", "2020.01.02.0"] as const;
 
 /** A folder with two releases, a folder for replaced programs, and a prefix. */
-async function place() {
+async function place(signer?: string) {
   const folder = await scratchFolder();
   const at = (...names: string[]): string => join(folder.path, ...names);
   for (const name of ["bin", "tmp"]) await mkdir(at(name));
-  await smallRelease(folder.path, older, { cloud: "", older: "" });
-  await smallRelease(folder.path, newer, { cloud: "", vm: "" });
+  await smallRelease(folder.path, older, { cloud: "", older: "" }, signer);
+  await smallRelease(folder.path, newer, { cloud: "", vm: "" }, signer);
   const prefix = at("prefix");
   const sh = async (lines: string, environment: Readonly<Record<string, string>> = {}) => {
     const child = Bun.spawn(["sh", "-c", `exec 2>&1\n${lines}`], {
@@ -74,23 +78,125 @@ test.each(["INT", "TERM"])(
   60_000,
 );
 
+test("after an installation was killed at any move, the next one or a removal finds nothing of it in the way", async () => {
+  await using here = await place();
+  await here.sh(`${installed(older)}; ${installed(newer)}`);
+  const expected = await here.census();
+  const mv = Bun.which("mv")!;
+  await here.program("mv", `${mv} "$@"; echo >>moves; [ "$(wc -l <moves)" != "$AT" ] || kill -KILL $PPID`);
+  for (let at = 1; ; at += 3) {
+    await here.sh(`rm -rf prefix; ${installed(older)}`);
+    const { status } = await here.sh(`rm -f moves; ${installed(newer)}`, { AT: String(at) });
+    if (status === 0) {
+      expect(at).toBeGreaterThan(10);
+      break;
+    }
+    await here.sh("rm -rf tmp/*");
+    const next = await here.sh(installed(newer));
+    expect([at, status, next.status, await here.census()]).toEqual([at, 137, 0, expected]);
+    await here.sh(`rm -f moves; ${installed(older)}`, { AT: String(at) });
+    await here.sh(`rm -rf tmp/*; ${installed(newer)} --uninstall`);
+    expect([at, await here.census()]).toEqual([at, ""]);
+  }
+}, 240_000);
+
+test("a lock whose holder cannot be seen from here is respected", async () => {
+  await using here = await place();
+  for (const holder of ["another-computer:1:1", "no-holder", ""]) {
+    await here.sh(`mkdir -p prefix; ln -sf "${holder || "x"}" prefix/.cluster-e2e-lock`);
+    const { status, output } = await here.sh(installed(newer));
+    expect([status, output]).toEqual([1, expect.stringContaining("If not, remove ")]);
+  }
+  expect((await here.sh("ls prefix")).output).toBe("");
+});
+
 test("of two concurrent installations, one is rejected before it changes anything", async () => {
   await using here = await place();
-  await mkdir(here.at("prefix", ".cluster-e2e-installing"), { recursive: true });
-  const { status, output } = await here.sh(installed(newer));
-  expect(output).toContain("another installation or removal is running there. If not, one was interrupted: ");
-  expect(status).toBe(1);
-  const removal =
-    await here.sh(`rm -r prefix/.cluster-e2e-installing; ${installed(older)} && mkdir prefix/.cluster-e2e-installing;
-    ${installed(older)} --uninstall; prefix/bin/cluster-cloud`);
-  expect(removal.output).toEndWith(`${older}\n`);
-  await here.sh(`rmdir prefix/.cluster-e2e-installing; ${installed(older)} --uninstall; rmdir prefix`);
+  await here.sh(installed(older));
+  const mv = Bun.which("mv")!;
+  await here.program(
+    "mv",
+    `${mv} "$@"; [ -z "\${WAITS-}" ] || { : >reached; while [ ! -e continue ]; do sleep 0.05; done; }`,
+  );
+  const living = here.sh(installed(newer), { WAITS: "yes" });
+  await until("the first has moved a file", async () => Bun.file(here.at("reached")).exists());
+  for (const line of [installed(newer), `${installed(older)} --uninstall`]) {
+    const { status, output } = await here.sh(line);
+    expect(output).toContain("another installation or removal is running there (");
+    expect(status).toBe(1);
+  }
+  await Bun.write(here.at("continue"), "");
+  expect(await living).toMatchObject({ status: 0 });
+  expect((await here.sh("prefix/bin/cluster-vm")).output).toBe(`${newer}\n`);
+  await here.sh(`${installed(older)} --uninstall`);
+  expect(await here.census()).toBe("");
   await here.sh(`${installed(newer)} >one & ${installed(newer)} >two; wait`);
   expect((await here.sh("prefix/bin/cluster-cloud; prefix/bin/cluster-vm")).output).toBe(`${newer}\n${newer}\n`);
   // The rejected one may have created the prefix, which the other then doesn't remove.
   await here.sh(`${installed(newer)} --uninstall; [ ! -d prefix ] || rmdir prefix`);
   expect(await here.census()).toBe("");
 }, 120_000);
+
+/** What someone adds to the list of what is installed, which names what a removal and an upgrade remove. */
+const foreign = [
+  "file ../foreign",
+  "file bin/../../foreign",
+  "file share/linked/foreign",
+  "file ./foreign",
+  "file foreign",
+];
+
+test.each([...foreign, "folder $PWD/empty", "folder $PWD/prefix/bin/../../empty"])(
+  "a list with %p is refused, and nothing is moved or removed",
+  async (line) => {
+    await using here = await place();
+    await here.sh(`${installed(older)}; mkdir outside empty; ln -s ../../outside prefix/share/linked`);
+    await here.sh("for file in . outside prefix; do echo mine >$file/foreign; done");
+    await here.sh(`echo "${line}" >>prefix/share/cluster-e2e/installed`);
+    const before = await here.census();
+    for (const command of [`${installed(older)} --uninstall`, installed(newer)]) {
+      const { status, output } = await here.sh(command);
+      expect([status, output]).toEqual([1, expect.stringContaining(", which this script never installs: ")]);
+      expect(await here.census()).toBe(before);
+      expect((await here.sh("cat foreign outside/foreign prefix/foreign; ls -d empty")).output).toBe(
+        "mine\nmine\nmine\nempty\n",
+      );
+    }
+  },
+);
+
+test("folders that the user has replaced by links are installed to and removed from", async () => {
+  await using here = await place();
+  await here.sh("mkdir -p prefix elsewhere; ln -s ../elsewhere prefix/bin");
+  await here.sh(installed(older));
+  expect((await here.sh("prefix/bin/cluster-cloud; ls elsewhere")).output).toContain(`${older}\ncluster-cloud`);
+  expect(await here.sh(`${installed(older)} --uninstall; ls elsewhere`)).toMatchObject({ status: 0 });
+  expect((await here.sh("ls elsewhere")).output).toBe("");
+});
+
+test.each([
+  ["another program in place of one", (tag: string) => `echo evil >>${tag}/cluster-cloud-${platform}`],
+  ["an archive with another program", (tag: string) => `cp ${tag}/cluster-e2e-${tag}-share.tar.gz ${tag}/*.tar.xz`],
+  ["one more program", (tag: string) => `cp ${tag}/cluster-cloud-${platform} ${tag}/cluster-evil-${platform}`],
+])("without ssh-keygen, a release with %s and sums to match is refused", async (_, change) => {
+  await using here = await place(signer);
+  const tools = `${common} xz sha256sum`.split(" ");
+  for (const tool of tools) await symlink(Bun.which(tool)!, here.at("bin", tool));
+  await here.sh(`${change(newer)}; cd ${newer}; rm SHA256SUMS; sha256sum * >../sums; mv ../sums SHA256SUMS`);
+  const ended = await here.sh(installed(newer), { PATH: here.at("bin") });
+  expect([ended.status, ended.output]).toEqual([1, expect.stringContaining("has other checksums than this script")]);
+  expect(await here.census()).toBe("");
+});
+
+test("without ssh-keygen, a signed release is installed by its own script only", async () => {
+  await using here = await place(signer);
+  for (const tool of `${common} xz sha256sum`.split(" ")) await symlink(Bun.which(tool)!, here.at("bin", tool));
+  const environment = { PATH: here.at("bin") };
+  const other = await here.sh(`sh ${newer}/install.sh --prefix prefix --version ${older}`, environment);
+  expect([other.status, other.output]).toEqual([1, expect.stringContaining("there is no ssh-keygen (8.2 or later): ")]);
+  expect(await here.census()).toBe("");
+  expect(await here.sh(installed(older), environment)).toMatchObject({ status: 0 });
+});
 
 test.skipIf(process.getuid?.() !== 0)(
   "an error says that the prefix is not writable, before anything is downloaded",
@@ -146,8 +252,6 @@ test("an interrupted download, of the script or of an archive, installs nothing"
   expect([status, await here.census()]).toEqual([1, ""]);
 }, 120_000);
 
-const common = "sh bash uname mktemp mkdir rm rmdir mv cp sed grep tar gzip find sort tr chmod dirname cat";
-
 test.each([
   ["sha256sum", "xz sha256sum", 0, ""],
   ["shasum, as on a Mac", "xz shasum", 0, ""],
@@ -184,7 +288,21 @@ test("a warning says what prevents the user's shell from finding the programs", 
 
 test("without curl nothing is downloaded: wget follows redirects from https to http", async () => {
   await using here = await place();
-  for (const name of ["sh", "uname", "mktemp", "mkdir", "rm", "sed", "dirname", "sha256sum", "cat", "find", "rmdir"])
+  for (const name of [
+    "sh",
+    "uname",
+    "mktemp",
+    "mkdir",
+    "rm",
+    "ln",
+    "readlink",
+    "sed",
+    "dirname",
+    "sha256sum",
+    "cat",
+    "find",
+    "rmdir",
+  ])
     await symlink(Bun.which(name)!, here.at("bin", name));
   await here.program("wget", "echo used >>wget-used; exit 1");
   const from = "--from https://127.0.0.1:1/releases";

@@ -50,10 +50,15 @@ test("symbols of the C library that glibc 2.17 lacks are found", () => {
 });
 
 test("the installer is bound to its release, without values that a shell would execute", () => {
-  const template = "set -eu\n\nrelease=''\ndownload_root=''\nsigner=''\n";
-  const facts = { release: "2026.03.09.0", downloadRoot: "https://example.com/$&", signer: undefined };
+  const template = "set -eu\n\nrelease=''\ndownload_root=''\nsigner=''\nsums=''\n";
+  const facts = {
+    release: "2026.03.09.0",
+    downloadRoot: "https://example.com/$&",
+    signer: undefined,
+    sums: "ab  a\ncd  b",
+  };
   expect(installer(template, facts)).toBe(
-    "set -eu\n\nrelease='2026.03.09.0'\ndownload_root='https://example.com/$&'\nsigner=''\n",
+    "set -eu\n\nrelease='2026.03.09.0'\ndownload_root='https://example.com/$&'\nsigner=''\nsums='ab  a\ncd  b'\n",
   );
   expect(() => installer(template, { ...facts, downloadRoot: "https://'; reboot '" })).toThrow(
     "cannot be written into a script",
