@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(async () => state.registry?.stop(true));
 
 /** A checkout whose lock file pins the package with this checksum. */
-async function run(checksum: string) {
+async function checkoutWith(checksum: string) {
   const folder = await scratchFolder();
   await mkdir(join(folder.path, "scripts"));
   await copyFile(script, join(folder.path, "scripts", "pinned-bun"));
@@ -32,6 +32,11 @@ async function run(checksum: string) {
   const musl = `    "@oven/${name}-musl": ["@oven/${name}-musl@9.9.9", "", ${facts}, "sha512-AAAA"],`;
   const own = `    "@oven/${name}": ["@oven/${name}@1.2.3", "", ${facts}, "${checksum}"],`;
   await Bun.write(join(folder.path, "bun.lock"), `{\n  "packages": {\n${musl}\n${own}\n  }\n}\n`);
+  return folder;
+}
+
+async function run(checksum: string) {
+  const folder = await checkoutWith(checksum);
   const target = join(folder.path, "made");
   const child = Bun.spawn([join(folder.path, "scripts", "pinned-bun"), target], {
     env: { PATH: process.env["PATH"] ?? "", npm_config_registry: `http://127.0.0.1:${state.registry!.port}/` },
@@ -63,4 +68,32 @@ test("a lock file without a checksum is rejected", async () => {
   await using ran = await run("");
   expect(ran.status).toBe(1);
   expect(ran.stderr).toContain(`bun.lock does not pin @oven/${name}.`);
+});
+
+test("scripts/setup installs this Bun, without npm, and leaves nothing of one with a wrong checksum", async () => {
+  const text = await Bun.file(join(script, "..", "setup")).text();
+  await using folder = await scratchFolder();
+  const install = /^install_bun\(\) \{\n.*?^\}\n/ms.exec(text)![0];
+  const lines = `set -eu; say() { echo "$*" >&2; }; not_set_up() { say "$*"; exit 5; }\n${install}\ninstall_bun`;
+  for (const [checksum, expected] of [
+    [checksumOf(Buffer.from("another")), { status: 5, files: [] }],
+    [checksumOf(state.package!), { status: 0, files: ["bun"] }],
+  ] as const) {
+    await using checkout = await checkoutWith(checksum);
+    const target = join(folder.path, "bun");
+    const child = Bun.spawn(["sh", "-c", lines], {
+      env: {
+        PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
+        root: checkout.path,
+        bun_version: "1.2.3",
+        bun_folder: target,
+        npm_config_registry: `http://127.0.0.1:${state.registry!.port}/`,
+      },
+      stderr: "ignore",
+    });
+    expect({ status: await child.exited, files: await readdir(target) }).toEqual({
+      ...expected,
+      files: [...expected.files],
+    });
+  }
 });
