@@ -7,7 +7,7 @@ import { smallRelease } from "../../support/small-release.ts";
 import { until } from "../../support/until.ts";
 
 const platform = `${process.platform}-${process.arch}`;
-const signer = "ssh-ed25519 AAAA";
+const signingKey = "ssh-ed25519 AAAA";
 const common = "sh bash uname mktemp mkdir rm rmdir mv cp ln readlink sed grep tar gzip find sort tr chmod dirname cat";
 const [older, newer] = ["2020.01.01.0", "2020.01.02.0"] as const;
 
@@ -179,7 +179,7 @@ test.each([
   ["an archive with another program", (tag: string) => `cp ${tag}/cluster-e2e-${tag}-share.tar.gz ${tag}/*.tar.xz`],
   ["one more program", (tag: string) => `cp ${tag}/cluster-cloud-${platform} ${tag}/cluster-evil-${platform}`],
 ])("without ssh-keygen, a release with %s and sums to match is refused", async (_, change) => {
-  await using here = await place(signer);
+  await using here = await place(signingKey);
   const tools = `${common} xz sha256sum`.split(" ");
   for (const tool of tools) await symlink(Bun.which(tool)!, here.at("bin", tool));
   await here.sh(`${change(newer)}; cd ${newer}; rm SHA256SUMS; sha256sum * >../sums; mv ../sums SHA256SUMS`);
@@ -189,7 +189,7 @@ test.each([
 });
 
 test("without ssh-keygen, a signed release is installed by its own script only", async () => {
-  await using here = await place(signer);
+  await using here = await place(signingKey);
   for (const tool of `${common} xz sha256sum`.split(" ")) await symlink(Bun.which(tool)!, here.at("bin", tool));
   const environment = { PATH: here.at("bin") };
   const other = await here.sh(`sh ${newer}/install.sh --prefix prefix --version ${older}`, environment);

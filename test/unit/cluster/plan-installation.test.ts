@@ -31,7 +31,8 @@ test("create and upgrade refuse plain http from another computer without a check
     checkedHead({ artifact: web("http://192.0.2.7/a.sh"), sha256: undefined }, runtime, signal),
   );
   expect(failure).toMatchObject({ id: "bad-usage", exitCode: 2, message: plainHttp });
-  const request = { ...examplePlan("", {}), artifact: web("http://192.0.2.7/a.sh") };
+  const configuration = { kind: "added", values: {}, securityMode: undefined, licenseFile: undefined } as const;
+  const request = { ...examplePlan("", {}), configuration, artifact: web("http://192.0.2.7/a.sh") };
   expect(await failureOf(planInstallation(request, runtime, signal))).toMatchObject({ id: "bad-usage" });
 });
 
