@@ -17,7 +17,7 @@ import { type Environment, silentProgress, systemClock } from "../src/system/run
 import { LocalCloud } from "../test/local-cloud/local-cloud.ts";
 import { type Observations, observe } from "./demo-ec2/observe.ts";
 import { type Ran, type Report, problemsOf, reportText } from "./demo-ec2/report.ts";
-import { removeAll } from "./demo-ec2/remove-all.ts";
+import { type Requested, foundByTags, readRequested, removeAll } from "./demo-ec2/remove-all.ts";
 import { textMask } from "./demo-ec2/text-mask.ts";
 
 const { values } = parseArgs({
@@ -39,6 +39,8 @@ const environment: Environment = {
   XDG_STATE_HOME: join(work, "state"),
 };
 const interrupt = new AbortController();
+/** What the comparison has requested from EC2. */
+const probe: Requested = { clientTokens: new Set(), groupIds: new Set() };
 const ran: Ran[] = [];
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
@@ -123,13 +125,16 @@ async function observeBoth(): Promise<readonly [Observations, Observations]> {
   const directory = join(work, "cloud");
   await mkdir(directory);
   await using local = await LocalCloud.start({ driver: "in-process", directory, sshPort: 2022 });
-  const observeIn = async (changes: Environment, where: string): Promise<Observations> => {
+  const observeIn = async (changes: Environment, where: string, requested: Requested): Promise<Observations> => {
     const api = await openCloud(changes, where);
     const strangers = () => openCloud({ ...changes, ...stranger }, where);
-    return await observe({ api, strangers, mark: probeId }, interrupt.signal);
+    return await observe({ api, strangers, mark: probeId, requested }, interrupt.signal);
   };
   // Neither is cut off when the other one fails.
-  const both = [observeIn({}, region), observeIn(local.environment, local.region)] as const;
+  const both = [
+    observeIn({}, region, probe),
+    observeIn(local.environment, local.region, { clientTokens: new Set(), groupIds: new Set() }),
+  ] as const;
   await Promise.allSettled(both);
   return await Promise.all(both);
 }
@@ -162,7 +167,14 @@ try {
 if (ran.some(({ line }) => line.includes(" create ") && !line.includes("--dry-run"))) {
   say("\nRemoving everything …");
   try {
-    report.left = await removeAll(await openCloud({}), [clusterId, probeId], { isSure: !state.isObserving });
+    const api = await openCloud({});
+    const { clientTokens, groupIds } = await readRequested(join(work, "state"));
+    const requested = {
+      clientTokens: clientTokens.union(probe.clientTokens),
+      groupIds: groupIds.union(probe.groupIds),
+    };
+    const left = await removeAll(api, requested, { isSure: !state.isObserving });
+    report.left = [...left, ...(await foundByTags(api, [clusterId, probeId]))];
   } catch (error) {
     report.left = [`unknown, because ${textOf(error)}; look for the tag ${tagNames.clusterId}`];
   }

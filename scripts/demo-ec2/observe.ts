@@ -6,6 +6,7 @@ import { findImage } from "../../src/backend/cloud/launch/images.ts";
 import { tagNames } from "../../src/backend/cloud/tags.ts";
 import { systemClock } from "../../src/system/runtime.ts";
 import { waits } from "../../src/system/waits.ts";
+import type { Requested } from "./remove-all.ts";
 
 /** What a cloud answered to the questions of `observe`. */
 export interface Observations {
@@ -19,8 +20,10 @@ export interface ObservedCloud {
   readonly api: CloudApi;
   /** The same API, with credentials that nobody has. */
   readonly strangers: () => Promise<CloudApi>;
-  /** The cluster id in the tags of everything that is created, so that it can be found and removed. */
+  /** The cluster id in the tags of everything that is created, so that people can find it. */
   readonly mark: string;
+  /** Gets what is created, so that it can be removed. */
+  readonly requested: Requested;
 }
 
 /** Seconds that the program allows for what takes time. */
@@ -132,6 +135,7 @@ async function watchGroup(observer: Observer): Promise<string> {
   };
   const createdMs = Date.now();
   const { GroupId = "" } = await observer.call("CreateSecurityGroup", group);
+  observer.cloud.requested.groupIds.add(GroupId);
   await observer.until("a group's id is known", createdMs, async () => {
     const [code] = await observer.outcome("DescribeSecurityGroups", { GroupIds: [GroupId] });
     return code === "ok";
@@ -157,6 +161,7 @@ async function watchInstance(observer: Observer, launch: Launch, GroupId: string
     SecurityGroupIds: [GroupId],
     TagSpecifications: [observer.tags("instance"), observer.tags("volume")],
   };
+  observer.cloud.requested.clientTokens.add(request.ClientToken);
   const launchMs = Date.now();
   const launched = (await observer.call("RunInstances", request)).Instances?.[0];
   const id = launched?.InstanceId ?? "";

@@ -1,13 +1,16 @@
 /** What `./scripts/demo ec2` asks EC2, asks the local cloud here: it answers, the differences are found, and nothing is left. */
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import { observe } from "../../../scripts/demo-ec2/observe.ts";
-import { removeAll } from "../../../scripts/demo-ec2/remove-all.ts";
+import { foundByTags, readRequested, removeAll } from "../../../scripts/demo-ec2/remove-all.ts";
 import { problemsOf, reportText } from "../../../scripts/demo-ec2/report.ts";
 import { openApi } from "../../../src/backend/cloud/api/open-api.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { RunInstancesCommand } from "@aws-sdk/client-ec2";
 import type { LocalCloud } from "../../local-cloud/local-cloud.ts";
 import { debianImage, launchOf, startCloud } from "../../local-cloud/support/sdk.ts";
+import { openFixture, region } from "../../support/cloud-fixture.ts";
+import { failureOf } from "../../support/failure-of.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
 
 const mark = "demo-00000000-probe";
@@ -20,7 +23,10 @@ async function open(cloud: LocalCloud, changes: Readonly<Record<string, string>>
 
 async function observed(cloud: LocalCloud) {
   const strangers = () => open(cloud, { CLOUD_ACCESS_KEY_ID: "AKIAIOSFODNN7EXAMPLE" });
-  return await observe({ api: await open(cloud), strangers, mark }, neverAborted);
+  return await observe(
+    { api: await open(cloud), strangers, mark, requested: { clientTokens: new Set(), groupIds: new Set() } },
+    neverAborted,
+  );
 }
 
 const ended = ({ state }: { readonly state: string }): boolean => state === "terminated";
@@ -65,29 +71,47 @@ test("a cloud that answers otherwise is reported question by question", async ()
   expect(reportText(report)).toContain("| UnauthorizedOperation | InvalidInstanceID.NotFound | **no** |");
 }, 60_000);
 
-test("the removal ends instances and deletes groups by their tags, and leaves others alone", async () => {
+test("the removal ends what the run has requested, and only names what others have tagged like it", async () => {
   await using started = await startCloud({ behaviour: { shuttingDownMs: 500 } });
   const { cloud, client } = started;
   const api = await open(cloud);
-  const tags = (value: string) => [{ Key: "cluster-e2e:cluster-id", Value: value }];
-  const grouped = async (value: string) =>
-    api.call(
-      "CreateSecurityGroup",
-      {
-        GroupName: value,
-        Description: value,
-        TagSpecifications: [{ ResourceType: "security-group", Tags: tags(value) }],
-      },
-      neverAborted,
-    );
+  const Tags = [{ Key: "cluster-e2e:cluster-id", Value: mark }];
   const image = await debianImage(client);
-  for (const value of [mark, "another"]) {
-    const { GroupId = "" } = await grouped(value);
-    const TagSpecifications = [{ ResourceType: "instance" as const, Tags: tags(value) }];
-    await client.send(new RunInstancesCommand(launchOf(image, { SecurityGroupIds: [GroupId], TagSpecifications })));
-  }
+  const launch = async (name: string, ClientToken: string) => {
+    const TagSpecifications = [{ ResourceType: "security-group" as const, Tags }];
+    const group = { GroupName: name, Description: name, TagSpecifications };
+    const { GroupId = "" } = await api.call("CreateSecurityGroup", group, neverAborted);
+    const changes = { ClientToken, SecurityGroupIds: [GroupId] };
+    const tagged = { TagSpecifications: [{ ResourceType: "instance" as const, Tags }] };
+    const { Instances } = await client.send(new RunInstancesCommand(launchOf(image, { ...changes, ...tagged })));
+    return [Instances![0]!.InstanceId!, GroupId] as const;
+  };
+  const [, ownGroup] = await launch(mark, "own");
+  const foreign = await launch("cluster-e2e-demo", "another");
   await Bun.sleep(100);
-  expect(await removeAll(api, [mark, "demo-00000000"], { isSure: true })).toEqual([]);
+  const requested = { clientTokens: new Set(["own"]), groupIds: new Set([ownGroup]) };
+  expect(await removeAll(api, requested, { isSure: true })).toEqual([]);
   expect(cloud.instances().map(ended)).toEqual([true, false]);
-  expect(ownGroups(cloud).map(({ groupName }) => groupName)).toEqual(["another"]);
+  expect(ownGroups(cloud).map(({ groupName }) => groupName)).toEqual(["cluster-e2e-demo"]);
+  const left = await foundByTags(api, [mark]);
+  expect(left.map((line) => line.split(",")[0]!)).toEqual([...foreign]);
+}, 60_000);
+
+test("what cluster-cloud has requested is read from its state folder, and nothing is guessed", async () => {
+  await using fixture = await openFixture({});
+  const backend = await fixture.open(region);
+  const counts = { master: 1, agent: 1, public_agent: 0 };
+  await fixture.create(backend, fixture.request("default", { counts }), neverAborted);
+  const state = fixture.runtime.environment["XDG_STATE_HOME"]!;
+  const { clientTokens, groupIds } = await readRequested(state);
+  expect([...clientTokens].toSorted()).toEqual(
+    fixture.cloud
+      .instances()
+      .flatMap(({ clientToken }) => clientToken ?? [])
+      .toSorted(),
+  );
+  expect([...groupIds]).toEqual(fixture.cloud.groups().map(({ groupId }) => groupId));
+  for (const file of new Bun.Glob("**/launches/*.json").scanSync({ cwd: state }))
+    await Bun.write(join(state, file), "{}");
+  expect(await failureOf(readRequested(state))).toMatchObject({ message: expect.stringContaining("cannot be read") });
 }, 60_000);
