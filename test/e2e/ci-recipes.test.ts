@@ -58,7 +58,7 @@ test("a success: the command's output, its files, a summary and a report, and no
   expect(conclusion, steps[step]?.output).toBe("success");
   expect(steps[step]?.output).toContain("\nb c\n");
   expect(await readFile(at("work", "results", "result"), "utf8")).toBe("b c\n");
-  expect(Object.values(junitOutcomes(await readFile(at("work", "cluster-results", "junit.xml"))))).toEqual(
+  expect(Object.values(junitOutcomes(await readFile(at("temp", "cluster-results", "junit.xml"))))).toEqual(
     Array.from({ length: 5 }, () => "passed"),
   );
   expect(summary).toStartWith("### The command succeeded\n");

@@ -145,20 +145,20 @@ interface Used {
 async function playUsed(uses: string, { given, step, outputs, folder }: Used): Promise<number> {
   const { path = "", key = "", name = "" } = given;
   const caches = join(folder, "caches");
-  switch (uses) {
-    case "actions/cache/restore@v4": {
+  switch (uses.replace(/@[0-9a-f]{40}$/, "")) {
+    case "actions/cache/restore": {
       const wanted = [key, ...(given["restore-keys"] ?? "").split("\n")].filter((each) => each !== "");
       const found = await newestCache(caches, wanted);
       if (found !== undefined) await cp(join(caches, found), path, { recursive: true, preserveTimestamps: true });
       outputs[step.id ?? step.name] = { outputs: { "cache-hit": String(found === key) } };
       return 0;
     }
-    case "actions/cache/save@v4":
+    case "actions/cache/save":
       // A key is written once.
       await cp(path, join(caches, key), { recursive: true, preserveTimestamps: true, force: false });
       await utimes(join(caches, key), new Date(), new Date());
       return 0;
-    case "actions/upload-artifact@v4":
+    case "actions/upload-artifact":
       if ((await stat(resolve(folder, "work", path)).catch(() => undefined)) === undefined) return 0;
       await cp(resolve(folder, "work", path), join(folder, "artifacts", name), { recursive: true });
       return 0;

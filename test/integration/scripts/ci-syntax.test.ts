@@ -55,6 +55,16 @@ test("the action is valid", async () => {
   expect(await lintedByGithub("broken/action.yml", text.replace("shell: bash", "shel: bash"))).not.toEqual([]);
 });
 
+test("actions of others are pinned to commits, in the action and on the pages", async () => {
+  const texts = await Promise.all(
+    [...pages, "scripts/ci/action.yml"].map(async (path) => Bun.file(join(root, path)).text()),
+  );
+  const used = [...texts.join("\n").matchAll(/\buses: (\S+)/g)].map(([, found = ""]) => found);
+  expect(used.length).toBeGreaterThan(9);
+  const own = "OWNER/REPO/scripts/ci@TAG";
+  expect(used.filter((each) => each !== own && !/^[\w./-]+@[0-9a-f]{40}$/.test(each))).toEqual([]);
+});
+
 describe.each(pages)("%s", (page) => {
   test("the workflows and pipelines are valid", async () => {
     const blocks = await blocksOf(page);

@@ -1,7 +1,7 @@
 /** The recipes of scripts/ci: a test plays the runner, with a release of shell scripts in place of the programs. */
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { readFile, readdir } from "node:fs/promises";
+import { lstat, readFile, readdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { type JobRequest, type StartStep, actionFolder, playJob, readAction } from "../../support/action-runner.ts";
@@ -47,15 +47,18 @@ async function startRunner(lines: string) {
 const printsWords = `printf '<%s>' "$@"; exit 7`;
 const install = "Install cluster-e2e";
 const once = "Run the command on a cluster";
+const stop = /^::stop-commands::([0-9a-f]{64})\n/;
+const withoutStop = (output: string): string => output.replace(stop, "");
+/** Writes to the files that it is told to, like the program. */
+const writesResults = `junit=$3 logs=$5; mkdir -p "$logs"; echo report >"$junit"; echo log >"$logs/log"; exit 7`;
 
 test("the action installs the release, and runs once with every word as it was given", async () => {
   await using runner = await startRunner(printsWords);
   const options = "--env=A=b c\n\n  \n--masters=3\n";
   const { steps, conclusion } = await runner.play({ platform: "./a b", command: `echo "$A" | tee x`, options });
-  expect(steps[once]).toEqual({
+  expect({ ...steps[once], output: withoutStop(steps[once]!.output) }).toEqual({
     status: 7,
-    output:
-      '<once><--junit><cluster-results/junit.xml><--logs-dir><cluster-results/logs><--summary><--env=A=b c><--masters=3><./a b><--><echo "$A" | tee x>',
+    output: `<once><--junit><${runner.at("temp")}/cluster-results/junit.xml><--logs-dir><${runner.at("temp")}/cluster-results/logs><--summary><--env=A=b c><--masters=3><./a b><--><echo "$A" | tee x>`,
   });
   expect(conclusion).toBe("failure");
 });
@@ -104,7 +107,7 @@ test("the cluster's file goes into the cache whenever it is written, and comes b
     await Bun.$`rm -rf ${runner.at("temp")}`;
     const { steps, conclusion } = await runner.play({ cache: "true", platform: "platform", ...inputs }, { runId });
     expect(conclusion).toBe("success");
-    return steps[once]?.output;
+    return withoutStop(steps[once]!.output);
   };
   const cached = async (): Promise<readonly string[]> => readdir(runner.at("caches"));
   await Bun.write(runner.at("work", "platform", "install"), "1");
@@ -156,7 +159,7 @@ test.each(["false", "true"])(
     };
     const job = runner.spawn(["bash", "-eo", "pipefail", runner.at("job")], environment);
     expect(await new Response(job.stdout).text()).toEndWith(
-      `<once><--junit><cluster-results/junit.xml><--logs-dir><cluster-results/logs>${words}<--masters=3><--agents=0><./a b><--><echo 'a b'>`,
+      `<once><--junit><${outside}/results/junit.xml><--logs-dir><${outside}/results/logs>${words}<--masters=3><--agents=0><./a b><--><echo 'a b'>`,
     );
     expect(await job.exited).toBe(7);
     // Nothing is in the project's folder that would go to the nodes, were it the platform.
@@ -166,3 +169,64 @@ test.each(["false", "true"])(
     expect(await Bun.file(runner.at("work", ".cluster-e2e", "cluster.zst")).text()).toBe("kept");
   },
 );
+
+test("before the command runs, the runner stops obeying what is printed, on both streams, with a token of its own", async () => {
+  await using runner = await startRunner(`env; echo '::error::1'; echo '::error::2' >&2`);
+  const outputs: string[] = [];
+  for (const backend of ["container", "../::error::3"]) {
+    const { steps } = await runner.play({ backend, command: "x" });
+    outputs.push(steps[once]!.output);
+  }
+  const tokens = outputs.map((output) => stop.exec(output)?.[1]);
+  expect(new Set(tokens).size).toBe(2);
+  for (const [index, output] of outputs.entries()) {
+    expect(output).toContain("::error::");
+    expect(output.split(tokens[index]!)).toHaveLength(2);
+  }
+});
+
+test("links that somebody has committed lead the results nowhere, in the action", async () => {
+  await using runner = await startRunner(writesResults);
+  await Bun.$`mkdir -p ${runner.at("work")} ${runner.at("victim")} && echo secret >${runner.at("victim", "key")}`;
+  await symlink("../victim", runner.at("work", "cluster-results"));
+  const { conclusion } = await runner.play({});
+  expect(conclusion).toBe("failure");
+  expect(await readdir(runner.at("victim"))).toEqual(["key"]);
+  const artifact = runner.at("artifacts", "cluster-results-test-0-1");
+  expect((await readdir(artifact)).toSorted()).toEqual(["junit.xml", "logs"]);
+});
+
+test("links that somebody has committed lead the results and the cache nowhere, in the job of GitLab", async () => {
+  await using runner = await startRunner(`${writesResults.replace("; exit 7", "")}; echo cluster >"$7"`);
+  const template = parse(await readFile(join(actionFolder, "gitlab.yml"), "utf8")) as Record<
+    string,
+    { script: string[]; after_script: string[] }
+  >;
+  const { script, after_script: afterwards } = template[".cluster-e2e"]!;
+  const environment = {
+    PATH: process.env["PATH"] ?? "",
+    CI_PROJECT_DIR: runner.at("work"),
+    CLUSTER_E2E_DOWNLOAD: `${runner.known.download}/${tag}`,
+    CLUSTER_E2E_SHA256: runner.known["install-sha256"],
+    BACKEND: "container",
+    OPTIONS: "",
+    PLATFORM: "x",
+    COMMAND: "x",
+    CACHE: "true",
+  };
+  for (const links of [
+    "ln -s ../victim .cluster-e2e",
+    "mkdir .cluster-e2e; ln -s ../../victim/key .cluster-e2e/cluster.zst",
+  ]) {
+    await Bun.$`rm -rf ${runner.at("work")} ${runner.at("victim")}; mkdir -p ${runner.at("work")} ${runner.at("victim")}`;
+    await Bun.write(runner.at("victim", "key"), "secret");
+    const lines = [`${links}; ln -s ../victim cluster-results`, ...script].join("\n");
+    expect(await runner.spawn(["bash", "-eo", "pipefail", "-c", lines], environment).exited).toBe(0);
+    expect(await runner.spawn(["bash", "-ec", afterwards.join("\n")], environment).exited).toBe(0);
+    expect(await readdir(runner.at("victim"))).toEqual(["key"]);
+    expect(await Bun.file(runner.at("victim", "key")).text()).toBe("secret");
+    expect((await readdir(runner.at("work", "cluster-results"))).toSorted()).toEqual(["junit.xml", "logs"]);
+    expect(await Bun.file(runner.at("work", ".cluster-e2e", "cluster.zst")).text()).toBe("cluster\n");
+    expect((await lstat(runner.at("work", ".cluster-e2e", "cluster.zst"))).isFile()).toBe(true);
+  }
+});
