@@ -131,6 +131,17 @@ export async function abandonedCreations(
   return found.filter((abandoned) => abandoned !== undefined).filter(isWanted);
 }
 
+/** The creations whose keys this computer has, and that it has neither removed nor given up on. */
+export async function recordedCreations(root: string): Promise<readonly CreationName[]> {
+  const found = await Promise.all(
+    (await folderNames(root)).map(async (name) => {
+      const creation = creationOfDirectory(name);
+      return creation !== undefined && (await isCreationHere(join(root, name))) ? [creation] : [];
+    }),
+  );
+  return found.flat();
+}
+
 /** The folders of this id's creations that may still be clusters, including imported ones. */
 export async function presentCreations(root: string, clusterId: string): Promise<readonly string[]> {
   const names = (await folderNames(root)).filter((name) => creationOfDirectory(name)?.clusterId === clusterId);

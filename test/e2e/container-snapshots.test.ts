@@ -136,6 +136,24 @@ async function killedAt(command: string, ...words: readonly string[]): Promise<s
   return (await containers().run(["snapshot", ...words, "-c", id()], { environment })).signal;
 }
 
+test("a stopped cluster whose network was pruned is listed, restored and started", async () => {
+  const addresses = async () => (await containers().inspect(id())).nodes.map(({ privateAddress }) => privateAddress);
+  const before = await addresses();
+  const prune = async (): Promise<void> => {
+    expect((await containers().run(["stop", "-c", id()])).status).toBe(0);
+    const filter = `--filter=label=cluster-e2e.cluster-id=${id()}`;
+    await docker(["network", "rm", await docker(["network", "ls", "--quiet", filter])]);
+  };
+  await prune();
+  expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id()} +stopped `, "m"));
+  expect((await containers().run(["start", "-c", id()])).status).toBe(0);
+  expect(await onAgent("ping -c1 -W5 master-0 >/dev/null && echo reached")).toBe("reached");
+  await prune();
+  const restored = await snapshot("restore", "installed");
+  expect(restored.status, restored.stderr).toBe(0);
+  expect(await addresses()).toEqual(before);
+}, 200_000);
+
 test("nodes go on after a snapshot was cut short; doctor tells of what is left, and the same name can be used again", async () => {
   expect(await killedAt("commit", "create", "cut")).toBe("SIGKILL");
   expect(await onAgent("hostname")).toBe("agent-0");

@@ -187,11 +187,11 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
     ],
     [
       () => dockerSays("no space left on device", "run"),
-      "Docker's disk is full: no space left on device. → Free some space, for example with: docker system prune",
+      "Docker's disk is full: no space left on device. → Free some space: destroy clusters that you no longer need, or remove images without a name with: docker image prune. Don't use system prune or volume prune: they remove stopped clusters and snapshots.",
     ],
     [
       () => dockerSays("could not find free subnet", "network"),
-      "Docker has no free addresses for another network: could not find free subnet. → Destroy clusters that you no longer need, or remove unused networks with: docker network prune",
+      "Docker has no free addresses for another network: could not find free subnet. → Destroy clusters that you no longer need, or remove networks that nobody uses with: docker network prune. Stopped clusters lose theirs too, and get it back when they start.",
     ],
     [
       () => qemuSays("cannot set up guest memory"),

@@ -70,7 +70,17 @@ export class ContainerCreation extends ContainerMachines implements Creation {
     const [, ...addresses] = addressesIn(range, nodeCount(counts));
     const places = new Map(nodesOf(counts).map((node, place) => [nodeReference(node), addresses[place] ?? ""]));
     const addressOf = (node: NodeName): string => places.get(nodeReference(node)) ?? "";
-    const plan = { clusterId, counts, options, image: image.name, reach, network, addressOf, labels, system };
+    const plan = {
+      clusterId,
+      counts,
+      options,
+      image: image.name,
+      reach,
+      network,
+      addressOf,
+      labels: { ...labels, range },
+      system,
+    };
     signal.throwIfAborted();
     this.#claimed.first = await createFirstNode(engine, plan);
     this.#claimed.launch = plan;

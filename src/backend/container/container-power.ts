@@ -5,8 +5,10 @@ import { mapConcurrently } from "../../system/concurrency.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type { Power } from "../contract.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
+import { indicates } from "./engine/engine-errors.ts";
 import type { Engine } from "./engine/engine.ts";
 import { pinPorts, readHostKey, readPins } from "./host-keys.ts";
+import { restoreNetwork } from "./launch/create-network.ts";
 import { containerName, networkName } from "./records/labels.ts";
 import type { NodeContainer } from "./records/read-containers.ts";
 import { readInventory } from "./records/records.ts";
@@ -53,6 +55,9 @@ interface PinnedContainer {
 
 /** Starts containers at the addresses that the other nodes and the known hosts have for them. */
 async function startAgain(engine: Engine, { cluster, nodes, root }: Start, signal: AbortSignal): Promise<void> {
+  const inventory = await readInventory(engine, { clusterId: cluster.id }, root, signal);
+  const network = inventory.networks.find(({ creationId }) => creationId === cluster.creationId);
+  if (network !== undefined) await restoreNetwork(engine, network, signal);
   const pinned = await readPinned(engine, cluster, root, signal);
   const wanted = pinned.filter(
     ({ container }) => container.status !== "running" && nodes.some(({ id }) => container.id.startsWith(id)),
@@ -68,7 +73,8 @@ async function startOne({ change }: Engine, { container, address }: PinnedContai
   const network = networkName(container);
   if (address !== undefined) {
     const alias = nodeReference(container).replaceAll("_", "-");
-    await change({ words: ["network", "disconnect", network, container.id] });
+    const accepts = (stderr: string): boolean => indicates(stderr, "notConnected");
+    await change({ words: ["network", "disconnect", network, container.id], accepts });
     await change({ words: ["network", "connect", `--ip=${address}`, `--alias=${alias}`, network, container.id] });
   }
   await change({ words: ["start", container.id] });

@@ -10,6 +10,7 @@ import { readOwnText } from "../../system/files/read-text.ts";
 import { outsideLine } from "../../system/printable.ts";
 import type { Environment, Runtime } from "../../system/runtime.ts";
 import { chooseDistribution, defaultDistribution } from "./distributions.ts";
+import { spaceAdvice } from "./engine/engine-errors.ts";
 import type { EngineFacts, EngineKind, EngineName, Reach } from "./engine/engine-kind.ts";
 import type { Engine } from "./engine/engine.ts";
 import { builtImages } from "./launch/node-image.ts";
@@ -59,10 +60,7 @@ async function checkSpace({ rootFolder }: EngineFacts, { kind: { name } }: Engin
   const free = space.bavail * space.bsize;
   const text = `${folder} has ${(Math.floor(free / 1e8) / 10).toFixed(1)} GB free`;
   if (free >= neededBytes) return pass(text);
-  return fail(
-    `${text}, but images and nodes may need ${neededBytes / 1e9} GB.`,
-    `Free some space, for example with: ${name} system prune`,
-  );
+  return fail(`${text}, but images and nodes may need ${neededBytes / 1e9} GB.`, spaceAdvice(name));
 }
 
 function judgeMemory({ memoryBytes }: EngineFacts, { kind: { title } }: Engine): Outcome {

@@ -10,7 +10,6 @@ import {
   type ContainerReading,
   type NodeContainer,
   describe,
-  describeNetworks,
   readContainers,
 } from "./records/read-containers.ts";
 import { shortId } from "./records/records.ts";
@@ -68,25 +67,18 @@ export async function removeWithSnapshots(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<string | undefined> {
+  const { copiedFrom } = await findCreation(engine, name, signal);
   return (
     (await removeCreation(engine, { ...name, keepsNetworks: true }, clock, signal)) ??
     (await deleteAllSnapshots(engine, name, clock, signal)) ??
-    (await removeImagesOfSources(engine, name, signal)) ??
+    (await removeUnusedImages(engine, copiedFrom, signal)) ??
     (await removeCreation(engine, name, clock, signal))
   );
 }
 
-/** Removes images of deleted snapshots that a copy has used. Its network's labels name their creations. */
-async function removeImagesOfSources(engine: Engine, { creationId }: CreationName, signal: AbortSignal): Promise<void> {
-  const described = await describeNetworks(engine, { creationId }, signal);
-  const { networks } = readContainers({ networks: described, containers: [] });
-  const sources = networks.flatMap(({ copiedFrom }) => copiedFrom);
-  await removeUnusedImages(engine, sources, signal);
-}
-
 function leftText(
   containers: readonly NodeContainer[],
-  networks: readonly ClusterNetwork[],
+  networks: readonly PresentNetwork[],
   problems: ReadonlySet<string>,
 ): string {
   const things = [
@@ -96,14 +88,28 @@ function leftText(
   return `Left behind: ${things.join(", ")} (${[...problems].join("; ")}).`;
 }
 
+type PresentNetwork = ClusterNetwork & { readonly id: string };
+
+interface FoundCreation extends Pick<ContainerReading, "containers"> {
+  readonly networks: readonly PresentNetwork[];
+  /** The creations from whose snapshots a copy was made. They may have left images that only it used. */
+  readonly copiedFrom: readonly string[];
+}
+
+const isPresent = (network: ClusterNetwork): network is PresentNetwork => network.id !== undefined;
+
 async function findCreation(
   engine: Engine,
   { clusterId, creationId }: CreationName,
   signal: AbortSignal,
-): Promise<Pick<ContainerReading, "containers" | "networks">> {
-  const { containers, networks } = readContainers(await describe(engine, { clusterId }, signal));
+): Promise<FoundCreation> {
+  // Whoever names a creation to remove has found it.
+  const recorded = [{ clusterId, creationId }];
+  const { containers, networks } = readContainers({ ...(await describe(engine, { clusterId }, signal)), recorded });
+  const own = networks.filter((network) => network.creationId === creationId);
   return {
     containers: containers.filter((container) => container.creationId === creationId),
-    networks: networks.filter((network) => network.creationId === creationId),
+    networks: own.filter(isPresent),
+    copiedFrom: own.flatMap(({ copiedFrom }) => copiedFrom),
   };
 }

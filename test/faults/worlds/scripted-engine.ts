@@ -249,7 +249,7 @@ export class ScriptedEngine implements AsyncDisposable {
     if (command === "rm") {
       const found = this.#networkOf(name);
       if (found === undefined) return this.#refused(`network ${name} not found`);
-      if ([...this.#containers.values()].some(({ network }) => network === found.name))
+      if ([...this.#containers.values()].some(({ network, status }) => network === found.name && status === "running"))
         return this.#refused(`network ${name} has active endpoints`);
       this.#networks.delete(found.id);
       return answered("");

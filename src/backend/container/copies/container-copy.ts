@@ -78,7 +78,7 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     const nodes = saved.map((node, place) => {
       const { platformAddress } = node;
       const address = addresses[place] ?? "";
-      return { ...node, ...name, address, reach, labels: { ...labels, platformAddress } };
+      return { ...node, ...name, address, reach, labels: { ...labels, range, platformAddress } };
     });
     this.#created = await createSavedNodes(engine, { nodes, ...rights }, signal);
     step.done();

@@ -48,6 +48,8 @@ const meanings = {
     /image not known/,
     /can only kill running containers/,
   ],
+  // After the network was removed and created again.
+  notConnected: [/is not connected to (?:the )?network/],
   inUse: [
     /image is being used by/,
     /is using its referenced image/,
@@ -85,18 +87,15 @@ export function engineFailure(
       return failure(
         "capacity-lacking",
         `${title} has no free addresses for another network`,
-        `Destroy clusters that you no longer need, or remove unused networks with: ${name} network prune`,
+        `Destroy clusters that you no longer need, or remove networks that nobody uses with: ${name} network prune. Stopped clusters lose theirs too, and get it back when they start.`,
       );
     case "noSpace":
-      return failure(
-        "capacity-lacking",
-        `${title}'s disk is full`,
-        `Free some space, for example with: ${name} system prune`,
-      );
+      return failure("capacity-lacking", `${title}'s disk is full`, spaceAdvice(name));
     case "nameTaken":
     case "rangeTaken":
     case "gone":
     case "inUse":
+    case "notConnected":
     case "notFrozen":
     case undefined:
       return failure("engine-failed", `${name} ${words[0]} failed`, "Pass -vv to see every command that was run.");
@@ -107,6 +106,10 @@ const means =
   (meaning: EngineMeaning) =>
   (error: unknown): boolean =>
     error instanceof ClusterError && error.facts["meaning"] === meaning;
+
+/** The engine's command that removes most would also remove the nodes of stopped clusters. */
+export const spaceAdvice = (name: string): string =>
+  `Free some space: destroy clusters that you no longer need, or remove images without a name with: ${name} image prune. Don't use system prune or volume prune: they remove stopped clusters and snapshots.`;
 
 /** Whether the engine refused a name because something else has it. */
 export const isNameTaken = means("nameTaken");

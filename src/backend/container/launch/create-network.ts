@@ -5,7 +5,13 @@ import { isRangeTaken } from "../engine/engine-errors.ts";
 import type { Reach } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type CreationName, type LabelValues, labelArguments, networkName } from "../records/labels.ts";
-import { addressNumber, inspect, parseNetworkAddress, readContainers } from "../records/read-containers.ts";
+import {
+  type ClusterNetwork,
+  addressNumber,
+  inspect,
+  parseNetworkAddress,
+  readContainers,
+} from "../records/read-containers.ts";
 
 export interface NewNetwork extends CreationName {
   readonly labels: LabelValues;
@@ -72,6 +78,27 @@ export async function createNetwork(
   throw new ClusterError("capacity-lacking", `${engine.kind.title} has no range of addresses for another network.`, {
     hint: "Give the engine more ranges: default-address-pools of Docker, default_subnet_pools of Podman.",
   });
+}
+
+/** Creates a cluster's network again if somebody has removed it. Throws `capacity-lacking` if another network has its addresses now. */
+export async function restoreNetwork(
+  engine: Engine,
+  { id, labels, ranges: [range], ...name }: ClusterNetwork,
+  signal: AbortSignal,
+): Promise<void> {
+  if (id !== undefined) return;
+  const { clusterId, creationId } = name;
+  const reach = labels.reach === "published" ? "published" : "direct";
+  const mtu = await networkMtu(engine, reach, signal);
+  if (await claimRange(engine, { clusterId, creationId, labels, reach }, { range, mtu })) return;
+  throw new ClusterError(
+    "capacity-lacking",
+    `The network of cluster "${clusterId}" was removed, and another network has its addresses (${range}) now.`,
+    {
+      hint: `Find that network with ${engine.kind.name} network ls, remove it, and repeat the command.`,
+      facts: { range },
+    },
+  );
 }
 
 /** Whether nobody else took the range first. */

@@ -23,6 +23,8 @@ export const labelNames = {
   /** `direct` or `published`. */
   reach: "cluster-e2e.reach",
   createdBy: "cluster-e2e.created-by",
+  /** On nodes: the range of the network's addresses, such as `172.18.0.0/16`, to create it again if somebody removes it. */
+  range: "cluster-e2e.range",
   /** The node's own options in JSON, so that a restored node gets the same ones. */
   settings: "cluster-e2e.settings",
   /** From here on, labels of the images and volumes of snapshots, which restored containers inherit. */

@@ -6,7 +6,7 @@ import { type ForeignResource, type Reading, readEach, readTexts, shownId } from
 import { indicates } from "../engine/engine-errors.ts";
 import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
 import { type Engine, askJson } from "../engine/engine.ts";
-import { type LabelValues, containerName, labelNames, networkName, readLabels } from "./labels.ts";
+import { type CreationName, type LabelValues, containerName, labelNames, networkName, readLabels } from "./labels.ts";
 
 export interface NetworkFacts {
   readonly clusterId: string;
@@ -19,7 +19,9 @@ export interface NetworkFacts {
 }
 
 export interface ClusterNetwork extends NetworkFacts {
-  readonly id: string;
+  /** Undefined if somebody removed it, such as a `network prune` while the cluster was stopped: its nodes' labels say what it was. */
+  readonly id: string | undefined;
+  readonly labels: LabelValues;
   /** The creations whose snapshots its nodes are copied from; see the label. */
   readonly copiedFrom: readonly string[];
   /** The ranges of its addresses, in the form of `172.18.0.0/16`. */
@@ -69,21 +71,51 @@ export interface Described {
   readonly networks: readonly DescribedNetwork[];
   /** From `container inspect`. */
   readonly containers: readonly unknown[];
+  /** Creations of which this computer has a record: their containers are ours even without the network. Absent: none. */
+  readonly recorded?: readonly CreationName[];
 }
 
 /**
  * Decides which of them are ours. An image can carry our labels into any container created from it, but it can neither
  * name the container nor put it into a network. So a container is a node only if its labels have the expected shapes,
- * it has that node's name, and it is in the cluster's network, which itself must have the cluster's labels and name.
+ * it has that node's name, and it is in the cluster's network, which itself must have the cluster's labels and name. If that network is gone, the
+ * container must have been in it, and this computer must have a record of the creation.
  */
-export function readContainers({ networks, containers }: Described): ContainerReading {
+export function readContainers({ networks, containers, recorded = [] }: Described): ContainerReading {
   const own = readEach("network", networks, readNetwork, shownName);
-  const nodes = readNodes(containers, own.read);
+  const present = new Set(own.read.map(networkName));
+  const lost = lostNetworks(
+    containers,
+    recorded.map(networkName).filter((name) => !present.has(name)),
+  );
+  const all = [...own.read, ...lost];
+  const nodes = readNodes(containers, all);
   return {
-    networks: own.read,
+    networks: all,
     containers: nodes.read,
     foreignResources: [...own.foreignResources, ...nodes.foreignResources],
   };
+}
+
+/** Returns what the labels of nodes say about networks with these names, which somebody removed. */
+function lostNetworks(containers: readonly unknown[], names: readonly string[]): readonly ClusterNetwork[] {
+  const wanted = new Set(names);
+  const found = new Map<string, ClusterNetwork>();
+  for (const container of containers) {
+    const {
+      role: _,
+      index: __,
+      settings: ___,
+      platformAddress: ____,
+      range,
+      ...labels
+    } = readLabels(labelsOf(container));
+    const facts = readFacts(labels);
+    if (typeof facts === "string" || typeof readContainer(container, wanted) === "string") continue;
+    const ranges = [parseNetworkAddress(range)].filter((each) => each !== undefined);
+    found.set(networkName(facts), { id: undefined, ...facts, labels, ranges, copiedFrom: readCopiedFrom(labels) });
+  }
+  return [...found.values()];
 }
 
 /** Decides which containers are nodes, where the networks of the clusters are already known. */
@@ -105,17 +137,20 @@ const parseId = read.matching(/^[0-9a-f]{64}$/);
 /** Returns a network, or what is wrong with it. */
 function readNetwork(description: DescribedNetwork): ClusterNetwork | string {
   const texts = readLabels(description.labels);
-  const known = readTexts(
-    { kind: "label", names: labelNames, texts },
-    { required: ["clusterId", "creationId"], optional: ["counts", "variant", "distribution", "webUi", "expiresAt"] },
-  );
+  const known = readFacts(texts);
   if (typeof known === "string") return known;
   const id = parseId(description.id);
   if (id === undefined) return "its id is malformed";
   if (description.name !== networkName(known)) return "its name is not the name of its cluster's network";
   const ranges = anyList(description.ranges).flatMap((range) => parseNetworkAddress(range) ?? []);
-  return { id, ...known, ranges, copiedFrom: readCopiedFrom(texts) };
+  return { id, ...known, labels: texts, ranges, copiedFrom: readCopiedFrom(texts) };
 }
+
+const readFacts = (texts: LabelValues) =>
+  readTexts(
+    { kind: "label", names: labelNames, texts },
+    { required: ["clusterId", "creationId"], optional: ["counts", "variant", "distribution", "webUi", "expiresAt"] },
+  );
 
 export const readCopiedFrom = ({ copiedFrom = "" }: LabelValues): readonly string[] =>
   copiedFrom.split(" ").flatMap((text) => parseCreationId(text) ?? []);
@@ -224,7 +259,7 @@ export async function describeContainers(
   return describeEach(engine, { words, kind: "container" }, signal);
 }
 
-export async function describeNetworks(
+async function describeNetworks(
   engine: Engine,
   selection: Selection,
   signal: AbortSignal,

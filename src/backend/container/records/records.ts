@@ -8,15 +8,21 @@ import {
   type WebUi,
   webPortsOf,
 } from "../../../model/cluster-record.ts";
-import { abandonedCreations, creationDirectory } from "../../../store/creation-folder.ts";
+import { abandonedCreations, creationDirectory, recordedCreations } from "../../../store/creation-folder.ts";
 import { stateFolder } from "../../../store/state-folder.ts";
 import type { Clock, Environment } from "../../../system/runtime.ts";
-import type { ForeignResource } from "../../shared/foreign-resource.ts";
 import { isOver } from "../../shared/lifetimes.ts";
 import { clusterExists } from "../../shared/machine-errors.ts";
 import { type Engine, removalCommand } from "../engine/engine.ts";
 import { networkName } from "./labels.ts";
-import { type NetworkFacts, type NodeContainer, type Selection, describe, readContainers } from "./read-containers.ts";
+import {
+  type ContainerReading,
+  type NetworkFacts,
+  type NodeContainer,
+  type Selection,
+  describe,
+  readContainers,
+} from "./read-containers.ts";
 
 /** Nodes accept root's login; a container has no other users of its own. */
 const sshUser = "root";
@@ -148,8 +154,9 @@ export async function readInventory(
   selection: Selection,
   root: string,
   signal: AbortSignal,
-): Promise<Inventory & { readonly foreignResources: readonly ForeignResource[] }> {
-  const reading = readContainers(await describe(engine, selection, signal));
+): Promise<Omit<Inventory, "networks"> & Pick<ContainerReading, "networks" | "foreignResources">> {
+  const [described, recorded] = await Promise.all([describe(engine, selection, signal), recordedCreations(root)]);
+  const reading = readContainers({ ...described, recorded });
   const clusterIds = new Set(reading.networks.map(({ clusterId }) => clusterId));
   const abandoned = await Promise.all([...clusterIds].map(async (clusterId) => abandonedCreations(root, clusterId)));
   return { ...reading, abandoned: new Set(abandoned.flat().map(({ creation }) => creation.creationId)) };

@@ -8,6 +8,7 @@ import type { CopyRequest, Creation, FileCopyRequest, Snapshots } from "../../co
 import { lockMachines } from "../../shared/lock-machines.ts";
 import { assertIncomplete, notWhole } from "../../shared/machine-errors.ts";
 import type { Engine } from "../engine/engine.ts";
+import { restoreNetwork } from "../launch/create-network.ts";
 import { pinPorts } from "../host-keys.ts";
 import type { NodeContainer } from "../records/read-containers.ts";
 import { readInventory } from "../records/records.ts";
@@ -78,6 +79,9 @@ export class ContainerSnapshots implements Snapshots {
     const { clock, progress } = this.#runtime;
     using step = progress.start("Restore file systems");
     const own = { clusterId: cluster.id, creationId: cluster.creationId, keepsNetworks: true };
+    const { networks } = await readInventory(this.#engine, { clusterId: cluster.id }, this.#root, signal);
+    const network = networks.find(({ creationId }) => creationId === cluster.creationId);
+    if (network !== undefined) await restoreNetwork(this.#engine, network, signal);
     const left = await removeCreation(this.#engine, own, clock, signal);
     if (left !== undefined) throw new ClusterError("engine-failed", left, { hint: "Restore again." });
     const containers = await restoreNodes(this.#engine, { nodes, system, rights }, signal);

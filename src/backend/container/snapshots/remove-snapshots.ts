@@ -8,7 +8,7 @@ import { ruleOf, waits } from "../../../system/waits.ts";
 import { indicates } from "../engine/engine-errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type CreationName, readLabels } from "../records/labels.ts";
-import { describe, describeEach, filterWord, labelsOf, readContainers } from "../records/read-containers.ts";
+import { describeContainers, describeEach, filterWord, labelsOf, readCopiedFrom } from "../records/read-containers.ts";
 import { type SavedSnapshot, readSnapshots } from "./read-snapshots.ts";
 
 const removalsAtOnce = 6;
@@ -74,8 +74,8 @@ export async function removeUnusedImages(
 
 /** Whether another cluster's nodes were created from this creation's snapshots. They need the images until they are removed. */
 async function hasCopies(engine: Engine, creationId: string, signal: AbortSignal): Promise<boolean> {
-  const { networks } = readContainers(await describe(engine, "all", signal));
-  return networks.some(({ copiedFrom }) => copiedFrom.includes(creationId));
+  const containers = await describeContainers(engine, "all", signal);
+  return containers.some((container) => readCopiedFrom(readLabels(labelsOf(container))).includes(creationId));
 }
 
 const imageId = read.matching(/^(?:sha256:)?[0-9a-f]{64}$/);

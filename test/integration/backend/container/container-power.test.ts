@@ -1,4 +1,5 @@
 /** Nodes of scripted engines that stop and start again. */
+import { writeFile } from "node:fs/promises";
 import { expect, setDefaultTimeout } from "bun:test";
 import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { createKnownHosts } from "../../../../src/ssh/openssh-files.ts";
@@ -86,4 +87,44 @@ checks("a node that gets another address is stopped again, because the others kn
   expect(failure.message).toContain(agent.ssh.host);
   expect(changes(running).at(-1)).toBe(`kill ${ids[1]}`);
   expect(statuses(running)).toEqual(["running", "exited"]);
+});
+
+checks(
+  "a stopped cluster whose network was pruned is still there, starts at its addresses, or is removed",
+  async () => {
+    await using running = await openRunning("docker");
+    const { backend, world, master, agent, directory } = running;
+    const { engine } = world;
+    await writeFile(creationFiles(directory).privateKey, "");
+    const before = await running.find();
+    const [{ labels, range }] = engine.networks as [(typeof engine.networks)[number]];
+    const prune = async (): Promise<void> => {
+      await backend.power.cutPower(await running.find(), [master, agent], neverAborted);
+      await engine.run(["network", "rm", network], new Uint8Array());
+      expect(engine.networks).toEqual([]);
+    };
+    await prune();
+    expect(await running.find()).toMatchObject({ state: "stopped", requested: before.requested, nodes: [{}, {}] });
+    expect((await backend.list(neverAborted)).map(({ id }) => id)).toEqual(["own"]);
+    expect(await failureOf(running.plan())).toMatchObject({ id: "cluster-exists" });
+    await running.start("master", "agent");
+    expect((await running.find()).nodes).toEqual(before.nodes);
+    expect(engine.networks).toMatchObject([{ name: network, range, labels }]);
+
+    await prune();
+    await engine.run(["network", "create", `--subnet=${range}`, "other"], new Uint8Array());
+    const failure = await failureOf(running.start("master"));
+    expect(failure).toMatchObject({ id: "capacity-lacking", hint: expect.stringContaining("docker network ls") });
+    expect(failure.message).toContain(range);
+    await backend.remove(await running.find(), neverAborted);
+    expect([statuses(running), engine.networks.map(({ name }) => name)]).toEqual([[], ["other"]]);
+  },
+);
+
+checks("containers without their network are a cluster's only if this computer has a record of it", async () => {
+  await using running = await openRunning("docker");
+  const { backend, world, master, agent } = running;
+  await backend.power.cutPower(await running.find(), [master, agent], neverAborted);
+  await world.engine.run(["network", "rm", network], new Uint8Array());
+  expect(await backend.find("own", neverAborted)).toBeUndefined();
 });

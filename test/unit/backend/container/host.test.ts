@@ -89,7 +89,7 @@ test.skipIf(process.platform !== "linux")(
     // The kernel's own file system has no space at all.
     expect(outcomeText(await judged("image space", { told: { rootFolder: "/proc" } }))).toBe(
       "fail: /proc has 0.0 GB free, but images and nodes may need 5 GB. → " +
-        "Free some space, for example with: docker system prune",
+        "Free some space: destroy clusters that you no longer need, or remove images without a name with: docker image prune. Don't use system prune or volume prune: they remove stopped clusters and snapshots.",
     );
   },
 );

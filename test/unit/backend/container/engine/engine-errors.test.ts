@@ -62,7 +62,7 @@ test.each([
     "Podman has no free addresses",
     "podman network prune",
   ],
-  ["Error: write /x: no space left on device", "capacity-lacking", "Podman's disk is full", "podman system prune"],
+  ["Error: write /x: no space left on device", "capacity-lacking", "Podman's disk is full", "podman image prune"],
   [
     'time="2026-01-01T00:00:00Z" level=warning msg="odd"\nError: runc: runc create failed: error setting rlimit type 7: operation not permitted: OCI permission denied\ntime="2026-01-01T00:00:00Z" level=warning msg="late"',
     "engine-failed",
