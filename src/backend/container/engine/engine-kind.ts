@@ -24,6 +24,11 @@ export interface EngineKind {
   readonly consoleWords: readonly string[];
   /** Limits for containers, the best first. Only trying shows which of them the engine accepts. */
   readonly limits: readonly (readonly string[])[];
+  /**
+   * The user's settings of the program that would change what our own commands mean: the commands that may see each variable, or the value that it gets
+   * instead.
+   */
+  readonly variables: Readonly<Record<string, readonly string[] | string>>;
   /** A command whose output changes each time the engine starts, if there is one. */
   readonly runWords: readonly string[] | undefined;
   /** A command that prints the engine's address, for an engine whose own description doesn't say where it is. */

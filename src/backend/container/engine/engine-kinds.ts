@@ -42,6 +42,19 @@ const docker: EngineKind = {
   systemWords: [],
   consoleWords: ["--log-driver=json-file", "--log-opt=max-size=2m", "--log-opt=max-file=2"],
   limits: [[]],
+  variables: {
+    // Usual on Apple's computers: images of another architecture than the engine's.
+    DOCKER_DEFAULT_PLATFORM: [],
+    // Images that were built here have no signature. What comes from a registry may need one.
+    DOCKER_CONTENT_TRUST: ["build", "pull"],
+    DOCKER_CONTENT_TRUST_SERVER: ["build", "pull"],
+    // Another builder keeps what it builds for itself.
+    BUILDX_BUILDER: "default",
+    BUILDX_NO_DEFAULT_LOAD: [],
+    BUILDX_NO_DEFAULT_OUTPUT: [],
+    BUILDKIT_PROGRESS: "plain",
+    DOCKER_BUILDKIT: [],
+  },
   // The daemon creates this network again each time it starts.
   runWords: ["network", "inspect", "--format={{.Id}}", "bridge"],
   // The context in use, or DOCKER_HOST.
@@ -101,6 +114,8 @@ const podman: EngineKind = {
   consoleWords: ["--log-driver=k8s-file", "--log-opt=max-size=4mb"],
   // Root's containers get a million files and processes, which root may not grant without CAP_SYS_RESOURCE.
   limits: [[], ["--ulimit=nofile=1024:4096", "--ulimit=nproc=4096:4096"]],
+  // Root's nodes need root's user namespace.
+  variables: { PODMAN_USERNS: [], BUILDAH_FORMAT: [] },
   runWords: undefined,
   addressWords: undefined,
   // Without a time, Podman would ask the system inside to shut down and wait for that.

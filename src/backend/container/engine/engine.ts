@@ -11,7 +11,7 @@ import {
   runWithin,
 } from "../../../system/processes/run-program.ts";
 import { outsideLine } from "../../../system/printable.ts";
-import type { Runtime } from "../../../system/runtime.ts";
+import type { Environment, Runtime } from "../../../system/runtime.ts";
 import { variable } from "../../../system/variable.ts";
 import { whileWaitingFor } from "../../../system/time-limit.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
@@ -67,12 +67,23 @@ export const removalCommand = ({ option }: Pick<Engine, "option">, clusterId: st
 /** The parts of the runtime that an engine uses. */
 export type EngineRuntime = Pick<Runtime, "environment" | "progress">;
 
+/** The engine would look for a missing image in a registry, such as a server on this computer for one of ours. */
+const withoutPulling = ([command = "", ...others]: readonly string[]): readonly string[] =>
+  command === "create" || command === "run" ? [command, "--pull=never", ...others] : [command, ...others];
+
 /** Doesn't run any command yet. `option`: see Engine. */
 export function openEngine(kind: EngineKind, option: string, { environment, progress }: EngineRuntime): Engine {
   const programOf = (words: readonly string[], folder?: TemporaryFolder) => {
-    progress.detail(2, `${kind.name} ${outside(words.join(" "))}`);
     const own = folder && { TMPDIR: folder.path };
-    return { argv: [kind.name, ...words] as const, environment: { ...environmentWithoutSecrets(environment), ...own } };
+    const all = withoutPulling(words);
+    progress.detail(2, `${kind.name} ${outside(all.join(" "))}`);
+    return { argv: [kind.name, ...all] as const, environment: { ...environmentFor(words), ...own } };
+  };
+  const environmentFor = ([command = ""]: readonly string[]): Environment => {
+    const given = Object.entries(kind.variables).map(([name, use]): [string, string | undefined] =>
+      typeof use === "string" ? [name, use] : [name, use.includes(command) ? variable(environment, name) : undefined],
+    );
+    return { ...environmentWithoutSecrets(environment), ...Object.fromEntries(given) };
   };
   /** A folder for a command that would leave files in the usual one. */
   const folderToLitter = async (): Promise<TemporaryFolder | undefined> => {
@@ -112,7 +123,7 @@ export function openEngine(kind: EngineKind, option: string, { environment, prog
         throw error;
       }
     },
-    defer: (words) => deferCommand([kind.name, ...words], environmentWithoutSecrets(environment), changeLimitMs),
+    defer: (words) => deferCommand([kind.name, ...words], environmentFor(words), changeLimitMs),
   };
 }
 

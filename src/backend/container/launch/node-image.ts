@@ -78,7 +78,15 @@ export async function obtainNodeImage(
     );
     throw notBuilt(engine, image, { output: output.join(""), logFile: isSaved ? logFile : undefined }, error);
   }
+  if (!(await isPresent(engine, image.name, signal))) throw notKept(engine, image, isBuilt ? "built" : "pulled");
   step.done();
+}
+
+function notKept({ kind: { name, title } }: Engine, image: NodeImage, what: "built" | "pulled"): ClusterError {
+  return new ClusterError("image-not-found", `${title} ${what} the image ${image.name}, but does not have it.`, {
+    hint: `Check the settings of the ${name} command, such as its builder and platform: they decide where images go.`,
+    facts: { image: image.name },
+  });
 }
 
 interface FailedBuild {

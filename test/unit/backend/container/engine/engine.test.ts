@@ -92,3 +92,41 @@ test("what Podman leaves in its temporary folder is removed, also after it was k
   for await (const chunk of engine.read(["save"], signal)) if (chunk.length > 0) break;
   expect(await readdir(environment.TMPDIR)).toEqual([]);
 });
+
+test.each([
+  ["docker", "create", "DOCKER_HOST=x BUILDX_BUILDER=default BUILDKIT_PROGRESS=plain"],
+  ["docker", "build", "DOCKER_HOST=x DOCKER_CONTENT_TRUST=1 BUILDX_BUILDER=default BUILDKIT_PROGRESS=plain"],
+  ["podman", "create", "DOCKER_HOST=x DOCKER_DEFAULT_PLATFORM=linux/s390x DOCKER_CONTENT_TRUST=1 BUILDX_BUILDER=mine"],
+] as const)("settings of the %s client don't change what %s does to our images", async (name, word, expected) => {
+  await using folder = await scratchFolder();
+  const program = join(folder.path, name);
+  const names =
+    "DOCKER_HOST|DOCKER_DEFAULT_PLATFORM|DOCKER_CONTENT_TRUST|BUILDX_BUILDER|BUILDKIT_PROGRESS|DOCKER_BUILDKIT|PODMAN_USERNS";
+  await writeFile(program, `#!/bin/sh\nenv | grep -E '^(${names})=' | sort\n`);
+  await chmod(program, 0o755);
+  const environment = {
+    PATH: `${folder.path}:/usr/bin:/bin`,
+    DOCKER_HOST: "x",
+    DOCKER_DEFAULT_PLATFORM: "linux/s390x",
+    DOCKER_CONTENT_TRUST: "1",
+    BUILDX_BUILDER: "mine",
+    ...(name === "docker" ? { DOCKER_BUILDKIT: "0" } : { PODMAN_USERNS: "auto" }),
+  };
+  const engine = openEngine(engineKinds[name], "", { environment, progress: silentProgress });
+  const seen = (await engine.ask({ words: [word] }, signal)).split("\n");
+  expect(seen).toEqual(
+    expected
+      .split(" ")
+      .filter((each) => each !== "PATH")
+      .toSorted(),
+  );
+});
+
+test.each(["create", "run"])("%s never looks for an image elsewhere", async (word) => {
+  await using folder = await scratchFolder();
+  await writeFile(join(folder.path, "docker"), '#!/bin/sh\necho "$@"\n');
+  await chmod(join(folder.path, "docker"), 0o755);
+  const environment = { PATH: `${folder.path}:/usr/bin:/bin` };
+  const engine = openEngine(engineKinds.docker, "", { environment, progress: silentProgress });
+  expect(await engine.ask({ words: [word, "--tty", "image"] }, signal)).toBe(`${word} --pull=never --tty image`);
+});

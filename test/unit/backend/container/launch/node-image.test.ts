@@ -100,6 +100,7 @@ test.each([
 ])("the image %j is obtained in the step %j", async (wanted, title, { words, stdin }) => {
   const commands: EngineRequest[] = [];
   const ask = async (request: EngineRequest): Promise<string> => {
+    if (request.words[0] === "image") return "a".repeat(64);
     commands.push(request);
     request.onOutput?.(`Step 1/2 : ${"x".repeat(60)}\n`);
     request.onOutput?.("\n");
@@ -151,3 +152,20 @@ test("an interrupt is not explained as a failed build", async () => {
   );
   expect(failure.message).toBe("interrupted");
 });
+
+test.each([
+  [image, "built"],
+  [own, "pulled"],
+])(
+  "an image that the engine does not have afterwards, such as one of another builder, is an error",
+  async (wanted, what) => {
+    const ask = async ({ words }: EngineRequest): Promise<string> => (words[0] === "image" ? "" : "done");
+    const failure = await failureOf(
+      obtainNodeImage(engineWith(ask), wanted, { progress: silentProgress, logFile }, neverAborted),
+    );
+    expect(failure).toMatchObject({
+      id: "image-not-found",
+      message: `Docker ${what} the image nodes:1, but does not have it.`,
+    });
+  },
+);
