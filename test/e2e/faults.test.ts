@@ -66,6 +66,26 @@ test("a partition cuts nodes off from each other, not from here; list and inspec
   expect([await faults(), await isReachable()]).toEqual([[], true]);
 }, 120_000);
 
+test("a partition cuts off whatever address the nodes send from, virtual ones and IPv6 too", async () => {
+  const enable = "echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6";
+  const add = (last: number) =>
+    `${enable}; ip addr add 192.0.2.${last}/24 dev eth0; ip -6 addr add fd00:e2e::${last}/64 dev eth0 nodad`;
+  expect((await onNode("master_0", add(1))).status).toBe(0);
+  expect((await onNode("agent_0", add(2))).status).toBe(0);
+  const pings = ["192.0.2.1", "-I 192.0.2.2 master-0", "fd00:e2e::1"];
+  const arrive = async (): Promise<readonly boolean[]> => {
+    const tried: boolean[] = [];
+    for (const each of pings) tried.push((await onNode("agent_0", `ping -c1 -W2 ${each} >/dev/null`)).status === 0);
+    return tried;
+  };
+  expect(await arrive()).toEqual([true, true, true]);
+  expect(await fault("partition --between agent_0 --for 10m")).toMatchObject({ status: 0 });
+  expect(await arrive()).toEqual([false, false, false]);
+  expect(await fault("heal")).toMatchObject({ status: 0 });
+  expect(await arrive()).toEqual([true, true, true]);
+  expect((await onNode("agent_0", "nft list tables | grep cluster_e2e")).stdout).toBe("");
+}, 120_000);
+
 test("a restart of a node heals its part, and heal ends the others' part", async () => {
   await onNode("agent_0", "mkdir -p /data && mount -t tmpfs -o size=16m none /data");
   expect(await fault("disk agent_0 --fill /data --leave 1M --for 10m")).toMatchObject({ status: 0 });

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A fault: delays, loses or limits the IPv4 packets that a node sends from its private address's device. systemd runs it
+# A fault: delays, loses or limits the packets that a node sends from its private address's device. systemd runs it
 # as root, in front of fault-unit.sh. sshd's packets and those of the installer's server are left alone.
 # Values: ID; FOLDER; ADDRESS, the private one; NETEM, words for tc; PORT, of that server. Prints why it cannot begin.
 
@@ -39,5 +39,7 @@ shape() {
     tc filter add dev "$device" parent e2e: protocol ip prio 1 u32 \
       match ip protocol 6 0xff match ip $match 0xffff flowid e2e:1 || return 1
   done
-  tc filter add dev "$device" parent e2e: protocol ip prio 2 u32 match u32 0 0 flowid e2e:2
+  tc filter add dev "$device" parent e2e: protocol ip prio 2 u32 match u32 0 0 flowid e2e:2 || return 1
+  ! grep -q . /proc/net/if_inet6 2>/dev/null ||
+    tc filter add dev "$device" parent e2e: protocol ipv6 prio 3 u32 match u32 0 0 flowid e2e:2
 }
