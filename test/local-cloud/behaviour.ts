@@ -26,8 +26,14 @@ export interface Behaviour {
   readonly zoneCapacity: Readonly<Record<string, number>>;
   /** The limit on vCPUs of all running machines in a region. */
   readonly vcpuLimit: number;
+  /** The limit on security groups in each network. */
+  readonly groupLimit: number;
+  /** The values that a policy of the organization allows for tags, by key. A tag with another value is refused. */
+  readonly tagPolicy: Readonly<Record<string, readonly string[]>>;
   /** Actions that fail with `UnauthorizedOperation`. */
   readonly deniedActions: readonly string[];
+  /** What denies them: `with an explicit deny in a service control policy`. Default: that nothing allows them. */
+  readonly denialReason: string;
 }
 
 export const usualBehaviour: Behaviour = {
@@ -44,7 +50,10 @@ export const usualBehaviour: Behaviour = {
   throttle: undefined,
   zoneCapacity: {},
   vcpuLimit: 100_000,
+  groupLimit: 2_500,
+  tagPolicy: {},
   deniedActions: [],
+  denialReason: "",
 };
 
 /** The current behaviour, which all parts of the cloud read from here. */

@@ -41,12 +41,12 @@ interface Call {
 type Fault = (call: Call) => Error | undefined;
 
 /** The failure of a request that the API refused with this code. */
-export const refusal = (code: string): ClusterError => failure(code, 400);
+export const refusal = (code: string, message = "Said so"): ClusterError => failure(code, 400, message);
 /** The failure of a request that found no working API. */
-export const outage = (): ClusterError => failure("ServiceUnavailable", 503);
+export const outage = (): ClusterError => failure("ServiceUnavailable", 503, "Said so");
 
-function failure(code: string, httpStatusCode: number): ClusterError {
-  const error = Object.assign(new Error("Said so"), { name: code, $metadata: { httpStatusCode } });
+function failure(code: string, httpStatusCode: number, message: string): ClusterError {
+  const error = Object.assign(new Error(message), { name: code, $metadata: { httpStatusCode } });
   const context = { region: "us-west-2", credentialSource: "a test", renewal: "Renew them.", endpoint: undefined };
   return callFailure(error, { ...context, action: "Any", clockOffSeconds: 0 });
 }

@@ -6,6 +6,7 @@ import type { Instance, LaunchSpecification, StateReason } from "../state/instan
 import type { Action, ActionRequest } from "./action.ts";
 import { reservationXml } from "./instance-xml.ts";
 import { launchableCount, type AskedCount } from "./launch-limits.ts";
+import { checkTagPolicy } from "./tags.ts";
 import { launchParameters, readLaunchSpecification } from "./launch-specification.ts";
 
 export const runInstances: Action = {
@@ -19,6 +20,7 @@ export const runInstances: Action = {
     if (former !== undefined) return former;
     const asked = readCount(parameters);
     const launch = readLaunchSpecification(parameters, region);
+    checkTagPolicy(launch.instanceTags, cloud.behaviour.current);
     const count = launchableCount(launch, asked, region, cloud.behaviour.current);
     if (cloud.addresses.free(launch.subnet.cidr) < count) {
       throw new Ec2Error(

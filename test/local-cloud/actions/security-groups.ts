@@ -4,7 +4,7 @@ import { applyFilters, filterParameters } from "../endpoint/filters.ts";
 import { pageOf, pagingParameters } from "../endpoint/paging.ts";
 import type { IngressRule, Region, SecurityGroup } from "../state/region.ts";
 import type { Action } from "./action.ts";
-import { readTagSpecifications, tagsXml, tagSpecificationParameters } from "./tags.ts";
+import { checkTagPolicy, readTagSpecifications, tagsXml, tagSpecificationParameters } from "./tags.ts";
 
 const allowedName = /^[a-zA-Z0-9 ._\-:/()#,@[\]+=&;{}!$*]{1,255}$/;
 
@@ -29,6 +29,13 @@ export const createSecurityGroup: Action = {
     if ([...region.groups.values()].some((group) => group.vpcId === vpcId && group.name === name)) {
       throw new Ec2Error("InvalidGroup.Duplicate", `The security group '${name}' already exists for VPC '${vpcId}'`);
     }
+    const count = [...region.groups.values()].filter((group) => group.vpcId === vpcId).length;
+    if (count >= cloud.behaviour.current.groupLimit)
+      throw new Ec2Error(
+        "SecurityGroupLimitExceeded",
+        `The maximum number of security groups for VPC '${vpcId}' has been reached.`,
+      );
+    checkTagPolicy(tags, cloud.behaviour.current);
     passDryRun();
     const id = newId("sg");
     const visibleAt = Date.now() + cloud.behaviour.current.groupsVisibleAfterMs;

@@ -1,3 +1,4 @@
+import type { Behaviour } from "../behaviour.ts";
 import { Ec2Error } from "../endpoint/ec2-error.ts";
 import type { Tags } from "../endpoint/filters.ts";
 import type { ParameterDeclaration, Parameters } from "../endpoint/parameters.ts";
@@ -36,6 +37,16 @@ export function readTagSpecifications(parameters: Parameters, known: readonly st
     result.set(type, readTags(specification));
   }
   return result;
+}
+
+/** Throws EC2's error if a policy of the organization doesn't allow the tags of new resources. */
+export function checkTagPolicy(tags: Tags, { tagPolicy }: Pick<Behaviour, "tagPolicy">): void {
+  for (const [key, value] of tags)
+    if (tagPolicy[key]?.includes(value) === false)
+      throw new Ec2Error(
+        "TagPolicyViolation",
+        `The tag policy does not allow the specified value for the following tag key: '${key}'.`,
+      );
 }
 
 export function tagsXml(tags: Tags): XmlValue {

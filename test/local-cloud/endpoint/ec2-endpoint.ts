@@ -110,7 +110,8 @@ export class Ec2Endpoint {
     throttle.pass(behaviour.current.throttle, performance.now());
     if (behaviour.current.apiDelayMs > 0) await delay(behaviour.current.apiDelayMs);
     await strike(faults.take("before", call.occasion), name, left);
-    if (behaviour.current.deniedActions.includes(name)) throw unauthorized(name, accountId);
+    if (behaviour.current.deniedActions.includes(name))
+      throw unauthorized(name, accountId, behaviour.current.denialReason);
     const answer = await call.action.run({
       parameters: call.parameters,
       accountId,
@@ -138,11 +139,11 @@ function stopDryRun(parameters: Parameters): void {
   throw new Ec2Error("DryRunOperation", "Request would have succeeded, but DryRun flag is set.");
 }
 
-function unauthorized(action: string, accountId: string): Ec2Error {
+function unauthorized(action: string, accountId: string, reason: string): Ec2Error {
   const encoded = Buffer.from(`denied by the test: ${action}`).toString("base64url");
   return new Ec2Error(
     "UnauthorizedOperation",
-    `You are not authorized to perform this operation. User: arn:aws:iam::${accountId}:user/tester is not authorized to perform: ec2:${action} because no identity-based policy allows the ec2:${action} action. Encoded authorization failure message: ${encoded}`,
+    `You are not authorized to perform this operation. User: arn:aws:iam::${accountId}:user/tester is not authorized to perform: ec2:${action} ${reason || `because no identity-based policy allows the ec2:${action} action`}. Encoded authorization failure message: ${encoded}`,
   );
 }
 

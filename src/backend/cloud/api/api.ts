@@ -4,7 +4,8 @@ import { retry } from "../../../system/retry.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import { tagNames } from "../tags.ts";
-import { type FailureMeaning, isFailure } from "./api-errors.ts";
+import { isFailure } from "./api-errors.ts";
+import type { FailureMeaning } from "./failure-advice.ts";
 import type { commands } from "./commands.ts";
 
 /** The cloud's API in one region, with one set of credentials. */

@@ -1,7 +1,21 @@
+/** The parts of the cloud that share no accounts, with how the names of their regions begin. */
+const partitions = { "cn-": "aws-cn", "us-gov-": "aws-us-gov" } as const;
+
+type Partition = "aws" | (typeof partitions)[keyof typeof partitions];
+
+/** A partition that this program doesn't know has no known owners. */
+export function partitionOf(region: string): Partition | undefined {
+  const found = Object.entries(partitions).find(([start]) => region.startsWith(start))?.[1];
+  return found ?? (/^(?:us-iso|eu-isoe|eusc-)/.test(region) ? undefined : "aws");
+}
+
 /** Where a distribution's images come from, and the known facts about them. */
 export interface ImageSource {
-  /** Only images of this owner are launched, because anyone may publish an image under the same name. */
-  readonly owner: string;
+  /**
+   * The publisher's account in each partition; absent where it isn't known. Only its images are launched, because anyone may publish an image under
+   * the same name.
+   */
+  readonly owners: { readonly aws: string } & Partial<Readonly<Record<Partition, string>>>;
   readonly names: string;
   readonly user: string;
   /** The version of the control groups that it boots with. */
@@ -12,14 +26,27 @@ export interface ImageSource {
   readonly nearest: readonly [string, string];
 }
 
-/** The publishers of images, each with the user that their images have for logins. */
-const centos = { owner: "125523088429", user: "centos" } as const;
-const redHat = { owner: "309956199498", user: "ec2-user" } as const;
-const rocky = { owner: "792107900819", user: "rocky" } as const;
-const almaLinux = { owner: "764336703387", user: "ec2-user" } as const;
-const debian = { owner: "136693071363", user: "admin" } as const;
-const canonical = { owner: "099720109477", user: "ubuntu" } as const;
-const amazon = { owner: "137112412989", user: "ec2-user" } as const;
+/**
+ * The publishers of images, each with the user that their images have for logins. Sources of the accounts in other partitions:
+ * https://access.redhat.com/solutions/15356, https://documentation.ubuntu.com/aws/aws-how-to/instances/find-ubuntu-images,
+ * https://github.com/awslabs/amazon-eks-ami (the owners of Amazon's images).
+ */
+const centos = { owners: { aws: "125523088429" }, user: "centos" } as const;
+const redHat = {
+  owners: { aws: "309956199498", "aws-us-gov": "219670896067", "aws-cn": "841258680906" },
+  user: "ec2-user",
+} as const;
+const rocky = { owners: { aws: "792107900819" }, user: "rocky" } as const;
+const almaLinux = { owners: { aws: "764336703387" }, user: "ec2-user" } as const;
+const debian = { owners: { aws: "136693071363" }, user: "admin" } as const;
+const canonical = {
+  owners: { aws: "099720109477", "aws-us-gov": "513442679011", "aws-cn": "837727238323" },
+  user: "ubuntu",
+} as const;
+const amazon = {
+  owners: { aws: "137112412989", "aws-us-gov": "045324592363", "aws-cn": "141808717104" },
+  user: "ec2-user",
+} as const;
 
 const ubuntu = (version: string): string => `ubuntu/images/hvm-ssd*/ubuntu-*-${version}-amd64-server-*`;
 

@@ -4,7 +4,7 @@ import { plainLine } from "../../../system/printable.ts";
 import { unknownDistribution } from "../../shared/machine-errors.ts";
 import { type CloudApi, collectPages } from "../api/api.ts";
 import type { ImageTraits } from "./instance-types.ts";
-import { type ImageSource, distributions, sources } from "./distributions.ts";
+import { type ImageSource, distributions, partitionOf, sources } from "./distributions.ts";
 
 export interface LaunchImage {
   readonly id: string;
@@ -34,7 +34,7 @@ export async function findImage(
   signal: AbortSignal,
 ): Promise<LaunchImage> {
   const query =
-    chosen === undefined ? queryOf(sourceOf(distribution)) : { ImageIds: [chosen.id], IncludeDeprecated: true };
+    chosen === undefined ? queryOf(distribution, api.region) : { ImageIds: [chosen.id], IncludeDeprecated: true };
   const images = await collectPages(api, ["DescribeImages", query], ({ Images }) => Images, signal);
   const newest = images.toSorted((a, b) => (b.CreationDate ?? "").localeCompare(a.CreationDate ?? ""))[0];
   if (newest?.ImageId === undefined) throw imageNotFound(api.region, distribution, chosen?.id);
@@ -50,7 +50,10 @@ function sourceOf(distribution: string): ImageSource {
   throw unknownDistribution(distribution, { images: "No images are", known: distributions, instead });
 }
 
-function queryOf(source: ImageSource): DescribeImagesCommandInput {
+function queryOf(distribution: string, region: string): DescribeImagesCommandInput {
+  const source = sourceOf(distribution);
+  const owner = ownerIn(source, region);
+  if (owner === undefined) throw ownerUnknown(distribution, region);
   const filters = {
     name: source.names,
     architecture: "x86_64",
@@ -59,7 +62,7 @@ function queryOf(source: ImageSource): DescribeImagesCommandInput {
     state: "available",
   };
   return {
-    Owners: [source.owner],
+    Owners: [owner],
     // CentOS 7's images are deprecated but can still be launched.
     IncludeDeprecated: true,
     Filters: Object.entries(filters).map(([Name, value]) => ({ Name, Values: [value] })),
@@ -90,9 +93,27 @@ function launchImage(image: Image, user: string, isKnown: boolean): LaunchImage 
   };
 }
 
+function ownerIn({ owners }: ImageSource, region: string): string | undefined {
+  const partition = partitionOf(region);
+  return partition && owners[partition];
+}
+
+function ownerUnknown(distribution: string, region: string): ClusterError {
+  const known = distributions.filter((name) => ownerIn(sourceOf(name), region) !== undefined);
+  const others = known.length === 0 ? "" : `, or choose one of these as \`linuxDistribution\`: ${known.join(", ")}`;
+  return new ClusterError(
+    "image-not-found",
+    `It is not known who publishes images of ${distribution} in region ${region}, where accounts are others than in most regions.`,
+    {
+      hint: `Pass an image with \`image\` and \`sshUser\`${others}.`,
+      facts: { region, distribution, known },
+    },
+  );
+}
+
 function imageNotFound(region: string, distribution: string, id: string | undefined): ClusterError {
   const source = sources[distribution];
-  const what = id ?? `of ${distribution} ("${source?.names}", owner ${source?.owner})`;
+  const what = id ?? `of ${distribution} ("${source?.names}", owner ${source && ownerIn(source, region)})`;
   const nearest = id === undefined ? (source?.nearest ?? []) : [];
   const another =
     nearest.length === 0 ? "another `linuxDistribution`" : `\`linuxDistribution ${nearest.join(" or ")}\``;
@@ -103,7 +124,7 @@ function imageNotFound(region: string, distribution: string, id: string | undefi
       distribution,
       ...(id !== undefined && { image: id }),
       pattern: source?.names,
-      owner: source?.owner,
+      owner: source && ownerIn(source, region),
     },
   });
 }

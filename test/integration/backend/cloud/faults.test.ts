@@ -76,7 +76,7 @@ test("machines that are not visible yet are terminated as well", async () => {
     code: "RulesPerSecurityGroupLimitExceeded",
   } as const;
   const { outcome } = await create(fixture, [refusal], {});
-  expect(outcome).toMatchObject({ id: "cloud-failed", facts: { code: "RulesPerSecurityGroupLimitExceeded" } });
+  expect(outcome).toMatchObject({ id: "capacity-lacking", facts: { code: "RulesPerSecurityGroupLimitExceeded" } });
   expect(fixture.cloud.instances()).toHaveLength(3);
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
@@ -170,6 +170,42 @@ test("the error about a missing permission names the action, and the log contain
   expect(outcome).toMatchObject({ id: "not-permitted", exitCode: 5, facts: { action: "RunInstances", region } });
   expect((outcome as ClusterError).message).toContain("the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY");
   expect(fixture.told.some((line) => line.startsWith("detail: Encoded authorization message: "))).toBe(true);
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+});
+
+test("what a policy of the organization forbids, no permission allows", async () => {
+  await using fixture = await openFixture({});
+  const denialReason = "with an explicit deny in a service control policy";
+  fixture.cloud.behaviour.change({ deniedActions: ["RunInstances"], denialReason });
+  const { outcome } = await create(fixture, [], {});
+  expect(outcome).toMatchObject({ id: "not-permitted", exitCode: 5 });
+  expect((outcome as ClusterError).hint).toStartWith(
+    "The service control policy forbids ec2:RunInstances for this request",
+  );
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+});
+
+test.each([
+  ["the limit on groups", { groupLimit: 1 }, "capacity-lacking", /limit for security groups.*Delete security groups/],
+  ["a tag policy", { tagPolicy: { owner: ["them"] } }, "not-permitted", /does not allow these tags.*`customTags`/],
+] as const)("%s is named as such, and nothing is left", async (_, behaviour, id, text) => {
+  await using fixture = await openFixture({});
+  fixture.cloud.behaviour.change(behaviour);
+  const options = { instanceType: "m5.large", customTags: [{ key: "owner", value: "me" }], adminCidrs: [] };
+  const { outcome } = await create(fixture, [], { options });
+  const { message, hint } = outcome as ClusterError;
+  expect(outcome).toMatchObject({ id });
+  expect(`${message} ${hint}`).toMatch(text);
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+});
+
+test("too many ranges for one group are the user's, not the cloud's", async () => {
+  await using fixture = await openFixture({});
+  const adminCidrs = Array.from({ length: 30 }, (_, index) => `192.0.2.${index}`);
+  const { outcome } = await create(fixture, [], {
+    options: { instanceType: "m5.large", customTags: [], adminCidrs },
+  });
+  expect(outcome).toMatchObject({ id: "capacity-lacking", hint: expect.stringContaining("`adminCidrs`") });
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 

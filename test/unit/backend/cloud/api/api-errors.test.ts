@@ -190,3 +190,66 @@ test("a failure without a request id names none", () => {
   const unnumbered = Object.assign(new Error("x"), { name: "SomethingNew", $metadata: { httpStatusCode: 400 } });
   expect(callFailure(unnumbered, context).hint).toBe("The cloud's support can look up the request.");
 });
+
+const refusals: readonly (readonly [string, string, string, string?])[] = [
+  ["SecurityGroupLimitExceeded", "capacity-lacking", "Delete security groups"],
+  ["RulesPerSecurityGroupLimitExceeded", "capacity-lacking", "fewer ranges"],
+  ["VolumeLimitExceeded", "capacity-lacking", "Delete volumes"],
+  ["MaxIOPSLimitExceeded", "capacity-lacking", "Delete volumes"],
+  ["NetworkInterfaceLimitExceeded", "capacity-lacking", "have the limit raised"],
+  ["InsufficientVolumeCapacity", "capacity-lacking", "try again later"],
+  ["TagPolicyViolation", "not-permitted", "`customTags`"],
+  ["TagLimitExceeded", "cloud-failed", "`customTags`", "The maximum number of tags has been reached"],
+  ["InvalidParameterValue", "cloud-failed", "`customTags`", "The tag key 'Owner' has an invalid value"],
+  ["Blocked", "not-permitted", "support can unblock"],
+  ["PendingVerification", "not-permitted", "Wait until"],
+  ["OperationNotPermitted", "not-permitted", "protection"],
+  ["Unsupported", "cloud-failed", "No other zone helps", "The instance type has no UEFI"],
+  [
+    "Unsupported",
+    "capacity-lacking",
+    "another `instanceType`",
+    "not supported in your requested Availability Zone (b)",
+  ],
+  ["Unsupported", "capacity-lacking", "later", "The requested configuration is currently not supported. Please check"],
+  [
+    "InvalidParameterValue",
+    "cloud-failed",
+    "another `image`",
+    "The architecture 'arm64' of the specified instance type does not match the architecture 'x86_64' of the AMI",
+  ],
+];
+test.each(refusals.map(([code, id, remedy, message = "Said so"]) => [code, id, remedy, message] as const))(
+  "%s is %s, with a remedy of its own: %s",
+  (code, id, remedy, message) => {
+    const failure = callFailure(answer(code, message), context);
+    expect(failure).toMatchObject({ id, transient: false, hint: expect.stringContaining(remedy) });
+  },
+);
+
+test("throttling is no limit of the account", () => {
+  const failure = callFailure(answer("RequestLimitExceeded", "Request limit exceeded.", 503), context);
+  expect(failure).toMatchObject({ id: "cloud-failed", transient: true });
+});
+
+const user = "User: arn:aws:iam::111122223333:user/me is not authorized to perform: ";
+test.each([
+  [
+    `${user}ec2:RunInstances with an explicit deny in a service control policy`,
+    /^The service control policy forbids ec2:RunInst/,
+  ],
+  [
+    `${user}ec2:CreateTags with an explicit deny in an identity-based policy`,
+    /^The identity-based policy forbids ec2:CreateTags/,
+  ],
+  [`${user}ec2:RunInstances with an explicit deny in a permissions boundary`, /^The permissions boundary forbids/],
+  [`${user}ec2:RunInstances because no permissions boundary allows the action`, /in the permissions boundary too/],
+  [`${user}ec2:RunInstances because no service control policy allows the action`, /in the service control policy too/],
+  [
+    `${user}ec2:CreateTags because no identity-based policy allows the action`,
+    /^Allow ec2:CreateTags for this user or role/,
+  ],
+  ["You are not authorized.", /^Allow ec2:RunInstances for this user or role/],
+])("the hint about a refusal is about what denies it: %s", (message, hint) => {
+  expect(callFailure(answer("UnauthorizedOperation", message, 403), context).hint).toMatch(hint);
+});

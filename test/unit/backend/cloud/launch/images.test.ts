@@ -6,13 +6,13 @@ import { findImage } from "../../../../../src/backend/cloud/launch/images.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 
-function openApi(Images: readonly Image[]) {
+function openApi(Images: readonly Image[], region = "us-west-2") {
   const requests: unknown[] = [];
   const call = async (_: string, request: unknown): Promise<unknown> => {
     requests.push(request);
     return { Images };
   };
-  return { api: { region: "us-west-2", call } as unknown as CloudApi, requests };
+  return { api: { region, call } as unknown as CloudApi, requests };
 }
 
 const image = (id: string, CreationDate: string | undefined, more: Partial<Image> = {}): Image => ({
@@ -111,4 +111,30 @@ test("an unknown distribution is an error that lists the known ones", async () =
   const error = await failureOf(findImage(openApi([]).api, "beos-5", undefined, neverAborted));
   expect([error.id, error.message]).toEqual(["bad-usage", 'No images are known for the distribution "beos-5".']);
   expect(error.hint).toContain("debian-12");
+});
+
+test.each([
+  ["us-west-2", "debian-12", "136693071363"],
+  ["us-gov-west-1", "ubuntu-22", "513442679011"],
+  ["us-gov-east-1", "rhel-9", "219670896067"],
+  ["cn-north-1", "amazon-2023", "141808717104"],
+  ["cn-northwest-1", "rhel-8", "841258680906"],
+])("in %s, images of %s are those of %s", async (region, distribution, owner) => {
+  const { api, requests } = openApi([image("ami-1", undefined)], region);
+  await findImage(api, distribution, undefined, neverAborted);
+  expect(requests).toMatchObject([{ Owners: [owner] }]);
+});
+
+test.each([
+  ["us-gov-west-1", "debian-12", /sshUser.*rhel-7, rhel-8, rhel-9, ubuntu-20.*amazon-2023\.$/],
+  ["cn-north-1", "centos-7", /sshUser.*rhel-8/],
+  ["us-isob-east-1", "amazon-2023", /^Pass an image with `image` and `sshUser`\.$/],
+])("in %s, nobody guesses whose images of %s are genuine", async (region, distribution, hint) => {
+  const { api, requests } = openApi([image("ami-1", undefined)], region);
+  const failure = await failureOf(findImage(api, distribution, undefined, neverAborted));
+  expect(failure.id).toBe("image-not-found");
+  expect(failure.hint).toMatch(hint);
+  expect(requests).toEqual([]);
+  // An image of the user's own has an id, and needs no owner.
+  expect((await findImage(api, distribution, own, neverAborted)).id).toBe("ami-1");
 });

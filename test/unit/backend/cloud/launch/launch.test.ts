@@ -99,10 +99,19 @@ test("a group that the API does not know yet is waited for, with the same reques
   expect(elapsedMs()).toBe(2000);
 });
 
+const inZone = "Your requested instance type is not supported in your requested Availability Zone (us-west-2a)";
+
+test("a kind of machine that no zone has is refused once, and is no lack of capacity", async () => {
+  const reason = "The instance type does not support instance store volumes of this kind";
+  const { outcome, requests, saved } = await launch([refusal("Unsupported", reason)]);
+  expect(outcome).toMatchObject({ id: "cloud-failed", hint: expect.stringContaining("No other zone helps") });
+  expect([requests.length, saved]).toEqual([1, ["agent-0: none"]]);
+});
+
 test.each(["InsufficientInstanceCapacity", "Unsupported", "InsufficientFreeAddressesInSubnet"])(
   "after %s the next zone is tried, with a request of its own",
   async (code) => {
-    const { outcome, requests, saved } = await launch([refusal(code)]);
+    const { outcome, requests, saved } = await launch([refusal(code, inZone)]);
     expect(outcome).toBeUndefined();
     expect(requests.map(({ NetworkInterfaces }) => NetworkInterfaces?.[0]?.SubnetId)).toEqual(["subnet-a", "subnet-b"]);
     expect(requests[1]?.ClientToken).not.toBe(requests[0]?.ClientToken);
@@ -111,7 +120,7 @@ test.each(["InsufficientInstanceCapacity", "Unsupported", "InsufficientFreeAddre
 );
 
 test("without room in any zone, the error names each zone with its reason", async () => {
-  const last = refusal("Unsupported");
+  const last = refusal("Unsupported", inZone);
   const { outcome } = await launch([refusal("InsufficientInstanceCapacity"), last]);
   expect(outcome).toMatchObject({
     id: "capacity-lacking",
