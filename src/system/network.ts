@@ -56,6 +56,7 @@ async function follow(start: string, range: Readonly<Record<string, string>>, si
       signal,
     };
     const response = await fetch(bare.href, options);
+    if (response.status === 407) throw new RefusedAnswer(`${proxyRefusal(407).reason}.`);
     const target = response.headers.get("location");
     if (!redirectStatuses.has(response.status) || target === null) return response;
     await response.body?.cancel();
@@ -270,10 +271,24 @@ export function networkFailure(error: unknown): NetworkFailure {
   if (error instanceof DOMException && error.name === "TimeoutError")
     return { code: "ETIMEDOUT", ...reasons.ETIMEDOUT, isTls: false };
   const code = errorCode(error) ?? "no code";
+  const status = code === "ERR_PROXY_TUNNEL" && error instanceof Error && "status" in error ? Number(error.status) : 0;
+  if (status >= 400 && status < 500) return { ...proxyRefusal(status), isTls: false };
   const known: Reason | undefined = Object.entries(reasons).find(([name]) => name === code)?.[1];
   if (known !== undefined) return { code, ...known, isTls: false };
   const tls = tlsReason(code);
   return { code, ...(tls ?? { reason: "the request failed", transient: true }), isTls: tls !== undefined };
+}
+
+/** The code of a failure that the proxy's own settings cause, and not the host behind it. */
+export const proxyRefused = "ERR_PROXY_REFUSED";
+
+/** What a proxy's answer to a request, of the kind 4xx, means. */
+export function proxyRefusal(status: number): Omit<NetworkFailure, "isTls"> {
+  const reason =
+    status === 407
+      ? "the proxy requires a login, as user:password@ before the host in the proxy's URL"
+      : `the proxy does not allow the connection (HTTP ${status})`;
+  return { code: proxyRefused, reason, transient: false };
 }
 
 interface Reason {
@@ -290,6 +305,7 @@ const reasons = {
   EPIPE: { reason: "the connection was lost", transient: true },
   ETIMEDOUT: { reason: "the host does not answer", transient: true },
   EHOSTUNREACH: { reason: "the host is unreachable", transient: true },
+  UnsupportedProxyProtocol: { reason: "the proxy's URL must begin with http:// or https://", transient: false },
   Malformed_HTTP_Response: { reason: "the server does not speak HTTP", transient: true },
   TooManyRedirects: { reason: "the server redirects in a circle", transient: true },
   EFBIG: { reason: "the answer is too long", transient: false },

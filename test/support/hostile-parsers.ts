@@ -213,6 +213,7 @@ const context = {
   renewal: "Renew them.",
   clockOffSeconds: 0,
   endpoint: undefined,
+  proxy: undefined,
 };
 const ended = (text: string) => ({ status: 1, stdout: text, stderr: text });
 const docker = engineKinds.docker;

@@ -47,7 +47,13 @@ export const outage = (): ClusterError => failure("ServiceUnavailable", 503, "Sa
 
 function failure(code: string, httpStatusCode: number, message: string): ClusterError {
   const error = Object.assign(new Error(message), { name: code, $metadata: { httpStatusCode } });
-  const context = { region: "us-west-2", credentialSource: "a test", renewal: "Renew them.", endpoint: undefined };
+  const context = {
+    region: "us-west-2",
+    credentialSource: "a test",
+    renewal: "Renew them.",
+    endpoint: undefined,
+    proxy: undefined,
+  };
   return callFailure(error, { ...context, action: "Any", clockOffSeconds: 0 });
 }
 

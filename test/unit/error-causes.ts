@@ -57,6 +57,7 @@ export const answer = (code: string, message: string, httpStatusCode = 400): Clu
     credentialSource: "the variables",
     renewal: "Renew the session, and set the variables again.",
     endpoint: undefined,
+    proxy: undefined,
   };
   return callFailure(error, { ...context, action: "RunInstances", clockOffSeconds: 0 });
 };

@@ -1,5 +1,6 @@
 import { ClusterError, hasErrorId, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
+import { proxyRefused } from "../../../system/network.ts";
 import { plainLine, withoutFullStop } from "../../../system/printable.ts";
 import {
   type Advice,
@@ -16,6 +17,9 @@ export function callFailure(error: unknown, context: CallContext): ClusterError 
   const [code, message] = [outside(plainCode), outside(plainMessage)];
   const facts = { code, action: context.action, region: context.region, ...(requestId !== undefined && { requestId }) };
   if (isNoCredentials(error)) return notRenewed(context, message, { facts, cause: error });
+  if (error instanceof Error && error.name === "EndpointError")
+    return noEndpoint(context, message, { facts, cause: error });
+  if (plainCode === proxyRefused) return refusedByProxy(context, message, { facts, cause: error });
   if (!wasAnswered(error)) return unanswered(context, message, { facts, cause: error });
   const advice = adviceTable.find((entry) => isMatch(entry, plainCode, plainMessage));
   if (advice === undefined) {
@@ -72,6 +76,32 @@ function notRenewed(
   return new ClusterError("no-credentials", `${what}: ${message}.`, { hint: context.renewal, ...detail });
 }
 
+/** The SDK has no address for such a request, and hasn't sent it. */
+function noEndpoint(context: CallContext, message: string, detail: { facts: Record<string, unknown>; cause: unknown }) {
+  const what = `The cloud has no endpoint for region ${context.region} of the kind that the settings ask for`;
+  return new ClusterError("machine-not-set-up", `${what}: ${message}.`, {
+    hint: "Check AWS_USE_FIPS_ENDPOINT, AWS_USE_DUALSTACK_ENDPOINT and the same settings of the profile.",
+    ...detail,
+  });
+}
+
+function refusedByProxy(
+  context: CallContext,
+  message: string,
+  detail: { facts: Record<string, unknown>; cause: unknown },
+): ClusterError {
+  const what =
+    `ec2:${context.action} in region ${context.region} did not get past the proxy ${context.proxy ?? ""}`.trimEnd();
+  return new ClusterError(
+    "machine-not-set-up",
+    `${what}: ${message}.${endpointText({ ...context, proxy: undefined })}`,
+    {
+      hint: "Correct HTTPS_PROXY, or name the API's host in NO_PROXY if it can be reached directly.",
+      ...detail,
+    },
+  );
+}
+
 function unanswered(
   context: CallContext,
   message: string,
@@ -88,8 +118,9 @@ function unanswered(
   );
 }
 
-const endpointText = ({ endpoint }: CallContext): string =>
-  endpoint === undefined ? "" : ` The request went to ${endpoint}.`;
+const endpointText = ({ endpoint, proxy }: CallContext): string =>
+  (endpoint === undefined ? "" : ` The request went to ${endpoint}.`) +
+  (proxy === undefined ? "" : ` It went through the proxy ${proxy}.`);
 
 function isMatch(entry: Advice, code: string, message: string): boolean {
   return entry.codes.some((pattern) => matches(pattern, code)) && (entry.message?.test(message) ?? true);

@@ -11,6 +11,8 @@ export interface CallContext {
   readonly clockOffSeconds: number;
   /** The address that requests go to, if it isn't the cloud provider's own, and where it is set. */
   readonly endpoint: string | undefined;
+  /** The proxy that requests go through, and the variable that names it. */
+  readonly proxy: string | undefined;
 }
 
 export interface Advice {

@@ -12,6 +12,7 @@ import {
   resolveCredentials,
 } from "../credentials/credentials.ts";
 import type { Identity } from "../credentials/machine-role.ts";
+import { proxyOf } from "./proxy-of.ts";
 import { readProfile } from "../credentials/profile.ts";
 import { type Endpoint, readSettings } from "../credentials/settings.ts";
 import { callFailure, encodedMessage, failureCode } from "./api-errors.ts";
@@ -121,10 +122,12 @@ async function sendLogged<Answer extends { readonly $metadata: { readonly reques
       logOutcome("was cancelled");
       throw error;
     }
+    const url = new URL(endpoint?.url ?? `https://ec2.${region}.amazonaws.com`);
     const context = {
       action,
       region,
       endpoint: endpoint?.shown,
+      proxy: proxyOf(url, runtime.environment),
       credentialSource: source.name,
       renewal: source.renewal,
     };

@@ -2,7 +2,7 @@ import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { EC2Client } from "@aws-sdk/client-ec2";
 import { TooLong, readBody } from "../../../system/files/read-text.ts";
-import { type NetworkFailure, networkFailure } from "../../../system/network.ts";
+import { type NetworkFailure, networkFailure, proxyRefusal } from "../../../system/network.ts";
 import type { Action, Calls } from "./api.ts";
 
 /** The limit for one attempt, headers and body. The SDK retries after it. */
@@ -13,7 +13,7 @@ class RequestFailed extends Error {
   override readonly name = "RequestFailed";
   readonly code: string;
 
-  constructor({ code, reason }: NetworkFailure, cause: unknown) {
+  constructor({ code, reason }: Pick<NetworkFailure, "code" | "reason">, cause?: unknown) {
     super(`${reason} (${code})`, { cause });
     this.code = code;
   }
@@ -34,9 +34,11 @@ export function boundedFetch(
     const left = AbortSignal.any(given.filter((candidate) => candidate instanceof AbortSignal));
     const signal = AbortSignal.any([left, AbortSignal.timeout(requestTimeoutMs)]);
     try {
-      return await judge(await fetch(request, { ...init, ...options, signal }));
+      const response = await fetch(request, { ...init, ...options, signal });
+      if (response.status === 407) throw new RequestFailed(proxyRefusal(407));
+      return await judge(response);
     } catch (error) {
-      if (left.aborted || error instanceof UnreadableAnswer) throw error;
+      if (left.aborted || error instanceof UnreadableAnswer || error instanceof RequestFailed) throw error;
       throw new RequestFailed(networkFailure(error), error);
     }
   };

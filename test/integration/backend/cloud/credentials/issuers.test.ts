@@ -15,9 +15,9 @@ interface Machine {
 }
 
 /** Runs `list` in its own process, since proxies and the SDK's files are those of the process. */
-async function listOn({ files, variables }: Machine) {
+async function listOn({ files, variables }: Machine, refusal?: string) {
   await using folder = await scratchFolder();
-  await using proxy = await recordingProxy();
+  await using proxy = await recordingProxy({}, refusal);
   for (const [name, text] of Object.entries(files)) {
     const path = join(folder.path, ".aws", name);
     await mkdir(dirname(path), { recursive: true });
@@ -225,4 +225,37 @@ test.each<[string, readonly string[], Machine]>([
 ])("%s", async (_, hosts, machine) => {
   const found = await listOn(machine);
   expect(found.hosts, found.stderr).toEqual([...hosts]);
+});
+
+const ownKeys = { CLOUD_ACCESS_KEY_ID: "AK", CLOUD_SECRET_ACCESS_KEY: "s" };
+
+test.each([
+  [
+    "407 Proxy Authentication Required",
+    /did not get past the proxy http:\S+ \(HTTPS_PROXY\): the proxy requires a login/,
+  ],
+  [
+    "403 Forbidden",
+    /did not get past the proxy http:\S+ \(HTTPS_PROXY\): the proxy does not allow the connection \(HTTP 403\)/,
+  ],
+])("a proxy that answers %s is named as the cause", async (refusal, text) => {
+  const { hosts, stderr } = await listOn({ files: {}, variables: ownKeys }, refusal);
+  expect(stderr).toMatch(text);
+  expect(stderr).toContain("[machine-not-set-up]");
+  expect(hosts).toEqual(["ec2.us-west-2.amazonaws.com:443"]);
+});
+
+test("a proxy that reaches nobody is named beside the failure, and a source of credentials too", async () => {
+  const own = await listOn({ files: {}, variables: ownKeys });
+  expect(own.stderr).toMatch(
+    /did not answer ec2:DescribeInstances: .* It went through the proxy http:\S+ \(HTTPS_PROXY\)\./,
+  );
+  const identity = await listOn({ files: { token: "t" }, variables: webRole }, "407 No");
+  expect(identity.stderr).toMatch(/Cannot get credentials from the service that AWS_WEB.*: the proxy requires a login/);
+});
+
+test("FIPS with an endpoint is refused before any request", async () => {
+  const variables = { ...ownKeys, AWS_USE_FIPS_ENDPOINT: "true", AWS_ENDPOINT_URL_EC2: "https://ec2.test" };
+  const { hosts, stderr } = await listOn({ files: {}, variables });
+  expect([hosts, stderr]).toEqual([[], expect.stringContaining("Requests cannot go to two endpoints")]);
 });

@@ -13,6 +13,7 @@ const context = {
   renewal: "Renew the session with: aws sso login --profile dev",
   clockOffSeconds: 2,
   endpoint: undefined,
+  proxy: undefined,
 };
 
 function answer(code: string, message: string, httpStatusCode = 400): Error {
@@ -252,4 +253,13 @@ test.each([
   ["You are not authorized.", /^Allow ec2:RunInstances for this user or role/],
 ])("the hint about a refusal is about what denies it: %s", (message, hint) => {
   expect(callFailure(answer("UnauthorizedOperation", message, 403), context).hint).toMatch(hint);
+});
+
+test("settings for which the cloud has no endpoint are no missing answer", () => {
+  const error = Object.assign(new Error("FIPS is enabled but this partition does not support FIPS"), {
+    name: "EndpointError",
+  });
+  const failure = callFailure(error, context);
+  expect(failure).toMatchObject({ id: "machine-not-set-up", hint: expect.stringContaining("AWS_USE_FIPS_ENDPOINT") });
+  expect(failure.message).toContain("FIPS is enabled but this partition does not support FIPS");
 });
