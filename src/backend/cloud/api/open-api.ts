@@ -42,8 +42,9 @@ export async function openApi(region: string, runtime: Runtime, signal: AbortSig
     if (!Number.isNaN(date)) offset.ms = date - clock.now();
     return judged;
   };
+  const isDirect = (url: URL): boolean => proxyOf(url, environment) === undefined;
   const handle = (each: typeof judge) =>
-    new FetchHttpHandler({ customFetch: boundedFetch(settings.authorities, each) });
+    new FetchHttpHandler({ customFetch: boundedFetch(settings.authorities, each, isDirect) });
   // The services that issue credentials answer in forms of their own.
   const inner = handle(async (response) => response);
   const source = await findCredentials({ environment, profile, settings, region, requestHandler: inner }, signal);

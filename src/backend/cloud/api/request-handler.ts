@@ -1,6 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { EC2Client } from "@aws-sdk/client-ec2";
+import { answeringAddress } from "./answering-address.ts";
 import { TooLong, readBody } from "../../../system/files/read-text.ts";
 import { type NetworkFailure, networkFailure, proxyRefusal } from "../../../system/network.ts";
 import type { Action, Calls } from "./api.ts";
@@ -27,14 +28,25 @@ class RequestFailed extends Error {
 export function boundedFetch(
   authorities: string | undefined,
   judge: (response: Response) => Response | Promise<Response>,
+  isDirect: (url: URL) => boolean = () => false,
 ): typeof fetch {
-  const options = authorities === undefined ? {} : { tls: { ca: authorities } };
+  const ca = authorities === undefined ? {} : { ca: authorities };
+  const addresses = new Map<string, Promise<string | undefined>>();
   const bounded = async (request: Parameters<typeof fetch>[0], init?: RequestInit): Promise<Response> => {
     const given = [request instanceof Request ? request.signal : undefined, init?.signal];
     const left = AbortSignal.any(given.filter((candidate) => candidate instanceof AbortSignal));
     const signal = AbortSignal.any([left, AbortSignal.timeout(requestTimeoutMs)]);
     try {
-      const response = await fetch(request, { ...init, ...options, signal });
+      const url = new URL(request instanceof Request ? request.url : request);
+      if (isDirect(url) && !addresses.has(url.host))
+        addresses.set(
+          url.host,
+          answeringAddress(url, signal).catch(() => undefined),
+        );
+      const address = await addresses.get(url.host);
+      const [asked, name] =
+        address === undefined ? [request, {}] : [atAddress(request, url, address), { serverName: url.hostname }];
+      const response = await fetch(asked, { ...init, tls: { ...ca, ...name }, signal });
       if (response.status === 407) throw new RequestFailed(proxyRefusal(407));
       return await judge(response);
     } catch (error) {
@@ -43,6 +55,15 @@ export function boundedFetch(
     }
   };
   return Object.assign(bounded, { preconnect: fetch.preconnect });
+}
+
+/** The same request, sent to an address of the host. */
+function atAddress(request: Parameters<typeof fetch>[0], url: URL, address: string): Request {
+  const other = new URL(url);
+  other.hostname = address;
+  const asked = new Request(other.href, (request instanceof Request ? request : {}) as RequestInit);
+  asked.headers.set("host", url.host);
+  return asked;
 }
 
 /** A page of 1,000 instances has 5 MB. */
