@@ -293,6 +293,8 @@ export interface NodeShell {
     command: {
       readonly argv: readonly string[];
       readonly sudo?: boolean;
+      readonly stdin?: AsyncIterable<Uint8Array>;
+      readonly onOutput?: (stream: "stdout" | "stderr", chunk: string) => void | Promise<void>;
       readonly limitMs?: number;
       /** A description of the command, for the message that it took too long. */
       readonly task?: string;

@@ -7,10 +7,10 @@ import {
   nodeGroups,
   nodeReference,
 } from "../model/cluster-record.ts";
+import { correctClock } from "../ssh/correct-clock.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { mapConcurrently, withTasks } from "../system/concurrency.ts";
 import { outside } from "../outside-text.ts";
-import { outsideReason } from "../system/printable.ts";
 import { poll, retry } from "../system/retry.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { ruleOf, waits } from "../system/waits.ts";
@@ -237,29 +237,16 @@ interface Login {
 
 async function awaitLogin(
   { node, connections, setsClocks, areBooting }: Login,
-  { clock }: Runtime,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<void> {
   const logIn = async (): Promise<void> => {
     const connection = await connections.connect(node, signal).catch((error: unknown) => {
       throw areBooting ? asTransient(error) : error;
     });
-    if (!setsClocks) return;
-    const time = `@${(clock.now() / 1000).toFixed(3)}`;
-    const set = {
-      argv: ["date", `--set=${time}`],
-      sudo: true,
-      limitMs: waits.continuedLogin.limitMs,
-      task: "setting its clock",
-    };
-    const { status, stderr } = await connection.run(set, signal);
-    if (status === 0) return;
-    throw new ClusterError(
-      "remote-command-failed",
-      `The clock of ${nodeReference(node)} cannot be set: ${outsideReason(stderr) || `date exited with ${status}`}.`,
-    );
+    if (setsClocks) await correctClock(connection, nodeReference(node), runtime, signal);
   };
-  await retry(logIn, ruleOf(waits.continuedLogin, clock), signal);
+  await retry(logIn, ruleOf(waits.continuedLogin, runtime.clock), signal);
 }
 
 function asTransient(error: unknown): unknown {

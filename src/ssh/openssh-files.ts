@@ -146,12 +146,15 @@ function hostBlock(node: Destination, { identityFile, knownHostsFile }: SshConfi
     ["GlobalKnownHostsFile", "/dev/null"],
     ["CheckHostIP", "no"],
     ["UpdateHostKeys", "no"],
-    ["ConnectTimeout", "15"],
+    // It includes the server's greeting. To this computer itself, a connection takes no time: a machine here may be slow.
+    ["ConnectTimeout", isLoopback(host) ? "60" : "15"],
     ["ServerAliveInterval", "10"],
     ["LogLevel", "ERROR"],
   ];
   return [`Host ${wordOf("reference", name)}`, ...settings.map(([key, value]) => `  ${key} ${value}`), ""].join("\n");
 }
+
+const isLoopback = (host: string): boolean => /^127\.\d+\.\d+\.\d+$/.test(host);
 
 /** Records contain only plain values, but no value may ever become a second word or line, or something that ssh expands. */
 function wordOf(what: string, value: string): string {

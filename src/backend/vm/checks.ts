@@ -1,3 +1,4 @@
+import { constants } from "node:fs";
 import { readdir, stat, statfs } from "node:fs/promises";
 import { freemem, platform, totalmem } from "node:os";
 import { dirname, join } from "node:path";
@@ -6,7 +7,7 @@ import { type Check, type Outcome, fail, localCheck, pass, skip, warn, isOlder }
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { stateFolder } from "../../store/state-folder.ts";
-import { gigabytes, systemTemporaryFolder, writeProblem } from "../../system/files/private-file.ts";
+import { gigabytes, isAccessible, systemTemporaryFolder, writeProblem } from "../../system/files/private-file.ts";
 import type { Clock, Environment, Runtime } from "../../system/runtime.ts";
 import { leftovers, withForeignResources } from "../shared/foreign-resource.ts";
 import { foreignFolders, readClusters, removalCommand } from "./cluster-facts.ts";
@@ -80,7 +81,12 @@ function qemuCheck(qemu: Qemu): Check {
   return { name: "qemu", limitMs, run };
 }
 
-export function acceleratorCheck(qemu: Qemu, system: NodeJS.Platform, environment: Environment): Check {
+export function acceleratorCheck(
+  qemu: Qemu,
+  system: NodeJS.Platform,
+  environment: Environment,
+  device = "/dev/kvm",
+): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
     const trials = await tryAccelerators(qemu, system, trialLimitsMs, signal).catch(missingAsUndefined);
     if (trials === undefined) return skip("Not checked: QEMU is missing.");
@@ -92,12 +98,19 @@ export function acceleratorCheck(qemu: Qemu, system: NodeJS.Platform, environmen
     if (best !== "tcg") return pass(best, others);
     return warn(
       `Only tcg works, which is about ten times slower. ${others.join("; ")}.`,
-      system === "linux"
-        ? "Enable the processor's virtualization, and get access to /dev/kvm:\n    sudo usermod -aG kvm $USER"
-        : "Use a QEMU that was built with hvf, such as Homebrew's.",
+      system === "linux" ? await kvmRemedy(device) : "Use a QEMU that was built with hvf, such as Homebrew's.",
     );
   };
   return { name: "accelerator", limitMs: acceleratorLimitMs, run };
+}
+
+/** Advises a group only if membership would open the device. */
+async function kvmRemedy(device: string): Promise<string> {
+  if (!(await isAccessible(device, constants.F_OK)))
+    return `There is no ${device}. Enable the processor's virtualization in this computer's firmware; on a virtual machine or cloud instance, choose one with nested virtualization.`;
+  if (!(await isAccessible(device, constants.R_OK | constants.W_OK)))
+    return `This user may not open ${device}. Join its group, then log in again:\n    sudo usermod -aG kvm $USER`;
+  return `${device} can be opened, but its kernel cannot run machines here. On a virtual machine, choose one with nested virtualization.`;
 }
 
 const hasPassed = (trials: readonly AcceleratorTrial[], { accelerator }: BrokenAccelerator): boolean =>

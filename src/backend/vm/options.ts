@@ -56,6 +56,11 @@ const sizeWithUnit = parsed(
   "is not a size with a unit, such as 20g",
 );
 
+/** A disk in the qcow2 format has at most this size, with QEMU's usual clusters. */
+const mostDiskTerabytes = 2048;
+/** The machines of both architectures have no more. */
+const mostCpus = 255;
+
 export const isUrl = (source: string): boolean => /^https?:\/\//i.test(source);
 
 /** Returns what is wrong with the combination of an image and its sum. */
@@ -79,15 +84,18 @@ export const vmSchema = {
     summary: "CPUs of each node",
     default: defaults.cpus,
     read: parsed(
-      (given) => (/^[1-9][0-9]{0,2}$/.test(given) ? Number(given) : undefined),
-      "is not a whole number of CPUs such as 2",
+      (given) => (/^[1-9][0-9]{0,2}$/.test(given) && Number(given) <= mostCpus ? Number(given) : undefined),
+      `is not a whole number of CPUs such as 2, at most ${mostCpus}`,
     ),
   },
   diskSize: {
     summary: "Maximum size of each node's disk, such as 40g",
     default: defaults.diskMegabytes,
     defaultText: `${defaults.diskMegabytes / 1024}g`,
-    read: sizeWithUnit,
+    read: parsed((given) => {
+      const megabytes = /[mgt]$/i.test(given) ? readMegabytes(given) : undefined;
+      return megabytes === undefined || megabytes > mostDiskTerabytes * 1024 ** 2 ? undefined : megabytes;
+    }, `is not a size with a unit of at most ${mostDiskTerabytes}t, such as 20g`),
   },
   accelerator: {
     summary: "QEMU accelerator: kvm, hvf or tcg; if set, no other is tried",

@@ -4,6 +4,7 @@ import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/
 import { outside } from "../../outside-text.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeShell } from "../contract.ts";
+import { correctClock } from "../../ssh/correct-clock.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../shared/first-boot.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
 import { type NodeFacts, assertIdIsFree, endOf, writeClusterFacts } from "./cluster-facts.ts";
@@ -221,6 +222,8 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const { facts } = this.claimed;
     this.#up.add(node.id);
     const name = nodeReference(node);
+    // Where the copy's agent has set it, it is late by the time until then.
+    if (this.claimed.template !== undefined) await correctClock(shell, name, this.runtime, signal);
     const hasDeadline = facts.expiresAt !== undefined;
     const machine = { name, hasDeadline, limitMs: this.isSlow ? slowLimitMs : usualFirstBootLimitMs };
     const complaints = await awaitFirstBoot(shell, machine, signal);

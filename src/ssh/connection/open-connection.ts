@@ -141,7 +141,7 @@ function configuration(options: ConnectionOptions, socket: Socket, seen: ServerS
     debug: (line: string) => {
       if (isServerOffer(line)) seen.offer = line;
     },
-    readyTimeout: options.readyTimeoutMs ?? 20_000,
+    readyTimeout: options.readyTimeoutMs ?? loginLimitMs,
     keepaliveInterval: options.keepaliveMs ?? 10_000,
     keepaliveCountMax: 3,
   };
@@ -177,6 +177,9 @@ function closed(client: Client, socket: Socket): Promise<void> {
     client.end();
   });
 }
+
+/** Somebody has accepted the connection: a translated node on a busy computer needs half a minute for a login. */
+const loginLimitMs = 60_000;
 
 export interface SocketTarget {
   readonly host: string;

@@ -3,7 +3,7 @@
 # from the same memory also have the same state of their random number generator. So they get other randomness, and
 # even then don't make the key by which they will be known. It starts few programs: on a translated machine that has
 # just continued, each takes a tenth of a second.
-# Stdin: lines with the time or "-", randomness in base64, the line of the new login key, and the public half of the new
+# Stdin: lines with randomness in base64, the line of the new login key, and the public half of the new
 # host key; the lines of its private half; and "end".
 # Arguments: the folder of the host keys; a script that makes sshd read them again, and ends this one; the login user's
 # authorized_keys; a pattern for those of others; the old key; a script that sets the machine's own deadline.
@@ -11,7 +11,6 @@
 set -e
 umask 077
 folder=$1 reload=$2 authorized=$3 others=$4 old=$5 deadline=$6
-read -r now
 read -r entropy
 read -r login
 read -r public
@@ -22,7 +21,6 @@ while read -r line; do
 "
 done
 [ "$line" = end ]
-[ "$now" = - ] || date "--set=@$now" >/dev/null
 [ -z "$deadline" ] || sh -c "$deadline"
 printf %s "$entropy" | base64 -d >/dev/urandom
 perl -e 'open my $f, ">", "/dev/urandom" or exit 1; ioctl $f, 0x5207, 0 or exit 1' 2>/dev/null || :

@@ -4,6 +4,7 @@ import type { NodeRecord } from "../../../model/cluster-record.ts";
 import { openConnection } from "../../../ssh/connection/open-connection.ts";
 import { targetOf } from "../../../ssh/connection/connection.ts";
 import { type HostKeyLocation, systemHostKeyLocation } from "../../../ssh/first-contact.ts";
+import { correctClock } from "../../../ssh/correct-clock.ts";
 import { type KeyPair, parseKey } from "../../../ssh/keys.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
 import { retry } from "../../../system/retry.ts";
@@ -57,24 +58,22 @@ export interface KeyReplacement {
  * Logs in to a machine that continues from another cluster's snapshot, and replaces every key of that cluster. Afterwards the machine is like a new
  * one before first contact: it accepts only the new cluster's key, and presents a host key that nobody else can know.
  */
-export async function replaceKeys(
-  replacement: KeyReplacement,
-  { clock, progress }: Runtime,
-  signal: AbortSignal,
-): Promise<void> {
+export async function replaceKeys(replacement: KeyReplacement, runtime: Runtime, signal: AbortSignal): Promise<void> {
+  const { clock, progress } = runtime;
   const { node, old } = replacement;
   const target = { ...targetOf(node), privateKey: old.privateKey, hostKeys: [old.hostKey], ...limits };
   const oldKey = await publicPart(old.privateKey);
   const attempt = async (inner: AbortSignal): Promise<void> => {
     await using connection = await openConnection({ ...target, clock, progress }, inner);
     const { location } = replacement;
+    if (replacement.setsClock) await correctClock(connection, target.name, runtime, inner);
     const { folder, reload, authorizedKeys, otherAuthorizedKeys } = location;
     const words = [folder, reload, authorizedKeys, otherAuthorizedKeys, oldKey, replacement.setDeadline];
     const { status, stderr } = await connection.run(
       {
         argv: ["sh", "-c", shellText(replaceKeysFile), "e2e-replace-keys", ...words],
         sudo: true,
-        stdin: stdinOf(replacement, clock.now()),
+        stdin: stdinOf(replacement),
         limitMs: replaceLimitMs,
         task: "replacing its keys",
         isOutputHidden: true,
@@ -101,12 +100,8 @@ const replaceLimitMs = 180_000;
 const entropyBytes = 64;
 
 /** Keys are secrets, so they don't appear in an argument list. */
-export function stdinOf(
-  { publicKey, hostKey, setsClock }: Pick<KeyReplacement, "publicKey" | "hostKey" | "setsClock">,
-  nowMs: number,
-): string {
+export function stdinOf({ publicKey, hostKey }: Pick<KeyReplacement, "publicKey" | "hostKey">): string {
   const lines = [
-    setsClock ? (nowMs / 1000).toFixed(3) : "-",
     randomBytes(entropyBytes).toString("base64"),
     publicKey,
     hostKey.publicKey,

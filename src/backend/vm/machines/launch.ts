@@ -26,6 +26,7 @@ import { type Firmware, createFlash } from "../qemu/firmware.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { observeCluster } from "../records.ts";
 import { assertBoots } from "./boot-problem.ts";
+import { hasIpv6Route } from "./ipv6-route.ts";
 import { type MachinePlan, machineArguments, writeSeed } from "./machine-arguments.ts";
 import { type MachineFiles, machineFiles, startQemu } from "./machine-process.ts";
 import { type NetworkPlan, startNetwork } from "./private-network.ts";
@@ -66,13 +67,13 @@ export async function launchMachines(qemu: Qemu, plan: LaunchPlan, signal: Abort
 }
 
 export async function startMachines(qemu: Qemu, plan: StartPlan, steps: Steps, signal: AbortSignal): Promise<void> {
-  const book = await openBook(plan);
+  const [book, hasIpv6] = [await openBook(plan), await hasIpv6Route()];
   const { nodes } = plan.facts;
   const places = plan.again?.places ?? nodes.map((_, place) => place);
   if (nodes.length > 1 && plan.again?.hasNetwork !== true) await startNetwork(qemu, plan, signal);
   const launch = async (place: number): Promise<void> => {
     await steps.prepare?.(book.node(place), place);
-    await launchMachine(qemu, { plan, book, place }, signal);
+    await launchMachine(qemu, { plan, book, place, hasIpv6 }, signal);
     await steps.follow?.(book.node(place), place);
   };
   await mapConcurrently(places, atOnce, launch, signal);
@@ -82,10 +83,11 @@ interface Launching {
   readonly plan: StartPlan;
   readonly book: Book;
   readonly place: number;
+  readonly hasIpv6: boolean;
 }
 
 async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSignal): Promise<void> {
-  const { plan, book, place } = launching;
+  const { plan, book, place, hasIpv6 } = launching;
   const node = book.node(place);
   const files = machineFiles(plan.directory, node);
   for (let tries = 1; ; tries += 1) {
@@ -98,6 +100,7 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
       webUi: plan.facts.webUi,
       node: book.node(place),
       place,
+      hasIpv6,
       memory: memory === undefined ? undefined : { path: memory, isShared: false, continues: true },
     };
     const end = await startQemu(files, async () => startMachine(qemu, machine), plan.clock, signal);

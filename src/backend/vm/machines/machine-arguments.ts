@@ -24,6 +24,8 @@ export interface MachinePlan {
   /** The node's place in the launch order. */
   readonly place: number;
   readonly sockets: NetworkSockets;
+  /** Whether this computer has a way to the Internet of IPv6. Otherwise nodes would get a route that leads nowhere. */
+  readonly hasIpv6: boolean;
   /** Absent: it has anonymous memory, and boots. */
   readonly memory?: MemoryFile | undefined;
   /** Whether it is a template, a copy of one, or continues from a snapshot of copies: these have devices of their own. */
@@ -62,7 +64,7 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
     ["-serial", "chardev:console"],
     ...firmwareConsole(plan),
     ...diskOptions(files),
-    ["-netdev", `user,id=outside${firstLease(plan)}${forwards(plan)}`],
+    ["-netdev", `user,id=outside${plan.hasIpv6 ? "" : ",ipv6=off"}${firstLease(plan)}${forwards(plan)}`],
     ["-device", networkCard("outside", macAddresses(place).outside)],
     ...privateNetworkOptions(plan),
     // Otherwise a node whose kernel panicked would look the same as one that was switched off.

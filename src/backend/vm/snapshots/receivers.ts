@@ -6,6 +6,7 @@ import { mapConcurrently } from "../../../system/concurrency.ts";
 import { isAccessible } from "../../../system/files/private-file.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import type { MachineSettings, NodeFacts, StoredCluster } from "../cluster-facts.ts";
+import { hasIpv6Route } from "../machines/ipv6-route.ts";
 import { startFailure, startMachine } from "../machines/launch.ts";
 import { machineFiles } from "../machines/machine-process.ts";
 import { runOnMonitor, withShortPath } from "../qemu/monitor.ts";
@@ -64,6 +65,7 @@ async function startReceiver(
     node: { id: `receiver-${node.id}`, ports: { ssh: 0, http: 0, https: 0 } },
     place: facts.nodes.indexOf(node),
     sockets: { folder: "", count: 1 },
+    hasIpv6: await hasIpv6Route(),
     memory: { path: join(folder, savedFiles(node).memory), isShared: true, continues: true },
     isOfTemplate: machines.template !== undefined,
   });

@@ -13,7 +13,7 @@ import { VmCopy } from "../copies/vm-copy.ts";
 import { readOwnCluster } from "../machines/launch.ts";
 import { type MachineFiles, isRunning, machineFiles } from "../machines/machine-process.ts";
 import { queryRunState, queryVersion } from "../qemu/monitor.ts";
-import type { Qemu } from "../qemu/qemu.ts";
+import { type Qemu, qemuVersion, release } from "../qemu/qemu.ts";
 import { pauseMachines } from "./pause-machines.ts";
 import { type Saving as MachinesToSave, saveStates, startReceivers } from "./receivers.ts";
 import { restoreMachines } from "./restore-machines.ts";
@@ -90,9 +90,9 @@ export class VmSnapshots implements Snapshots {
     const createdAt = new Date(clock.now()).toISOString();
     try {
       await mkdir(draft, { mode: 0o700 });
-      const qemuVersion = await this.#saveMachines({ stored, machines, folder: draft, clock }, signal);
+      const savedBy = await this.#saveMachines({ stored, machines, folder: draft, clock }, signal);
       const files = await describeFiles({ folder: draft, nodes: stored.facts.nodes }, signal);
-      await writePrivateFile(factsPath(draft), factsText({ createdAt, qemuVersion, machines, files }));
+      await writePrivateFile(factsPath(draft), factsText({ createdAt, qemuVersion: savedBy, machines, files }));
       await rename(draft, snapshotFolder(directory, name));
     } catch (error) {
       await rm(draft, { recursive: true, force: true });
@@ -105,9 +105,7 @@ export class VmSnapshots implements Snapshots {
   async #saveMachines(saving: MachinesToSave, signal: AbortSignal): Promise<string> {
     const { directory, facts } = saving.stored;
     const { nodes } = facts;
-    const [first] = nodes;
-    if (first === undefined) throw new RangeError("A cluster has at least one node");
-    const version = await queryVersion(machineFiles(directory, first).folder, signal);
+    const version = await assertSameQemu(this.#qemu, saving.stored, signal);
     await using _ = await startReceivers(this.#qemu, saving, signal);
     {
       await using _paused = await pauseMachines({ directory, nodes }, signal);
@@ -185,6 +183,28 @@ async function assertAllRun({ directory, facts }: StoredCluster): Promise<void> 
         : "Start its nodes, or restore another snapshot first.",
     facts: { cluster: facts.clusterId },
   });
+}
+
+/** Memory goes to another QEMU, which must read what the machines' one writes. Resolves with the version of that. */
+async function assertSameQemu(
+  qemu: Qemu,
+  { directory, facts: { nodes, clusterId } }: StoredCluster,
+  signal: AbortSignal,
+): Promise<string> {
+  const [here, ...running] = await Promise.all([
+    qemuVersion(qemu, signal),
+    ...nodes.map(async (node) => queryVersion(machineFiles(directory, node).folder, signal)),
+  ]);
+  const other = running.find((version) => release(version) !== release(here));
+  if (other === undefined) return running[0] ?? here;
+  throw new ClusterError(
+    "engine-failed",
+    `Cluster "${clusterId}" cannot be saved: its machines run under QEMU ${other}, and this machine has QEMU ${here} by now.`,
+    {
+      hint: "Restart the whole cluster, so that it runs under this QEMU: run the stop command, then the start command.",
+      facts: { cluster: clusterId, running: other, here },
+    },
+  );
 }
 
 const silent = "does not answer";

@@ -37,7 +37,13 @@ active() {
     ! systemctl is-active --quiet "$unit" || printf '%s\n' "$unit"
   done
 }
-active ssh.socket sshd.socket ssh.service sshd.service >"$FOLDER/login-units"
+# Without the SSH server, no copy would ever accept a login. It may start later than everything else.
+tries=0
+until active ssh.socket sshd.socket ssh.service sshd.service >"$FOLDER/login-units" && [ -s "$FOLDER/login-units" ]; do
+  tries=$((tries + 1))
+  [ "$tries" -lt 300 ] || unsuitable "its SSH server does not run"
+  sleep 0.2
+done
 # shellcheck disable=SC2046 # one word a unit
 systemctl stop $(cat "$FOLDER/login-units")
 rm -f /etc/ssh/ssh_host_*_key /etc/ssh/ssh_host_*_key.pub

@@ -9,6 +9,7 @@ import { ruleOf, waits } from "../../../system/waits.ts";
 import { createDisk } from "../images/image-store.ts";
 import { readConsole } from "../machines/console-sink.ts";
 import { assertBoots } from "../machines/boot-problem.ts";
+import { hasIpv6Route } from "../machines/ipv6-route.ts";
 import { startFailure, startMachine } from "../machines/launch.ts";
 import { writeSeed } from "../machines/machine-arguments.ts";
 import { type MachineFiles, endMachines, filesIn, machineLife, machinesFolder } from "../machines/machine-process.ts";
@@ -107,6 +108,7 @@ async function boot(qemu: Qemu, { making, machine, memory }: Booting, signal: Ab
     node: { id: hostname, ports: { ssh: 0, http: 0, https: 0 } },
     place,
     sockets: { folder: "", count: 1 },
+    hasIpv6: await hasIpv6Route(),
     memory: { path: memory, isShared: true, continues: false },
     isOfTemplate: true,
   });
@@ -141,6 +143,8 @@ async function untilReady(
       throw await failure(`it does not answer: ${messageOf(error)}`);
     });
     const report = await Promise.race([asked, ended]);
+    if (report.is === "unsuitable")
+      throw new ClusterError("machine-failed", `${report.why}.`, { facts: { suits: false } });
     if (report.is !== "ready") throw notReady("why" in report ? report.why : report.is);
   } finally {
     over.abort();

@@ -47,11 +47,17 @@ export async function obtainTemplate(
   {
     await using _ = await lockTemplate(store, name, progress, signal);
     const found = await readTemplate(template);
-    if (found?.problem !== undefined) {
-      progress.detail(1, `Every machine boots: ${found.problem}.`);
+    const isOver = found?.problemUntil !== undefined && Date.parse(found.problemUntil) <= clock.now();
+    if (found?.problem !== undefined && !isOver) {
+      const text = `Every machine boots: ${found.problem}.`;
+      if (found.problemUntil === undefined) progress.detail(1, text);
+      else
+        progress.note(
+          `${text} A template is tried again after ${found.problemUntil}, or now if you run: ${removal(name)}`,
+        );
       return undefined;
     }
-    if (found === undefined) {
+    if (found === undefined || isOver) {
       if (!(await removeUnused(store, name))) {
         progress.note(`The template ${name} is damaged, and clusters need what is left of it: every machine boots.`);
         return undefined;
@@ -99,7 +105,15 @@ export async function rejectTemplate(
   else progress.note(fallBackNote(error));
 }
 
-/** Tells the user, and remembers a machine's own fault. Anything else, such as a full disk, may be gone next time. */
+/** How long a fault is remembered that may have been an accident. */
+const accidentMs = 3_600_000;
+
+const removal = (name: string): string => `cluster-vm templates remove ${name}`;
+
+/**
+ * Tells the user, and remembers a machine's own fault: for good if its agent has reported that the image doesn't suit, and otherwise for an hour.
+ * Anything else, such as a full disk, may be gone next time.
+ */
 async function refuse(
   { folder, name }: Template,
   { kind, error }: { readonly kind: TemplateKind; readonly error: unknown },
@@ -107,12 +121,14 @@ async function refuse(
 ): Promise<void> {
   if (!(error instanceof ClusterError)) throw error;
   const isRemembered = error.id === "machine-failed" || error.id === "deadline-passed";
-  const again = isRemembered ? ` To try again: cluster-vm templates remove ${name}` : "";
+  const again = isRemembered ? ` To try again: ${removal(name)}` : "";
   progress.note(`${fallBackNote(error)}${again}`);
   if (!isRemembered) return;
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const problem = withoutFullStop(messageOf(error));
-  await writeTemplate(folder, { kind, createdAt: new Date(clock.now()).toISOString(), problem });
+  const isLasting = error.facts["suits"] === false;
+  const problemUntil = isLasting ? undefined : new Date(clock.now() + accidentMs).toISOString();
+  await writeTemplate(folder, { kind, createdAt: new Date(clock.now()).toISOString(), problem, problemUntil });
 }
 
 const fallBackNote = (error: unknown): string =>

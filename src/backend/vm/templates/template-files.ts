@@ -36,6 +36,8 @@ const parseFacts = read.object({
   kind: parseKind,
   /** Why machines of this kind can't be copied. Absent: they can. */
   problem: read.optional(read.string),
+  /** Until when the problem counts, because it may have been an accident. Absent: for good. */
+  problemUntil: read.optional(parseTime),
   /**
    * The `identityOf` each file, by name. A file that anybody has touched since is damaged: to read gigabytes of memory at each creation would take
    * longer than everything else.
@@ -107,7 +109,7 @@ export async function readTemplate({ folder }: Pick<Template, "folder">): Promis
 /** Completes a template's folder. The files in it are on the disk for good. */
 export async function writeTemplate(
   folder: string,
-  facts: Pick<TemplateFacts, "kind" | "problem" | "createdAt">,
+  facts: Pick<TemplateFacts, "kind" | "problem" | "problemUntil" | "createdAt">,
 ): Promise<void> {
   const names = (await readdir(folder)).filter((name) => name !== "users");
   const files = Object.fromEntries(

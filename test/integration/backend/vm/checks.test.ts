@@ -170,15 +170,23 @@ test("a distribution with control groups 2 is rejected if version 1 is needed, w
 });
 
 test.each([
-  ["linux", "get access to /dev/kvm"],
-  ["darwin", "Use a QEMU that was built with hvf"],
-] as const)("if only tcg works on %s, a warning says how to get a faster accelerator", async (platform, remedy) => {
-  await using folder = await scratchFolder();
-  await standIns(folder.path, { works: ["tcg"] });
-  const check = acceleratorCheck(openQemu(runtime(folder.path), x64), platform, runtime(folder.path).environment);
-  const outcome = await check.run(neverAborted);
-  expect(outcome).toMatchObject({ status: "warn", remedy: expect.stringContaining(remedy) });
-});
+  ["linux", "missing", "There is no "],
+  ["linux", "there", "can be opened, but its kernel cannot run machines here"],
+  ["darwin", "missing", "Use a QEMU that was built with hvf"],
+] as const)(
+  "if only tcg works on %s, and the device is %s, a warning says how to get a faster accelerator",
+  async (platform, name, remedy) => {
+    await using folder = await scratchFolder();
+    await standIns(folder.path, { works: ["tcg"] });
+    await writeFile(join(folder.path, "there"), "");
+    const { environment } = runtime(folder.path);
+    const check = acceleratorCheck(openQemu(runtime(folder.path), x64), platform, environment, join(folder.path, name));
+    const outcome = await check.run(neverAborted);
+    expect(outcome).toMatchObject({ status: "warn", remedy: expect.stringContaining(remedy) });
+    // Membership of a group helps only if the device is closed to this user.
+    expect(JSON.stringify(outcome)).not.toContain("usermod");
+  },
+);
 
 test.each([
   [["kvm", "tcg"], "kvm passes its test, but has broken a machine since this computer started: emulation failure."],

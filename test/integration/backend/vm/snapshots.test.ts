@@ -161,6 +161,12 @@ checks(
       id: "snapshot-unusable",
       message: expect.stringMatching(/was made by QEMU \d+\.\d+\.\d+, and this machine has 9\.9\.9/),
     });
+    const upgraded = snapshots(`${bin}:${process.env["PATH"]}`);
+    expect(await failureOf(upgraded.create(await record(), "other", neverAborted))).toMatchObject({
+      id: "engine-failed",
+      message: expect.stringMatching(/its machines run under QEMU \d+\.\d+\.\d+, and this machine has QEMU 9\.9\.9/),
+      hint: expect.stringContaining("Restart the whole cluster"),
+    });
     await appendFile(join(snapshotsFolder(cluster().directory), "damaged", "snapshot.json"), "}");
     expect(await refusal()).toMatchObject({ message: expect.stringContaining("snapshot.json cannot be read") });
     expect(await pids()).toEqual(before);

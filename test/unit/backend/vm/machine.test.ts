@@ -10,6 +10,7 @@ import {
   writeInstanceId,
   writeSeed,
 } from "../../../../src/backend/vm/machines/machine-arguments.ts";
+import { hasDefaultRoute } from "../../../../src/backend/vm/machines/ipv6-route.ts";
 import { type Failure, type MachineLife, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { parseDescription } from "../../../../src/backend/vm/qemu/firmware.ts";
@@ -19,6 +20,8 @@ import { unmarked } from "../../../../src/outside-text.ts";
 import { readBootId } from "../../../../src/system/processes/process-identity.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
+const zeros = "0".repeat(32);
+const router = "fd000000000000000000000000000001";
 const directory = "/state/vm/a,b-c1";
 
 const node = (place: number): NodeFacts => ({
@@ -38,7 +41,7 @@ function words(
     webUi,
     cpuModel,
     ...more
-  }: Partial<Pick<MachinePlan, "webUi" | "memory" | "isOfTemplate" | "node">> & {
+  }: Partial<Pick<MachinePlan, "webUi" | "memory" | "isOfTemplate" | "node" | "hasIpv6">> & {
     readonly name?: string;
     readonly cpuModel?: string;
   } = {},
@@ -58,9 +61,37 @@ function words(
     place,
     sockets: { folder: "/tmp/a,b", count },
     isOfTemplate: false,
+    hasIpv6: true,
     ...more,
   }).join(" ");
 }
+
+test("machines get no route of IPv6 where this computer has none", () => {
+  expect(words(0, 1, "tcg", { hasIpv6: false })).toContain("user,id=outside,ipv6=off,hostfwd=");
+  expect(words(0, 1)).not.toContain("ipv6");
+});
+
+test.each([
+  ["a default route", `${zeros} 00 ${zeros} 00 ${router} 00000400 00000003 00000000 00000003     eth0`, true],
+  [
+    "the route of loopback that rejects",
+    `${zeros} 00 ${zeros} 00 ${zeros} ffffffff 00000001 00000000 00200200       lo`,
+    false,
+  ],
+  ["an unreachable default", `${zeros} 00 ${zeros} 00 ${zeros} 00000400 00000001 00000000 00000201     eth0`, false],
+  [
+    "only its own networks",
+    `fe800000000000000000000000000000 40 ${zeros} 00 ${zeros} 00000100 00000001 00000000 00000001     eth0`,
+    false,
+  ],
+  ["nothing", "", false],
+] as const)("whether this computer has IPv6 is read from its routes: %s", (_, table, has) => {
+  expect(
+    hasDefaultRoute(
+      `fd000000000000000000000000000000 40 ${zeros} 00 ${zeros} 00000100 00000001 00000000 00000001     eth0\n${table}\n`,
+    ),
+  ).toBe(has);
+});
 
 test("a machine is reached at ports of loopback, and boots from its own disk", () => {
   const line = words(0, 1);

@@ -31,7 +31,11 @@ test("sizes that machines can't have are refused with an example", () => {
   expect(memory.read("256")).toBe(256);
   expect(() => diskSize.read("20")).toThrow("such as 20g");
   expect(diskSize.read("20g")).toBe(20_480);
+  expect(diskSize.read("2048t")).toBe(2048 * 1024 ** 2);
+  for (const given of ["2049t", "10000t", "99999999g"]) expect(() => diskSize.read(given)).toThrow("at most 2048t");
   expect(() => cpus.read("1.5")).toThrow("whole number");
+  expect(cpus.read("255")).toBe(255);
+  expect(() => cpus.read("256")).toThrow("at most 255");
   expect(cpus.read("4")).toBe(4);
 });
 

@@ -7,6 +7,7 @@ import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { vmPower } from "../../../../../src/backend/vm/vm-power.ts";
 import { vmTemplates } from "../../../../../src/backend/vm/templates/vm-templates.ts";
 import { VmCreation } from "../../../../../src/backend/vm/vm-creation.ts";
+import type { Connection } from "../../../../../src/ssh/connection/connection.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { unmarked } from "../../../../../src/outside-text.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
@@ -222,7 +223,7 @@ test("a template that can't be saved leaves nothing, and the next creation tries
   expect((await bench.starts()).slice(3)).toEqual(["boot", "copy", "copy"]);
 });
 
-test("a machine that ends before it has booted makes no template, which is said once", async () => {
+test("a machine that ends before it has booted makes no template for an hour, and each creation says so", async () => {
   await using bench = await openBench();
   await bench.behave({ boot: "" });
   await bench.create("one");
@@ -230,7 +231,16 @@ test("a machine that ends before it has booted makes no template, which is said 
   expect(await bench.starts()).toEqual(["boot", "fresh", "fresh", "fresh", "fresh"]);
   expect(bench.notes()).toEqual([
     expect.stringMatching(/^No template can be used \(.* ended.*\): every machine boots/),
+    expect.stringMatching(/^Every machine boots: .* ended.*\. A template is tried again after \d{4}-/),
   ]);
+  const [name] = await bench.names();
+  const path = bench.at("cache", "cluster-e2e", "templates", name!, "template.json");
+  const facts = (await Bun.file(path).json()) as { readonly createdAt: string; readonly problemUntil: string };
+  expect(Date.parse(facts.problemUntil) - Date.parse(facts.createdAt)).toBeWithin(3_590_000, 3_610_000);
+  await bench.behave();
+  await writeFile(path, JSON.stringify({ ...facts, problemUntil: new Date(0).toISOString() }));
+  await bench.create("three");
+  expect((await bench.starts()).slice(5)).toEqual(["boot", "copy", "copy"]);
 });
 
 test("while a cluster needs a template, it stays, even if it is damaged or fails another cluster's machines", async () => {
@@ -303,8 +313,7 @@ test("a full disk is no fault of the template, and neither is what happens after
   const full = new ClusterError("capacity-lacking", "The disk is full.");
   expect(await creation.recover(full, neverAborted)).toBe(false);
   const [first] = (await creation.look()).nodes;
-  const run = async () => ({ status: 0, stdout: "", stderr: "" });
-  await creation.firstLogin.finishBoot(first!, { run }, neverAborted);
+  await creation.firstLogin.finishBoot(first!, { run: runOnNode }, neverAborted);
   expect(await creation.recover(new ClusterError("machine-failed", "It ended."), neverAborted)).toBe(false);
   expect(await bench.templates.list(neverAborted)).toMatchObject([{ clusters: ["one"], problem: undefined }]);
 });
@@ -330,3 +339,10 @@ test("another QEMU and another image get a template of their own", async () => {
   expect((await bench.starts()).filter((start) => start === "boot").length).toBe(3);
   expect((await bench.names()).length).toBe(3);
 });
+
+/** A node whose clock is right, and whose first boot is over. */
+const runOnNode: Connection["run"] = async ({ stdin, onOutput }) => {
+  if (stdin !== undefined && typeof stdin === "object" && Symbol.asyncIterator in stdin)
+    for await (const _ of stdin) await onOutput?.("stdout", `${Date.now() / 1000}\n`);
+  return { status: 0, stdout: "", stderr: "" };
+};
