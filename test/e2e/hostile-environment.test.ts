@@ -89,8 +89,10 @@ async function sleepingCluster(vmState: string): Promise<AsyncDisposable> {
   await Bun.write(join(directory, "cluster.json"), JSON.stringify({ ...facts, ...rest }));
   await shell('ssh-keygen -q -t ed25519 -N "" -f "$0/id_ed25519"', [directory], directory);
   await shell(`printf '[127.0.0.1]:1 %s\\n' "$(cat "$0/id_ed25519.pub")" >"$0/known_hosts"`, [directory], directory);
-  const child = Bun.spawn(["sh", "-c", "read _", "qemu", "-pidfile", join(machine, "qemu.pid")], { stdin: "pipe" });
-  await Bun.write(join(machine, "qemu.pid"), `${child.pid}\n`);
+  const pidFile = join(machine, "qemu.pid");
+  const script = 'exec 9>"$1"; flock 9; echo "$$" >&9; echo started; read _';
+  const child = Bun.spawn(["sh", "-c", script, "qemu", pidFile], { stdin: "pipe", stdout: "pipe" });
+  await child.stdout.getReader().read();
   await Bun.write(join(machine, "started"), "");
   return {
     [Symbol.asyncDispose]: async () => {

@@ -1,9 +1,20 @@
 /** How the stand-ins for QEMU do what `-daemonize` says. */
+import { dlopen } from "bun:ffi";
 import { spawn } from "node:child_process";
+import { openSync, writeSync } from "node:fs";
 
 /** No test needs a machine for longer. One whose test was killed ends then, because nobody else ends it. */
 const longestLifeMs = 15 * 60_000;
 setTimeout(() => process.kill(process.pid, "SIGKILL"), longestLifeMs).unref();
+
+/** Writes the process file, and locks it until this process ends, as QEMU does. */
+export function holdProcessFile(path: string): void {
+  const file = openSync(path, "w");
+  dlopen("libc.so.6", { flock: { args: ["i32", "i32"], returns: "i32" } }).symbols.flock(file, exclusive);
+  writeSync(file, String(process.pid));
+}
+
+const exclusive = 2;
 
 /**
  * Starts the program again without `-daemonize`, in the background. Returns once its process file is written: like QEMU's, it exists a moment

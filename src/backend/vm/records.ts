@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { type ClusterRecord, type NodeRecord, byRoleAndIndex, localClusterState } from "../../model/cluster-record.ts";
 import { isAbandonedCreation } from "../../store/creation-folder.ts";
 import { readBootId } from "../../system/processes/process-identity.ts";
-import type { Clock } from "../../system/runtime.ts";
+import type { Clock, Runtime } from "../../system/runtime.ts";
 import { type MachinesRuntime, lockMachines } from "../shared/lock-machines.ts";
 import { type NodeFacts, type StoredCluster, endOf, readCluster, removeClusterFacts } from "./cluster-facts.ts";
 import {
@@ -16,6 +16,7 @@ import {
 } from "./machines/machine-process.ts";
 import { removeSockets } from "./machines/private-network.ts";
 import { resumeForgotten } from "./snapshots/pause-machines.ts";
+import { templateNamed, unmarkUsed } from "./templates/template-files.ts";
 import { snapshotsFolder } from "./snapshots/snapshot-files.ts";
 
 /** cloud-init creates this user on every node at its first boot. */
@@ -139,9 +140,14 @@ export async function stopCreation(directory: string, clock: Clock, signal: Abor
  * Ends a creation's machines and removes their files, but keeps its key and logs. Removes last what makes the creation findable, so that an
  * interrupted removal can be repeated. Throws `engine-failed` if a machine doesn't end.
  */
-export async function removeCreation(directory: string, runtime: MachinesRuntime, signal: AbortSignal): Promise<void> {
+export async function removeCreation(
+  directory: string,
+  runtime: MachinesRuntime & Pick<Runtime, "environment">,
+  signal: AbortSignal,
+): Promise<void> {
   await using _ = await lockMachines(directory, runtime, signal);
-  const { clock } = runtime;
+  const { clock, environment } = runtime;
+  const facts = (await readCluster(directory))?.facts;
   const machines = await allProcessFiles(directory);
   await endMachines(machines, clock, signal);
   // A QEMU whose starter was killed may still be starting. Without a disk it can't start, and if it has already opened the disk, its process file
@@ -152,4 +158,6 @@ export async function removeCreation(directory: string, runtime: MachinesRuntime
   await rm(snapshotsFolder(directory), { recursive: true, force: true });
   await rm(machinesFolder(directory), { recursive: true, force: true });
   await removeClusterFacts(directory);
+  const template = facts?.machines?.template;
+  if (template !== undefined) await unmarkUsed(templateNamed(environment, template), facts?.creationId ?? "");
 }

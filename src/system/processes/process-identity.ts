@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
-import { readlink, rename, rm, symlink } from "node:fs/promises";
-import { hostname } from "node:os";
+import type { Stats } from "node:fs";
+import { readdir, readlink, rename, rm, stat, symlink } from "node:fs/promises";
+import { hostname, platform } from "node:os";
 import { promisify } from "node:util";
 import { ClusterError } from "../../errors.ts";
 import * as read from "../../model/reader.ts";
@@ -12,9 +13,24 @@ import type { Clock, Environment } from "../runtime.ts";
 import { waits } from "../waits.ts";
 import { systemEnvironment } from "./run-program.ts";
 
+const spaceFields = {
+  host: read.string,
+  /** Linux: the id of the computer. It is missing in many containers. */
+  computer: read.optional(read.string),
+  /** Linux: the id of the computer's start. */
+  boot: read.optional(read.string),
+  /** Linux: the namespace of the process's number; each container has its own. */
+  namespace: read.optional(read.string),
+};
+
+/** Where the numbers of processes mean the same processes. */
+export const parseProcessSpace = read.object(spaceFields);
+
+export type ProcessSpace = read.ValueOf<typeof parseProcessSpace>;
+
 /** Distinguishes one process from every other, including a later one with the same number. Stands in locks and creations' files. */
 export const parseProcessIdentity = read.object({
-  host: read.string,
+  ...spaceFields,
   pid: read.positiveInteger,
   /** When the process started, in a form that is only compared. */
   startedAt: read.string,
@@ -30,16 +46,37 @@ export async function identifyThisProcess(): Promise<ProcessIdentity | undefined
 
 async function identifyProcess(pid: number): Promise<ProcessIdentity | undefined> {
   const startedAt = (await startFromProc(pid)) ?? (await startFromPs(pid));
-  return startedAt === undefined ? undefined : { host: hostname(), pid, startedAt };
+  return startedAt === undefined ? undefined : { ...(await readProcessSpace()), pid, startedAt };
 }
 
 /**
- * Whether that very process is still running. A process of another host counts as running, because it can't be checked: hosts and containers may
+ * Whether that very process is still running. A process of another computer or container counts as running, because it can't be checked: they may
  * share a state folder.
  */
 export async function isProcessAlive(identity: ProcessIdentity): Promise<boolean> {
-  if (identity.host !== hostname()) return true;
+  const fate = fateOf(identity, await readProcessSpace());
+  if (fate !== "here") return fate === "elsewhere";
   return (await identifyProcess(identity.pid))?.startedAt === identity.startedAt;
+}
+
+/** The space of this program. Other systems than Linux have only one on each computer. */
+export async function readProcessSpace(): Promise<ProcessSpace> {
+  const own = { host: hostname() };
+  const namespace = await readlink("/proc/self/ns/pid").catch(() => undefined);
+  if (namespace === undefined) return own;
+  const [computer, boot] = await Promise.all([
+    readOwnText("/etc/machine-id").catch(() => ""),
+    readOwnText("/proc/sys/kernel/random/boot_id").catch(() => ""),
+  ]);
+  const known = { ...own, boot: boot.trim(), namespace };
+  return computer.trim() === "" ? known : { ...known, computer: computer.trim() };
+}
+
+/** `ended`: its computer has been restarted since, which ended all its processes. `elsewhere`: nothing here shows whether they run. */
+export function fateOf(space: ProcessSpace, here: ProcessSpace): "here" | "ended" | "elsewhere" {
+  if (space.host !== here.host || space.computer !== here.computer) return "elsewhere";
+  if (space.boot !== here.boot) return space.computer === undefined ? "elsewhere" : "ended";
+  return space.namespace === here.namespace ? "here" : "elsewhere";
 }
 
 /** Linux: clock ticks from boot to the process's start, and the id of that boot. */
@@ -89,14 +126,31 @@ export async function readBootId(): Promise<string | undefined> {
   }
 }
 
-export async function commandOfProcess(pid: number): Promise<string | undefined> {
-  try {
-    const words = await readOwnText(`/proc/${pid}/cmdline`);
-    // A process that has ended but has not been reaped has none.
-    return words === "" ? undefined : words.replaceAll("\0", " ").trim();
-  } catch {
-    return await outputOf("ps", ["-ww", "-o", "command=", "-p", String(pid)]);
+/**
+ * Whether this process holds a lock on the file at this path, by the word of the kernel: no command line and no name proves it, and the file may have been
+ * moved since. macOS has no `/proc`, and its `lsof` tells only whether the process has the file open.
+ */
+export async function holdsFile(pid: number, path: string): Promise<boolean> {
+  const file = await stat(path).catch(() => undefined);
+  if (file === undefined) return false;
+  if (platform() === "darwin") return hasOpenOnMac(pid, file);
+  const descriptors = await readdir(`/proc/${pid}/fd`).catch(() => []);
+  for (const descriptor of descriptors) {
+    const opened = await stat(`/proc/${pid}/fd/${descriptor}`).catch(() => undefined);
+    if (opened?.dev !== file.dev || opened.ino !== file.ino) continue;
+    const information = await readOwnText(`/proc/${pid}/fdinfo/${descriptor}`).catch(() => "");
+    if (/^lock:/m.test(information)) return true;
   }
+  return false;
+}
+
+/** https://lsof.readthedocs.io: a line each for the number of a descriptor (`f`), and its file's device (`D`) and inode (`i`). */
+async function hasOpenOnMac(pid: number, { dev, ino }: Stats): Promise<boolean> {
+  const output = (await outputOf("/usr/sbin/lsof", ["-a", "-p", String(pid), "-F", "fDi"])) ?? "";
+  return output.split(/^f/m).some((file) => {
+    const [, device] = /^D0x([0-9a-f]+)$/m.exec(file) ?? [];
+    return device !== undefined && Number.parseInt(device, 16) === dev && new RegExp(`^i${ino}$`, "m").test(file);
+  });
 }
 
 /** Uses the shell's built-in `kill`, which every machine has. Ignores processes that no longer exist. */
@@ -131,7 +185,7 @@ export async function acquireProcessLock(
   const look = async (): Promise<true | undefined> => {
     const holder = await takeFreed(path, text, signal);
     if (holder === undefined) return true;
-    if (!hasReported) onWait(isElsewhere(holder) ? elsewhereAdvice(path) : "");
+    if (!hasReported) onWait((await fateOfHolder(holder)) === "elsewhere" ? elsewhereAdvice(path) : "");
     hasReported = true;
     return undefined;
   };
@@ -187,30 +241,42 @@ const notALock = (path: string): ClusterError =>
 
 /** File systems keep links of up to 59 bytes beside the name. */
 const lockText = (holder: ProcessIdentity | undefined): string =>
-  [...(holder === undefined ? [] : holderWords(holder)), randomUUID().slice(-12)].join(":");
+  [...(holder === undefined ? [] : holderWords(holder)), randomUUID().slice(-8)].join(":");
 
-const holderWords = ({ host, pid, startedAt }: ProcessIdentity): readonly string[] => [
-  digest(host).slice(0, 8),
-  String(pid),
-  digest(startedAt).slice(0, 16),
+/** The space's three words, the number and the start. */
+const holderWords = (holder: ProcessIdentity): readonly string[] => [
+  ...Object.values(shortSpace(holder)),
+  String(holder.pid),
+  digest(holder.startedAt).slice(0, 8),
 ];
+
+/** Without an id of the computer, its start is a part of it, so that another start counts as another computer. */
+const shortSpace = ({ host, computer, boot, namespace }: ProcessSpace) => ({
+  computer: digest(`${host}:${computer ?? boot ?? ""}`).slice(0, 8),
+  boot: digest(boot ?? "").slice(0, 8),
+  namespace: digest(namespace ?? "").slice(0, 8),
+});
 
 const digest = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-const wordsIn = (text: string): readonly (string | undefined)[] =>
-  /^([0-9a-f]{8}):([1-9][0-9]{0,9}):([0-9a-f]{16}):/.exec(text)?.slice(1) ?? [];
+const parseHolder =
+  /^(?<computer>[0-9a-f]{8}):(?<boot>[0-9a-f]{8}):(?<namespace>[0-9a-f]{8}):(?<pid>[1-9][0-9]{0,9}):(?<start>[0-9a-f]{8}):/;
 
-function isElsewhere(text: string): boolean {
-  const [host] = wordsIn(text);
-  return host !== undefined && host !== digest(hostname()).slice(0, 8);
+/** A lock without an identity is one of a process that the system didn't report, or of a program that writes others: nothing shows whether it runs. */
+async function fateOfHolder(text: string): Promise<ReturnType<typeof fateOf>> {
+  const { computer = "", boot, namespace } = parseHolder.exec(text)?.groups ?? {};
+  return fateOf({ host: computer, computer, boot, namespace }, withHost(shortSpace(await readProcessSpace())));
 }
+
+const withHost = (space: ReturnType<typeof shortSpace>): ProcessSpace => ({ ...space, host: space.computer });
 
 /** Like `isProcessAlive`. */
 async function isHeld(text: string): Promise<boolean> {
-  if (isElsewhere(text)) return true;
-  const [, pid, start] = wordsIn(text);
-  const now = pid === undefined ? undefined : await identifyProcess(Number(pid));
-  return now !== undefined && holderWords(now)[2] === start;
+  const fate = await fateOfHolder(text);
+  if (fate !== "here") return fate === "elsewhere";
+  const { pid, start } = parseHolder.exec(text)?.groups ?? {};
+  const now = await identifyProcess(Number(pid));
+  return now !== undefined && holderWords(now).at(-1) === start;
 }
 
 /** If several processes find the holder dead, one moves the lock away. A process that moved a new lock away gives it back. */

@@ -4,9 +4,9 @@
  * so many milliseconds enters the run state STATE, or dies where that is `crash`.
  */
 import { spawn } from "node:child_process";
-import { appendFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
-import { daemonize } from "../../support/daemonize.ts";
+import { daemonize, holdProcessFile } from "../../support/daemonize.ts";
 
 const complaint =
   "KVM internal error. Suberror: 1\nextra data[0]: 0x0000000000000001\nemulation failure\nEAX=0000001f EBX=00000003\n";
@@ -44,7 +44,7 @@ function serve(): void {
     });
   });
   rmSync("monitor.sock", { force: true });
-  server.listen("monitor.sock", () => writeFileSync(pidFile, `${process.pid}\n`));
+  server.listen("monitor.sock", () => holdProcessFile(pidFile));
   setTimeout(() => {
     if (state === "internal-error" || state === "crash") appendFileSync(wordAfter("-D"), complaint);
     if (state === "crash") process.kill(process.pid, "SIGKILL");

@@ -8,7 +8,7 @@ import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 
 import { join } from "node:path";
 import { InProcessMachine } from "../../local-cloud/machines/in-process-machine.ts";
 import { type ScriptedAnswer, ScriptedAnswers } from "../../local-cloud/machines/scripted-answers.ts";
-import { daemonize } from "../../support/daemonize.ts";
+import { daemonize, holdProcessFile } from "../../support/daemonize.ts";
 import { type MonitorCommand, listenForLines, TemplateMachine } from "../../support/template-machine.ts";
 import { callOf, type QemuFault, type TemplateBehaviour } from "./qemu-calls.ts";
 
@@ -82,7 +82,7 @@ async function serve(): Promise<void> {
     },
     (socket) => socket.write('{"QMP": {"version": {}, "capabilities": []}}\r\n'),
   );
-  writeFileSync(pidFile, `${process.pid}\n`);
+  holdProcessFile(pidFile);
 }
 
 /** The state that all machines enter, if any. */

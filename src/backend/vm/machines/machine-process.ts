@@ -2,10 +2,16 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { type NodeRecord, nodeReference } from "../../../model/cluster-record.ts";
-import { errorCode, isAccessible } from "../../../system/files/private-file.ts";
-import { readOwnText } from "../../../system/files/read-text.ts";
+import { errorCode, isAccessible, writePrivateFile } from "../../../system/files/private-file.ts";
+import { readOwnJson, readOwnText } from "../../../system/files/read-text.ts";
 import { poll } from "../../../system/retry.ts";
-import { commandOfProcess, signalProcess } from "../../../system/processes/process-identity.ts";
+import {
+  fateOf,
+  holdsFile,
+  parseProcessSpace,
+  readProcessSpace,
+  signalProcess,
+} from "../../../system/processes/process-identity.ts";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
@@ -44,24 +50,28 @@ async function saidByQemu({ qemuLog }: MachineFiles): Promise<string | undefined
   return qemuMessage(await readOwnText(qemuLog).catch(() => ""), saidLines);
 }
 
+/** A machine that was started in another container, or on another computer, counts as running: nothing here shows that it has ended. */
 export const isRunning = async (files: ProcessFiles): Promise<boolean> => (await runningPid(files)) !== undefined;
 
 /**
- * Returns the number of the process that runs this very machine. The number alone proves nothing, since another process may have it by now, so its
- * command line must name the machine's own files.
+ * Returns the number of the process that runs this very machine. The number alone proves nothing, since another process may have it by now, and neither
+ * does a command line, which anybody can write. QEMU locks its process file for as long as it runs.
  */
-async function runningPid({ pid }: ProcessFiles): Promise<number | undefined> {
+async function runningPid({ pid, space }: ProcessFiles): Promise<number | "elsewhere" | undefined> {
   const number = Number((await readOwnText(pid).catch(() => "")).trim());
   if (!Number.isSafeInteger(number) || number <= 1) return undefined;
-  const command = await commandOfProcess(number);
-  return command?.includes(pid) === true ? number : undefined;
+  const startedIn = await readOwnJson(space, parseProcessSpace);
+  const fate = startedIn === undefined ? "here" : fateOf(startedIn, await readProcessSpace());
+  if (fate === "elsewhere") return "elsewhere";
+  return fate === "here" && (await holdsFile(number, pid)) ? number : undefined;
 }
 
 /** Ends the running machines, first with TERM, then with KILL. Throws `engine-failed` if one doesn't end. */
 export async function endMachines(machines: readonly ProcessFiles[], clock: Clock, signal: AbortSignal): Promise<void> {
+  await assertHere(machines);
   if (await endBy("TERM", machines, clock, signal)) return;
   await endBy("KILL", machines, clock, signal);
-  const left = (await Promise.all(machines.map(runningPid))).filter((pid) => pid !== undefined);
+  const left = await pidsOf(machines);
   if (left.length === 0) return;
   throw new ClusterError("engine-failed", `QEMU does not exit: process ${left.join(", ")}.`, {
     hint: "Find out what it waits for, such as a disk that does not answer, then try again.",
@@ -69,9 +79,22 @@ export async function endMachines(machines: readonly ProcessFiles[], clock: Cloc
   });
 }
 
+async function assertHere(machines: readonly ProcessFiles[]): Promise<void> {
+  for (const files of machines) {
+    if ((await runningPid(files)) !== "elsewhere") continue;
+    throw new ClusterError("engine-failed", "A QEMU was started in another container, or on another computer.", {
+      hint: `Run the command there. If that container or computer no longer exists, remove ${files.pid}, and try again.`,
+      facts: { file: files.pid },
+    });
+  }
+}
+
+const pidsOf = async (machines: readonly ProcessFiles[]): Promise<readonly number[]> =>
+  (await Promise.all(machines.map(runningPid))).filter((pid) => typeof pid === "number");
+
 const startTries = 5;
 
-/** Starts a QEMU. One that a killed program left, and that nobody could find because it was only starting, ends first. */
+/** Starts a QEMU, and records where its number counts. One that a killed program left, and that nobody could find because it was only starting, ends first. */
 export async function startQemu(
   files: ProcessFiles,
   start: () => Promise<ProgramEnd>,
@@ -79,6 +102,8 @@ export async function startQemu(
   signal: AbortSignal,
 ): Promise<ProgramEnd> {
   for (let tries = 1; ; tries += 1) {
+    await assertHere([files]);
+    await writePrivateFile(files.space, JSON.stringify(await readProcessSpace()));
     const end = await start();
     if (tries === startTries || !/cannot lock pid file/i.test(end.stderr)) return end;
     await endMachines([files], clock, signal);
@@ -91,12 +116,8 @@ async function endBy(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const pids = await Promise.all(machines.map(runningPid));
-  await Promise.all(pids.filter((pid) => pid !== undefined).map((pid) => signalProcess(pid, name)));
-  const look = async (): Promise<true | undefined> => {
-    const left = await Promise.all(machines.map(runningPid));
-    return left.every((pid) => pid === undefined) || undefined;
-  };
+  await Promise.all((await pidsOf(machines)).map((pid) => signalProcess(pid, name)));
+  const look = async (): Promise<true | undefined> => (await pidsOf(machines)).length === 0 || undefined;
   const rule = ruleOf(name === "TERM" ? waits.machineTerm : waits.machineKill, clock);
   return (await poll(look, rule, signal)) === true;
 }
@@ -106,6 +127,8 @@ export interface ProcessFiles {
   readonly disk: string;
   /** QEMU's process file. It exists while QEMU runs, disappears after an orderly end, and stays behind after a kill. */
   readonly pid: string;
+  /** The place whose numbers of processes the process file has. */
+  readonly space: string;
 }
 
 /** The files of one machine in its cluster's folder; the disk is a layer on top of the image. */
@@ -146,6 +169,7 @@ export function filesIn(folder: string): MachineFiles {
 export const processFiles = (folder: string): ProcessFiles => ({
   disk: join(folder, "disk.qcow2"),
   pid: join(folder, "qemu.pid"),
+  space: join(folder, "processes.json"),
 });
 
 /** Returns the files of every QEMU that a creation may have, found by the folders alone: facts may be missing, damaged, or from another version. */

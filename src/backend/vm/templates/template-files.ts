@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readdir, realpath, rename, rm, stat, utimes } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import * as read from "../../../model/reader.ts";
 import { cacheFolder } from "../../../store/state-folder.ts";
 import { isAccessible, makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
@@ -125,7 +125,8 @@ export async function markUsed({ folder }: Template, creationId: string, directo
   // With another cache folder, the template is not among those that this program removes.
   if (!(await isAccessible(facts))) return;
   await mkdir(users, { recursive: true, mode: 0o700 });
-  await writePrivateFile(join(users, creationId), directory);
+  const real = await realpath(directory);
+  await writePrivateFile(join(users, creationId), `${await identityOfFolder(dirname(real))}\n${real}`);
   const now = new Date();
   await utimes(facts, now, now);
 }
@@ -134,17 +135,38 @@ export async function unmarkUsed({ folder }: Template, creationId: string): Prom
   await rm(join(templateFiles(folder).users, creationId), { force: true });
 }
 
+/** Stays the same if the folder is moved within its disk; another folder at the same path has another one. */
+async function identityOfFolder(path: string): Promise<string> {
+  const { ino, birthtimeMs } = await stat(path);
+  return `${ino}:${birthtimeMs}`;
+}
+
 /** Returns the folders of the clusters that need the template: those that run, are stopped, or have snapshots. */
 async function usersOf(folder: string): Promise<readonly string[]> {
   const { users } = templateFiles(folder);
   const names = await readdir(users).catch(() => []);
   const directories = await Promise.all(
     names.map(async (name) => {
-      const directory = await readOwnText(join(users, name)).catch(() => "");
-      return (await isAccessible(clusterFactsPath(directory))) ? [directory] : [];
+      const [root = "", directory = ""] = (await readOwnText(join(users, name)).catch(() => "")).split("\n");
+      return (await isNeeded(join(users, name), { root, directory })) ? [directory] : [];
     }),
   );
   return directories.flat();
+}
+
+/** Clusters that are removed no longer need their templates. Only of those that were removed by other means, or moved, is nothing known. */
+const longestUnknownMs = 30 * 24 * 3_600_000;
+
+async function isNeeded(
+  mark: string,
+  { root, directory }: { readonly root: string; readonly directory: string },
+): Promise<boolean> {
+  if (directory === "") return false;
+  if (await isAccessible(clusterFactsPath(directory))) return true;
+  // The folder of all clusters is the one of then: this cluster has been removed from it.
+  if ((await identityOfFolder(dirname(directory)).catch(() => "")) === root) return false;
+  const information = await stat(mark).catch(() => undefined);
+  return information !== undefined && Date.now() - information.mtimeMs < longestUnknownMs;
 }
 
 export interface StoredTemplate extends Template {

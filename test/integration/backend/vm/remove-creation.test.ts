@@ -18,7 +18,7 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scriptedClock } from "../../../support/scripted-clock.ts";
 
-const silent = { clock: systemClock, progress: silentProgress };
+const silent = { clock: systemClock, progress: silentProgress, environment: {} };
 
 /** A running machine that is not recorded anywhere. */
 async function machine(directory: string) {
@@ -116,7 +116,7 @@ test("nothing is removed while machines are starting", async () => {
   const launching = await lockMachines(directory, silent, neverAborted);
   const impatient = new AbortController();
   const { promise: told, resolve: note } = Promise.withResolvers<string>();
-  const waiting = { clock: systemClock, progress: { ...silentProgress, note } };
+  const waiting = { ...silent, progress: { ...silentProgress, note } };
   const removal = failureOf(removeCreation(directory, waiting, impatient.signal));
   expect(await told).toBe("Waiting for other work on this cluster's machines.");
   impatient.abort(new Error("given up"));
@@ -133,7 +133,9 @@ test("a lock that is never released is reported with its file", async () => {
   const directory = join(root.path, "one");
   await symlink("00000000:1:0123456789abcdef:0123456789ab", `${directory}.lock`);
   const clock = scriptedClock();
-  const failure = await failureOf(removeCreation(directory, { clock, progress: silentProgress }, neverAborted));
+  const failure = await failureOf(
+    removeCreation(directory, { clock, progress: silentProgress, environment: {} }, neverAborted),
+  );
   expect(failure.id).toBe("deadline-passed");
   expect(failure.hint).toContain(`remove ${directory}.lock`);
   expect(clock.nowMs).toBe(300_000);

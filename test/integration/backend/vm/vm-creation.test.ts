@@ -39,6 +39,8 @@ case "$*" in *'-accel ${crashes} '*)
   echo 4194305 >"$pid"
   exit ;;
 esac
+exec 9>>"$pid"
+flock 9
 sh -c 'trap "rm -f $0; exit" TERM; while :; do sleep 0.1; done' "$pid" >/dev/null 2>&1 </dev/null &
 echo $! >"$pid"
 `;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { chmod, cp, mkdir, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, readdir, rm, stat, utimes, writeFile, rename, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { outside } from "../../../../src/outside-text.ts";
 import { parseReport } from "../../../../src/backend/vm/templates/agent.ts";
@@ -97,6 +97,28 @@ test("the limit removes the templates that were used longest ago, but none that 
   await rm(join(opened.cluster, "cluster.json"));
   await limitTemplates(store, 0, neverAborted);
   expect((await readdir(opened.folder)).filter((name) => !name.endsWith(".lock"))).toEqual([]);
+});
+
+test("a template stays for a cluster whose state folder was moved, or is reached by another path", async () => {
+  await using opened = await openTemplates();
+  await using state = await scratchFolder();
+  const [root, link, moved] = ["root", "link", "moved"].map((name) => join(state.path, name));
+  const name = "one-0123456789abcdef";
+  await mkdir(join(root!, name), { recursive: true });
+  await writeFile(join(root!, name, "cluster.json"), "{}");
+  await symlink(root!, link!);
+  await markUsed(opened.at(names[0]), "0123456789abcdef", join(link!, name));
+  await rm(link!);
+  expect(await removeUnused(opened.store, names[0])).toBe(false);
+  await rename(root!, moved!);
+  expect(await removeUnused(opened.store, names[0])).toBe(false);
+  // Another folder has come to stand there, in which the cluster was never removed.
+  await mkdir(root!);
+  expect(await removeUnused(opened.store, names[0])).toBe(false);
+  await rm(root!, { recursive: true });
+  await rename(moved!, root!);
+  await rm(join(root!, name), { recursive: true });
+  expect(await removeUnused(opened.store, names[0])).toBe(true);
 });
 
 test("a cluster that needs a template makes it the newest, until it no longer does", async () => {

@@ -1,18 +1,21 @@
+import { symlink } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { hostname } from "node:os";
 import {
-  commandOfProcess,
+  fateOf,
+  holdsFile,
   identifyThisProcess,
   isProcessAlive,
   readBootId,
+  readProcessSpace,
   signalProcess,
 } from "../../../../src/system/processes/process-identity.ts";
-import { until } from "../../../support/until.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 /** The identity of a process of this machine, from the kernel's own file. */
 async function identityOf(pid: number) {
   const boot = (await Bun.file("/proc/sys/kernel/random/boot_id").text()).trim();
-  return { pid, host: hostname(), startedAt: `${boot}:${(await fieldsOf(pid))[19]}` };
+  return { ...(await readProcessSpace()), pid, startedAt: `${boot}:${(await fieldsOf(pid))[19]}` };
 }
 
 /** The fields after the program's name: first the state. */
@@ -42,14 +45,37 @@ test("this process is alive, another with its id is not, and one of another host
   expect(await isProcessAlive({ ...own, startedAt: "x", host: "another" })).toBe(true);
 });
 
-test("a process has a command line until it is ended", async () => {
-  await using child = Bun.spawn(["sleep", "600"]);
-  // A process that has just been started may have none yet.
-  await until("the command line", async () => (await commandOfProcess(child.pid)) === "sleep 600");
+test("a process of another container or computer may be alive, and one of an earlier start of this computer is not", async () => {
+  const here = { host: "h", computer: "c", boot: "b", namespace: "n" };
+  expect(fateOf(here, here)).toBe("here");
+  expect(fateOf({ ...here, namespace: "m" }, here)).toBe("elsewhere");
+  expect(fateOf({ ...here, computer: "d" }, here)).toBe("elsewhere");
+  expect(fateOf({ ...here, host: "i" }, here)).toBe("elsewhere");
+  expect(fateOf({ ...here, boot: "a" }, here)).toBe("ended");
+  const { computer: _, ...unknown } = here;
+  expect(fateOf({ ...unknown, boot: "a" }, unknown)).toBe("elsewhere");
+  // Such as a record of a program that doesn't know namespaces.
+  expect(fateOf({ host: "h" }, here)).toBe("elsewhere");
+  // Other systems than Linux.
+  expect(fateOf({ host: "h" }, { host: "h" })).toBe("here");
+});
+
+test("a process holds the files that it has locked, by any path, until it is ended", async () => {
+  await using folder = await scratchFolder();
+  const [file, other, link] = ["file", "other", "link"].map((name) => join(folder.path, name));
+  await using child = Bun.spawn(["sh", "-c", 'exec 8>"$1" 9>"$2"; flock 9; echo; read _', "sh", other!, file!], {
+    stdin: "pipe",
+    stdout: "pipe",
+  });
+  await child.stdout.getReader().read();
+  await symlink(file!, link!);
+  for (const path of [file!, link!]) expect(await holdsFile(child.pid, path)).toBe(true);
+  expect(await holdsFile(process.pid, file!)).toBe(false);
+  // It is open, but not locked: any reader of a file has it open.
+  expect(await holdsFile(child.pid, other!)).toBe(process.platform === "darwin");
   await signalProcess(child.pid, "TERM");
   await child.exited;
-  expect(child.signalCode).toBe("SIGTERM");
-  expect(await commandOfProcess(child.pid)).toBeUndefined();
+  expect(await holdsFile(child.pid, file!)).toBe(false);
   // Nobody is left to get it.
   await signalProcess(child.pid, "KILL");
 });

@@ -1,7 +1,8 @@
 /** Which process belongs to a machine, with real processes in place of QEMU. */
 
 import { writeFileSync } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "bun:test";
 import {
   endMachines,
@@ -10,10 +11,11 @@ import {
   machineLife,
   startQemu,
 } from "../../../../../src/backend/vm/machines/machine-process.ts";
+import { readProcessSpace } from "../../../../../src/system/processes/process-identity.ts";
 import { type Clock, systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
-import { startQemuProcess } from "../../../../support/qemu-process.ts";
+import { startForeignProcess, startQemuProcess } from "../../../../support/qemu-process.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { until } from "../../../../support/until.ts";
 
@@ -62,15 +64,51 @@ test("a failed start, as when a port is taken meanwhile, doesn't count as the en
   expect(await machineLife(files)).toBe("unstarted");
 });
 
-test("a process that reuses the id of a dead machine is neither mistaken for it nor killed", async () => {
+test.each(["/elsewhere/qemu.pid", "the machine's own"])(
+  "a process that has the id of a dead machine and names the process file %s is neither mistaken for it nor killed",
+  async (path) => {
+    await using folder = await scratchFolder();
+    const files = await machine(folder.path, 0);
+    await using foreign = await startForeignProcess(path.startsWith("/") ? path : files.pid);
+    await writeFile(files.pid, `${foreign.pid}\n`);
+    expect(await machineLife(files)).toBe("killed");
+    await endMachines([files], systemClock, neverAborted);
+    expect(foreign.exitCode).toBeNull();
+    expect(foreign.signalCode).toBeNull();
+  },
+);
+
+test("a machine is found and ended whatever path leads to its folder, also after a move", async () => {
+  await using folder = await scratchFolder();
+  const [home, moved, link] = ["home", "moved", "link"].map((name) => join(folder.path, name));
+  const files = await machine(home!, 0);
+  await using process = await startQemuProcess(files.pid);
+  await writeFile(files.pid, `${process.pid}\n`);
+  await rename(home!, moved!);
+  await symlink(moved!, link!);
+  for (const place of [moved!, link!]) {
+    const found = machineFiles(place, { role: "agent", index: 0 });
+    expect(await machineLife(found)).toBe("running");
+  }
+  await endMachines([machineFiles(link!, { role: "agent", index: 0 })], systemClock, neverAborted);
+  expect(process.signalCode ?? (await process.exited)).toBeTruthy();
+});
+
+test("a machine that was started in another container may run: it is not reported as ended, and ending it fails", async () => {
   await using folder = await scratchFolder();
   const files = await machine(folder.path, 0);
-  await using foreign = await startQemuProcess("/elsewhere/qemu.pid");
-  await writeFile(files.pid, `${foreign.pid}\n`);
-  expect(await machineLife(files)).toBe("killed");
-  await endMachines([files], systemClock, neverAborted);
-  expect(foreign.exitCode).toBeNull();
-  expect(foreign.signalCode).toBeNull();
+  await writeFile(files.pid, "4194305\n");
+  const here = await readProcessSpace();
+  await writeFile(files.space, JSON.stringify({ ...here, namespace: "pid:[1]" }));
+  expect(await isRunning(files)).toBe(true);
+  expect(await failureOf(endMachines([files], systemClock, neverAborted))).toMatchObject({
+    id: "engine-failed",
+    hint: expect.stringContaining(files.pid),
+  });
+  await writeFile(files.space, JSON.stringify({ ...here, computer: "c", boot: "an earlier one" }));
+  expect(await isRunning(files)).toBe(true);
+  await writeFile(files.space, JSON.stringify({ ...here, boot: "an earlier one" }));
+  expect(await isRunning(files)).toBe(here.computer === undefined);
 });
 
 test("ends all given machines, and no others", async () => {

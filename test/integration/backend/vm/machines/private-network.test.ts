@@ -42,7 +42,7 @@ test.skipIf(lack !== undefined)(
       await arrives(third, "from the third", [again, second]);
     } finally {
       expect(await isRunning(networkFiles(directory))).toBe(true);
-      await removeCreation(directory, { clock: systemClock, progress: silentProgress }, neverAborted);
+      await removeCreation(directory, { clock: systemClock, progress: silentProgress, environment: {} }, neverAborted);
       expect(await isRunning(networkFiles(directory))).toBe(false);
     }
   },

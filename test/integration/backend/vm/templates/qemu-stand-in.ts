@@ -2,7 +2,7 @@
 import { appendFile, writeFile } from "node:fs/promises";
 import { appendFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { daemonize } from "../../../../support/daemonize.ts";
+import { daemonize, holdProcessFile } from "../../../../support/daemonize.ts";
 import { type MonitorCommand, listenForLines, TemplateMachine } from "../../../../support/template-machine.ts";
 
 export interface Behaviour {
@@ -48,7 +48,7 @@ async function runMachine(): Promise<void> {
     },
   );
   process.once("SIGTERM", powerOff);
-  await writeFile(after("-pidfile"), String(process.pid));
+  holdProcessFile(after("-pidfile"));
 }
 
 /** As in an orderly end, the process file disappears. */
