@@ -9,6 +9,7 @@ import { collectNodeLogs, noLogsSuffix } from "../platform/node-logs.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { writePrivateFileIn } from "../system/files/private-file.ts";
 import { maskedPrintable, outsideLine } from "../system/printable.ts";
+import { withoutPrivateKeys } from "../system/private-keys.ts";
 import type { Progress, Runtime } from "../system/runtime.ts";
 import { watchdog } from "../system/time-limit.ts";
 import { hideSecrets, openMaskedConnections } from "./connections.ts";
@@ -159,7 +160,7 @@ async function saveTexts(folder: string, texts: readonly NamedText[], progress: 
   for (const { name, text } of texts) {
     if (logName.test(name)) {
       const masked = maskedPrintable(text, (given) => progress.mask(given));
-      await writePrivateFileIn(folder, name, masked);
+      await writePrivateFileIn(folder, name, withoutPrivateKeys(masked));
       saved.push(name);
     } else progress.warn(`a log was not saved: "${outsideLine(name, 100)}" is not a valid name for a log`);
   }

@@ -5,14 +5,14 @@
 
 while read -r name path; do
   [ -r "$path" ] || continue
-  head -c "$MOST_BYTES" "$path" 2>/dev/null | frame "$name"
+  read_file "$path" head -c "$MOST_BYTES" | frame "$name"
 done <<CLUSTER_E2E_END
 $FILES
 CLUSTER_E2E_END
 number=0
 # shellcheck disable=SC2086 # one word per list
-cat $LISTS 2>/dev/null | head -n "$MOST_LISTED" | while read -r path; do
-  head -c "$MOST_BYTES" "$path" 2>/dev/null | frame "listed-$number"
+for list in $LISTS; do read_file "$list" cat; done | head -n "$MOST_LISTED" | while read -r path; do
+  read_file "$path" head -c "$MOST_BYTES" | frame "listed-$number"
   number=$((number + 1))
 done
 exit 0

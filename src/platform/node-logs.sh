@@ -4,7 +4,7 @@
 # UNIT_LISTS and FILE_LISTS, files with lines that name further units and logs, MOST_LISTED of them; TAIL_BYTES of each
 # log, PLATFORM_BYTES of all that the lists name and of an upgrade's logs, STATUS_BYTES, UNITS_BYTES and JOURNAL_LINES.
 
-tail_of() { tail -c "$TAIL_BYTES" "$1" 2>/dev/null; }
+tail_of() { read_file "$1" tail -c "$TAIL_BYTES"; }
 units() {
   systemctl --no-pager --no-legend --failed list-units
   # shellcheck disable=SC2086 # one word per unit
@@ -12,8 +12,7 @@ units() {
 }
 # listed LISTS
 listed() {
-  # shellcheck disable=SC2086 # one word per list
-  cat $1 2>/dev/null | head -n "$MOST_LISTED"
+  for list in $1; do read_file "$list" cat; done | head -n "$MOST_LISTED"
 }
 listed_units() {
   set --
@@ -29,17 +28,18 @@ listed_files() {
   listed "$FILE_LISTS" | while read -r file; do
     [ -f "$file" ] || continue
     printf '==> %s <==\n' "$file"
-    tail -c "$((PLATFORM_BYTES / count))" "$file"
+    read_file "$file" tail -c "$((PLATFORM_BYTES / count))" ||
+      printf '(not read: links lead to it that others than root can change)'
     echo
   done
 }
 
 tail_of "$INSTALL_LOG" | frame install.log
-tail -c "$STATUS_BYTES" "$INSTALL_STATUS" 2>/dev/null | frame install-status.txt
+read_file "$INSTALL_STATUS" tail -c "$STATUS_BYTES" | frame install-status.txt
 tail_of "$GENCONF_LOG" | frame genconf.log
-tail -c "$PLATFORM_BYTES" "$UPGRADE_LOG" 2>/dev/null | frame upgrade.log
-tail -c "$STATUS_BYTES" "$UPGRADE_STATUS" 2>/dev/null | frame upgrade-status.txt
-tail -c "$PLATFORM_BYTES" "$UPGRADE_GENCONF_LOG" 2>/dev/null | frame upgrade-genconf.log
+read_file "$UPGRADE_LOG" tail -c "$PLATFORM_BYTES" | frame upgrade.log
+read_file "$UPGRADE_STATUS" tail -c "$STATUS_BYTES" | frame upgrade-status.txt
+read_file "$UPGRADE_GENCONF_LOG" tail -c "$PLATFORM_BYTES" | frame upgrade-genconf.log
 tail_of /var/log/cloud-init.log | frame cloud-init.log
 tail_of /var/log/cloud-init-output.log | frame cloud-init-output.log
 units 2>&1 | tail -c "$UNITS_BYTES" | frame units.txt
