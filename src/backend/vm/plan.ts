@@ -55,7 +55,7 @@ export async function resolveCreation(
     advice: cgroups1Advice(cgroups1Distributions),
   });
   const count = nodeCount(request.counts);
-  assertMemory(count * request.options.memoryMegabytes, totalmem());
+  assertMemory(megabytesOf(count, request.options), totalmem());
   const [version, trials, broken, isSandboxed, firmware, image] = await Promise.all([
     qemuVersion(qemu, signal),
     tryAccelerators(qemu, platform(), trialLimitsMs, signal),
@@ -103,6 +103,13 @@ export function assertVersion(version: string, count: number): void {
     facts: { version: release(version) },
   });
 }
+
+/** What QEMU itself takes, even if its machine is idle and has no memory of note. Seen with QEMU 7.2: 28 MB. */
+const qemuMegabytes = 28;
+
+/** The memory that machines can use, with that of their QEMUs. */
+export const megabytesOf = (count: number, { memoryMegabytes }: Pick<VmOptions, "memoryMegabytes">): number =>
+  count * (memoryMegabytes + qemuMegabytes);
 
 export function assertMemory(
   megabytes: number,

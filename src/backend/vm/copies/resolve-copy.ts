@@ -16,6 +16,7 @@ import type { MachineSettings, NodeFacts } from "../cluster-facts.ts";
 import { hostname, readOwnCluster } from "../machines/launch.ts";
 import { writeSeed } from "../machines/machine-arguments.ts";
 import { machineFiles } from "../machines/machine-process.ts";
+import { megabytesOf } from "../plan.ts";
 import { trialLimitsMs, tryAccelerators } from "../qemu/accelerator.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { sshUser } from "../records.ts";
@@ -119,12 +120,12 @@ async function assertAccelerator(
 /** Machines that use more memory than there is would be killed, and perhaps the source's with them. */
 export function assertMemory(
   { id, nodes }: CopyRequest["source"],
-  { memoryMegabytes }: Pick<MachineSettings, "memoryMegabytes">,
+  machines: Pick<MachineSettings, "memoryMegabytes">,
   totalBytes: number,
   copies = 1,
 ): void {
   const running = nodes.filter(({ state }) => state === "running").length;
-  const needed = (copies * nodes.length + running) * memoryMegabytes;
+  const needed = megabytesOf(copies * nodes.length + running, machines);
   const total = Math.floor(totalBytes / 1024 ** 2);
   if (needed <= total) return;
   const of = copies === 1 ? "" : ` of ${copies} copies`;

@@ -28,7 +28,7 @@ import type { CopyOrigin, OpenOrigin } from "../copies/copy-origin.ts";
 import { closeStore, imageFolder } from "../images/image-store.ts";
 import { writeInstanceId } from "../machines/machine-arguments.ts";
 import { machineFiles } from "../machines/machine-process.ts";
-import { assertMemory, assertVersion } from "../plan.ts";
+import { assertMemory, assertVersion, megabytesOf } from "../plan.ts";
 import {
   type AcceleratorTrial,
   chooseAccelerator,
@@ -85,7 +85,7 @@ export async function resolveFile(
   ]);
   assertVersion(version, nodeCount(counts));
   const hint = `Use a computer with more memory, or ${copies === 1 ? "save a smaller cluster" : "make fewer copies at once"}.`;
-  assertMemory(copies * nodeCount(counts) * machines.memoryMegabytes, totalmem(), hint);
+  assertMemory(megabytesOf(copies * nodeCount(counts), machines), totalmem(), hint);
   const images = await findImages({ runtime, file, facts }, signal);
   const cpuProblem = await cpuProblemOf(qemu, machines, trials, signal);
   const whyBoot = whyMemoryDoesNotFit(facts, { version, cpu, trials, cpuProblem });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { assertMemory, assertVersion } from "../../../../src/backend/vm/plan.ts";
+import { assertMemory, assertVersion, megabytesOf } from "../../../../src/backend/vm/plan.ts";
 import { isOlder } from "../../../../src/model/check.ts";
 
 test.each([
@@ -41,6 +41,13 @@ test.each([
     if (text === undefined) expect(error).toBeUndefined();
     else expect(error).toMatchObject({ id: "machine-not-set-up", message: expect.stringContaining(text) });
   }
+});
+
+test("a thousand machines of 1 MB need the memory of their QEMUs", () => {
+  expect(refusal(() => assertMemory(megabytesOf(1000, { memoryMegabytes: 1 }), 16 * 1024 ** 3))).toMatchObject({
+    id: "capacity-lacking",
+    facts: { neededMegabytes: 29_000 },
+  });
 });
 
 test("machines may have all of this computer's memory, and no more", () => {
