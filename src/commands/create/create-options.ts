@@ -129,6 +129,18 @@ export function checkFile({ from: given, sha256: sum }: Partial<CreateInput>, pr
   if (isFile && "url" in given.location && sum === undefined) problems.add("--from: a URL requires --sha256");
 }
 
+/** A run that was killed together with its state folder leaves nodes that no later command finds. */
+export const onceLifetimeOptions = ({ parts: { lifetimes: help } }: BackendKind) =>
+  declaredIf(help !== undefined, {
+    lifetime: option(duration, {
+      flag: "--lifetime",
+      placeholder: "<duration>",
+      summary: help ?? "",
+      default: 4 * 3_600_000,
+      defaultText: "4h",
+    }),
+  });
+
 const lifetimeOptions = ({ parts: { lifetimes: help } }: BackendKind) =>
   declaredIf(help !== undefined, {
     lifetime: option(duration, {

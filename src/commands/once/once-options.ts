@@ -4,7 +4,7 @@ import { count, directoryPath, value } from "../../cli/options/value-types.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import { clusterIdProblem } from "../../model/parse-values.ts";
 import { createArguments } from "../create/create.ts";
-import { createOptions } from "../create/create-options.ts";
+import { createOptions, onceLifetimeOptions } from "../create/create-options.ts";
 import { junit, laterFile, skipHttpChecks, temporaryClusterId, timeout } from "../options.ts";
 import { nodesOption, sessionOptions } from "../run.ts";
 import { declaredIf, localFlags } from "../backend-options.ts";
@@ -52,6 +52,7 @@ export function onceOptions(kind: BackendKind) {
   const { wait: _wait, dryRun: _dryRun, output: _output, verbose, ...create } = createOptions(kind);
   return {
     ...create,
+    ...onceLifetimeOptions(kind),
     keepOnFailure: flag({ flag: "--keep-on-failure", summary: "Keep the cluster if anything fails, even the command" }),
     timeout: timeout("Time limit until the platform is ready; the command has none"),
     clusterId: temporaryClusterId,

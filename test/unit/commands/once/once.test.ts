@@ -88,7 +88,8 @@ async function failingShards(reasons: readonly Error[], isInterrupted = false) {
     throw reasons[Number(clusterId.split("-").at(-1)) - 1]!;
   };
   const find = async (id: string) => ({ ...exampleCluster([], "oss"), id });
-  const backend = { name: "vm", find, snapshots: { planCopy } } as unknown as Partial<Backend<unknown>>;
+  const removeExpired = async (): Promise<void> => {};
+  const backend = { name: "vm", find, removeExpired, snapshots: { planCopy } } as unknown as Partial<Backend<unknown>>;
   const environment = { PATH: folder.path, XDG_STATE_HOME: folder.path };
   const line = `once --from a:b --shards ${reasons.length} -c many -- true`;
   const told: string[] = [];
