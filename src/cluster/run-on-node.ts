@@ -14,7 +14,11 @@ import { creationFiles } from "../store/creation-folder.ts";
 import { errorCode, isDiskFull, systemTemporaryFolder, writePrivateFile } from "../system/files/private-file.ts";
 import { readOwnText } from "../system/files/read-text.ts";
 import type { Progress, Runtime } from "../system/runtime.ts";
-import { slowNote } from "../system/time-limit.ts";
+import { shellText } from "../ssh/shell-text.ts";
+import type { CommandEnd } from "../ssh/session/pass-output.ts";
+import { outsideLines } from "../system/printable.ts";
+import { orAborted, slowNote } from "../system/time-limit.ts";
+import listHolders from "./list-holders.sh" with { type: "text" };
 import {
   clusterMasterConnection,
   openConnections,
@@ -145,6 +149,7 @@ async function carryOut(
     signal,
   );
   state.mayHaveBegun = session.mayHaveBegun;
+  using _held = request.isTerminal ? undefined : noteHeldOutput(session, { connect, node, ...runtime });
   const ended = await endOf(session, node, request.isTerminal ? undefined : runtime.progress);
   state.mayHaveBegun = () => ended.hasBegun;
   if (!ended.hasBegun) return ended;
@@ -181,6 +186,38 @@ async function endOf(session: Session, node: NodeRecord, progress: Progress | un
     ended.abort(new Error("the session has ended"));
   }
 }
+
+interface Watched extends Pick<Runtime, "clock" | "progress"> {
+  readonly connect: (signal: AbortSignal) => Promise<Connection>;
+  readonly node: NodeRecord;
+}
+
+/** A session lasts as long as any process holds its output. If only those that the command has left do, the user learns which. */
+function noteHeldOutput(session: Session, { connect, node, clock, progress }: Watched): Disposable {
+  const ended = new AbortController();
+  const say = async ({ status, outputs }: CommandEnd): Promise<void> => {
+    const argv = ["sh", "-c", shellText(listHolders), "e2e-list-holders", ...outputs];
+    const asked = async () =>
+      (await connect(ended.signal)).run({ argv, sudo: true, limitMs: probeLimitMs }, ended.signal);
+    const { stdout } = await asked().catch(() => ({ stdout: "" }));
+    if (ended.signal.aborted) return;
+    const names = outsideLines(stdout, mostHolders).join(", ");
+    const holders = names === "" ? "A process that it started" : `A process that it started (${names})`;
+    progress.note(
+      `${nodeReference(node)}: the command has ended with status ${status}. ${holders} still holds its output open; waiting until that ends too. Redirect such a process's output to avoid this.`,
+    );
+  };
+  const watch = async (): Promise<void> => {
+    const end = await orAborted(session.commandEnded, ended.signal);
+    await clock.sleep(heldOutputMs, ended.signal);
+    await say(end);
+  };
+  watch().catch(() => {});
+  return { [Symbol.dispose]: () => ended.abort(new Error("the session has ended")) };
+}
+
+const mostHolders = 5;
+const heldOutputMs = 5_000;
 
 /** Writes the file beside the key or, if that folder is read-only or its disk is full, into a temporary one. */
 export async function writeConfiguration(cluster: ClusterRecord): Promise<SshConfiguration> {

@@ -1,16 +1,12 @@
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { outside } from "../../outside-text.ts";
-import { afterToken, processMark } from "../session/session-line.ts";
+import { type Mark, createMarkReader } from "../session/node-marks.ts";
 import type { RemoteCommand } from "./connection.ts";
 import type { CommandChannel, Link } from "./exec-channel.ts";
 
 /** Usual limit for each stream; earlier output is dropped. */
 const usuallyKept = 4 * 1024 * 1024;
-/** How many characters of stderr are searched for the process group before the search ends. */
-const markReach = 64 * 1024;
-/** How much of the output before the token is kept from stdout. */
-const noiseCharacters = 4 * 1024;
 /** Text this long without a newline is shown as a line anyway. */
 const longestLine = 64 * 1024;
 
@@ -22,8 +18,10 @@ interface OutputRequest extends Pick<RemoteCommand, "onOutput" | "isOutputHidden
 export interface CommandOutput {
   readonly stdout: () => string;
   readonly stderr: () => string;
-  /** What stdout held if the command has not begun; undefined once it has. */
+  /** What both streams held if the command has not begun; undefined once it has. */
   readonly noise: () => string | undefined;
+  /** The status with which the command has ended, as its own shell says; undefined if that says nothing. */
+  readonly status: () => number | undefined;
   /** The id of the remote process group. Resolves once the node has sent it, which may be never. */
   readonly processId: Promise<number>;
   /** Settles like the command's `receive`; resolves at once without one. */
@@ -32,7 +30,7 @@ export interface CommandOutput {
 
 /**
  * Reads both streams of a command from now on. The output is kept for the result, passed to `onOutput`, and reported line by line as progress at
- * level 3. Output before the command's token, from the login shell's start-up files, is dropped.
+ * level 3. Output from before the command, from the login shell's start-up files, is dropped.
  */
 export function collectOutput(
   link: Link,
@@ -63,16 +61,24 @@ export function collectOutput(
   };
   const stdout = receive("stdout");
   const stderr = receive("stderr");
-  const marked = markRemover(stderr, token);
-  decodeInto(channel.stderr, marked);
-  const { processId } = marked;
+  const processId = Promise.withResolvers<number>();
+  const ended: { status?: number } = {};
+  const onMark = (mark: Mark): void => {
+    if (mark.kind === "group") processId.resolve(mark.processId);
+    else if (mark.kind === "end") ended.status = mark.status;
+  };
+  const marked = createMarkReader({ token, onMark, onOutput: stderr.add, endsAtBegin: false });
+  decodeInto(channel.stderr, { add: marked.add, end: () => (marked.end(), stderr.end()) });
+  const common = { stderr: stderr.kept, processId: processId.promise, status: () => ended.status };
+  const both = (noise: string | undefined): string | undefined =>
+    noise === undefined ? undefined : noise + (marked.noise() ?? "");
   if (receiveBytes !== undefined) {
     const { noise, received } = passBytes(channel, { receive: receiveBytes, token }, end);
-    return { stdout: () => "", stderr: stderr.kept, noise, processId, received };
+    return { ...common, stdout: () => "", noise: () => both(noise()), received };
   }
-  const begun = noiseRemover(stdout, token);
-  decodeInto(channel, begun);
-  return { stdout: stdout.kept, stderr: stderr.kept, noise: begun.noise, processId, received: Promise.resolve() };
+  const begun = createMarkReader({ token, onMark, onOutput: stdout.add, endsAtBegin: true });
+  decodeInto(channel, { add: begun.add, end: () => (begun.end(), stdout.end()) });
+  return { ...common, stdout: stdout.kept, noise: () => both(begun.noise()), received: Promise.resolve() };
 }
 
 /** Smaller chunks are merged while they wait. */
@@ -116,8 +122,9 @@ function passBytes(
   end: AbortSignal,
 ): Pick<CommandOutput, "noise" | "received"> {
   const queue = byteQueue(channel, end);
-  // In this encoding each byte is a character, so the bytes after the token survive.
-  const begun = noiseRemover({ add: (text) => queue.add(Buffer.from(text, "latin1")), end: queue.end }, token);
+  // In this encoding each byte is a character, so the bytes after the mark survive.
+  const onOutput = (text: string): void => queue.add(Buffer.from(text, "latin1"));
+  const begun = createMarkReader({ token, onMark: () => {}, onOutput, endsAtBegin: true });
   channel.on("data", (chunk: Buffer) => {
     if (begun.noise() === undefined) queue.add(chunk);
     else begun.add(chunk.toString("latin1"));
@@ -139,48 +146,6 @@ function decodeInto(stream: NodeJS.ReadableStream, sink: TextSink): void {
     sink.add(decoder.end());
     sink.end();
   });
-}
-
-/** Drops everything on stdout up to and including the line with the token. */
-function noiseRemover(sink: TextSink, token: string): TextSink & { readonly noise: () => string | undefined } {
-  const state: { noise: string | undefined } = { noise: "" };
-  return {
-    add: (text) => {
-      if (state.noise === undefined) return sink.add(text);
-      const seen = state.noise + text;
-      const rest = afterToken(seen, token);
-      state.noise = rest === undefined ? seen.slice(-noiseCharacters) : undefined;
-      if (rest !== undefined) sink.add(rest);
-    },
-    end: () => sink.end(),
-    noise: () => state.noise,
-  };
-}
-
-/** Removes the line of `remoteLine` with the process group from stderr, together with everything before it. */
-function markRemover(sink: TextSink, token: string): TextSink & { readonly processId: Promise<number> } {
-  const state: { pending: string | undefined } = { pending: "" };
-  const processId = Promise.withResolvers<number>();
-  const release = (text: string): void => {
-    state.pending = undefined;
-    sink.add(text);
-  };
-  return {
-    add: (text) => {
-      if (state.pending === undefined) return sink.add(text);
-      state.pending += text;
-      const found = processMark(state.pending, token);
-      if (found !== undefined) {
-        processId.resolve(found.processId);
-        release(found.rest);
-      } else if (state.pending.length > markReach) release(state.pending);
-    },
-    end: () => {
-      if (state.pending !== undefined) release(state.pending);
-      sink.end();
-    },
-    processId: processId.promise,
-  };
 }
 
 /** Calls back for each line, and for the parts of one that is longer than 64 Ki characters. */

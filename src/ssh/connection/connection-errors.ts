@@ -128,6 +128,13 @@ export function channelRefused(target: Target, error: Error): ClusterError {
   });
 }
 
+/** For a command that has begun, but whose own shell did not say how it has ended, while sshd reported no failure. */
+export const endUnknown = (target: Target): ClusterError =>
+  new ClusterError("remote-command-failed", `${addressOf(target)} did not report how the command ended.`, {
+    hint: "Something on the node ended the command's shell, or replaced its exit status: check the node's sshd_config for a ForceCommand.",
+    facts: { node: target.name },
+  });
+
 export function hostKeyChanged(target: Target, accepted: readonly Uint8Array[], seen: Uint8Array): ClusterError {
   const expected = accepted.map(fingerprint).join(" or ");
   const message = `${addressOf(target)} presented a host key other than the pinned one: expected ${expected}, seen ${fingerprint(seen)}.`;

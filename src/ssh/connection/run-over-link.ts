@@ -5,7 +5,7 @@ import { eitherSignal, orAborted, timeLimit } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { createToken, endGroupCommand, endGroupLine, remoteLine, shownLine } from "../session/session-line.ts";
 import { collectOutput } from "./command-output.ts";
-import { connectionLost } from "./connection-errors.ts";
+import { connectionLost, endUnknown } from "./connection-errors.ts";
 import type { RemoteCommand, RemoteResult } from "./connection.ts";
 import { type CommandChannel, type Link, feed, openChannel } from "./exec-channel.ts";
 
@@ -44,9 +44,12 @@ async function followCommand(link: Link, running: RunningCommand, end: AbortSign
   try {
     const fed = feed(channel, stdinChunks(command.stdin), end);
     // A command may end without reading all of its stdin; a failing source ends the command.
-    const [status] = await Promise.all([Promise.race([ended, fed.then(() => ended)]), output.received]);
+    const [exit] = await Promise.all([Promise.race([ended, fed.then(() => ended)]), output.received]);
     const noise = output.noise();
-    if (noise !== undefined) throw await link.explain(link, { status, output: noise + output.stderr() }, end);
+    if (noise !== undefined) throw await link.explain(link, { status: exit, output: noise }, end);
+    // Another program may have run the command, and ended with a status of its own.
+    const status = output.status() ?? exit;
+    if (output.status() === undefined && exit === 0) throw endUnknown(link.target);
     return { status, stdout: output.stdout(), stderr: output.stderr() };
   } catch (error) {
     await endGroup(link, output.processId, command.sudo === true && link.target.user !== "root");

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { RemoteCommand } from "../connection/connection.ts";
 import { checkedVariableName, quote, shellText } from "../shell-text.ts";
+import { printBegun, printMark } from "./node-marks.ts";
 import awaitScript from "./await-script.sh" with { type: "text" };
 import beginSession from "./begin-session.sh" with { type: "text" };
 import deliverScript from "./deliver-script.sh" with { type: "text" };
@@ -24,7 +25,7 @@ export const sealed = (script: string, token: string): string => `${script}# ${t
 export const sealedCommand = (token: string, scriptBytes: number): readonly [string, ...string[]] => [
   "sh",
   "-c",
-  shellText(runSealed),
+  shellText(runSealed, { MARKS: "" }),
   "sh",
   token,
   String(scriptBytes),
@@ -32,12 +33,12 @@ export const sealedCommand = (token: string, scriptBytes: number): readonly [str
 
 /** For a session without a terminal: the script comes ahead of the user's own stdin, and exists only in the shell's memory. */
 export function pipedLine(transport: SessionTransport, scriptBytes: number): string {
-  return sessionLine("", transport, [String(scriptBytes)]);
+  return sessionLine("", { ...transport, marks: "yes" }, [String(scriptBytes)]);
 }
 
 /** For a session with a terminal; see await-script.sh. */
 export function terminalLine(transport: SessionTransport): string {
-  return sessionLine(shellText(sessionFolder) + shellText(awaitScript), transport, []);
+  return sessionLine(shellText(sessionFolder) + shellText(awaitScript), { ...transport, marks: "" }, []);
 }
 
 /** Sends the script to where `terminalLine` waits for it. The script travels by stdin. */
@@ -56,27 +57,37 @@ export function endCommand({ token, asRoot }: SessionTransport): RemoteCommand {
 export function sessionCommand(script: SessionScript): Required<Pick<RemoteCommand, "argv" | "stdin" | "sudo">> {
   const token = createToken();
   const text = sealed(renderSessionScript(script), token);
-  const begin = shellText(beginSession, { SUDO: "", RUN_SEALED: shellText(runSealed) });
+  // `remoteLine` adds the marks.
+  const begin = shellText(beginSession, { SUDO: "", MARKS: "", RUN_SEALED: shellText(runSealed, { MARKS: "" }) });
   return { argv: ["sh", "-c", begin, "sh", token, String(Buffer.byteLength(text))], stdin: text, sudo: true };
 }
 
-/** Returns the line for ssh. Nothing else of the session is visible in process lists. */
-function sessionLine(before: string, { token, asRoot }: SessionTransport, more: readonly string[]): string {
-  const values = { SUDO: asRoot ? "sudo -n -H --" : "", RUN_SEALED: shellText(runSealed) };
-  return `exec ${quote(["sh", "-c", before + shellText(beginSession, values), "sh", token, ...more])}`;
+/**
+ * Returns the line for ssh. Nothing else of the session is visible in process lists. fish and csh, which read quoted
+ * text in another way, fail at its beginning.
+ */
+function sessionLine(
+  before: string,
+  { token, asRoot, marks }: SessionTransport & { readonly marks: "yes" | "" },
+  more: readonly string[],
+): string {
+  const run = shellText(runSealed, { MARKS: marks });
+  const values = { SUDO: asRoot ? "sudo -n -H --" : "", MARKS: marks, RUN_SEALED: run };
+  return `s=$$ && exec ${quote(["sh", "-c", before + shellText(beginSession, values), "sh", token, ...more])}`;
 }
 
 /** The parts of a command that make up its shell line. */
 export type LineParts = Pick<RemoteCommand, "argv" | "cwd" | "environment" | "sudo">;
 
 /**
- * Returns the line for the login shell. It first prints the command's token on both streams. The token separates the command's own output from
- * whatever the shell's start-up files print, and proves that the command has begun. On stderr the process id follows, which is also the id of the
- * process group (sshd gives every command a session of its own), so that the whole group can be ended later. Non-POSIX shells fail at the first line:
- * fish at `$$`, csh at the redirections, which it takes for files.
+ * Returns the line for the login shell, which prints marks around the command; see node-marks.ts. sshd gives every command a session of its own, so the
+ * login shell's process id is also the id of the process group. The command isn't the login shell itself, so that a signal that ends it is a status, and
+ * only the command gets stderr, because a shell reports such a signal with its own source text. Non-POSIX shells run nothing of it: fish fails at `$$`,
+ * csh at the redirections.
  */
 export function remoteLine(command: LineParts, user: string, token: string): string {
-  return `echo "${token} $$" >&2; echo ${token} 2>&1; ${body(command, user)}`;
+  const inner = body(command, user, `${printBegun(token)}; `);
+  return `${printMark(token, "group $$")} >&2; exec 3>&2 2>/dev/null; ( ${inner} ) 2>&3 3>&-; s=$?; ${printMark(token, "end $s")} >&3; exit $s`;
 }
 
 export function shownLine(command: LineParts, user: string): string {
@@ -89,7 +100,8 @@ function shownWord(word: string): string {
   return end === -1 ? word : `${text.slice(0, end)} …`;
 }
 
-function body(command: LineParts, user: string): string {
+/** `begun` is run as the right user, just before the command. */
+function body(command: LineParts, user: string, begun = ""): string {
   const asRoot = command.sudo === true && user !== "root";
   const settings = [
     ...(command.cwd === undefined ? [] : [`cd -- ${quote([command.cwd])}`]),
@@ -97,9 +109,10 @@ function body(command: LineParts, user: string): string {
       ([name, value]) => `export ${checkedName(name)}=${quote([value])}`,
     ),
   ];
-  const inner = settings.length === 0 ? quote(command.argv) : [...settings, `exec ${quote(command.argv)}`].join(" && ");
-  if (!asRoot) return settings.length === 0 ? `exec ${inner}` : inner;
-  return settings.length === 0 ? `exec sudo -n -H -- ${inner}` : `exec sudo -n -H -- sh -c ${quote([inner])}`;
+  const inner = begun + [...settings, `exec ${quote(command.argv)}`].join(" && ");
+  if (!asRoot) return inner;
+  const isPlain = settings.length === 0 && begun === "";
+  return `exec sudo -n -H -- ${isPlain ? quote(command.argv) : `sh -c ${quote([inner])}`}`;
 }
 
 /** Ends a process group: sends TERM, and KILL two seconds later. */
@@ -110,22 +123,6 @@ export function endGroupCommand(processId: number): readonly string[] {
 /** Returns `endGroupCommand` as a line for the login shell. */
 export const endGroupLine = (processId: number, asRoot: boolean): string =>
   `${asRoot ? "exec sudo -n --" : "exec"} ${quote(endGroupCommand(processId))}`;
-
-/** Returns what follows the command's token in a stream; undefined until the token arrives. */
-export function afterToken(text: string, token: string): string | undefined {
-  const start = text.indexOf(`${token}\n`);
-  return start === -1 ? undefined : text.slice(start + token.length + 1);
-}
-
-/** Finds the process group in stderr. Start-up files may have printed there first, perhaps without a line break at the end. */
-export function processMark(
-  text: string,
-  token: string,
-): { readonly processId: number; readonly rest: string } | undefined {
-  const start = text.indexOf(`${token} `);
-  const [line, processId] = start === -1 ? [] : (/^\S+ (\d+)\n/.exec(text.slice(start)) ?? []);
-  return line === undefined ? undefined : { processId: Number(processId), rest: text.slice(start + line.length) };
-}
 
 function checkedName(name: string): string {
   if (!/^[A-Za-z_]\w*$/.test(name)) throw new TypeError(`Not the name of an environment variable: ${name}`);
@@ -168,7 +165,8 @@ export function renderSessionScript({ settings, words, missingFolderHint }: Sess
     ...(settings.length === 0 ? [] : ["fi"]),
     // The whole session gets Ctrl-C on a terminal: without a trap, this shell would die with the command. A subshell has none.
     "trap : INT",
-    more.length === 0 ? `( eval ${quote([line ?? ""])} )` : quote(words),
+    // So the words `exit`, `exec` and `set` don't reach this shell either.
+    more.length === 0 ? `( eval ${quote([line ?? ""])} )` : `( ${quote(words)} )`,
     "exit $?",
     "",
   ].join("\n");

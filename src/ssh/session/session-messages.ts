@@ -2,10 +2,10 @@ import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
-import { plainLines } from "../../system/printable.ts";
+import { plainLines, withoutFullStop } from "../../system/printable.ts";
 import { openOutput } from "../../system/processes/output.ts";
 import { eitherSignal, orAborted } from "../../system/time-limit.ts";
-import { addressOf } from "../connection/connection-errors.ts";
+import { type Target, addressOf } from "../connection/connection-errors.ts";
 import { type CommandChannel, type Link, openChannel } from "../connection/exec-channel.ts";
 import { quote } from "../shell-text.ts";
 
@@ -22,9 +22,11 @@ export async function commandNotBegun(
   { status, output }: { readonly status: number; readonly output: string },
   signal: AbortSignal,
 ): Promise<ClusterError> {
+  const { name, user } = link.target;
+  const refusal = plainLines(output, mostMessages, longestWord).find((text) => /(?:^|\s)sudo: /.test(text));
+  if (refusal !== undefined) return sudoRefused(link.target, refusal);
   const shell = await loginShell(link, signal);
   signal.throwIfAborted();
-  const { name, user } = link.target;
   const line = plainLines(output, 1, longestWord)[0] ?? "";
   const words = line === "" ? "printed nothing" : `printed ${outside(JSON.stringify(line))}`;
   const subject = shell === undefined ? "the program that sshd runs" : `the login shell ${outside(shell)}`;
@@ -32,6 +34,15 @@ export async function commandNotBegun(
   return new ClusterError("remote-command-failed", message, {
     hint: `The login shell of ${user} must be a POSIX shell such as /bin/bash, its start-up files must not end it, and sshd_config must not set ForceCommand for this user. Choose another image, or change this one.`,
     facts: { node: name, status, ...(shell !== undefined && { loginShell: outside(shell) }) },
+  });
+}
+
+/** The login shell got as far as sudo. */
+function sudoRefused(target: Target, line: string): ClusterError {
+  const message = `${addressOf(target)} did not run the command as root: ${withoutFullStop(outside(line))}.`;
+  return new ClusterError("remote-command-failed", message, {
+    hint: `sudo must let ${target.user} run everything without a password and without a terminal: check NOPASSWD and requiretty in the node's sudoers, or choose another image.`,
+    facts: { node: target.name },
   });
 }
 

@@ -1,6 +1,9 @@
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, type ErrorId } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
+import { plainLines } from "../../system/printable.ts";
 import { eitherSignal, orAborted } from "../../system/time-limit.ts";
 import { createToken } from "./session-line.ts";
+import type { CommandEnd, SessionProof } from "./pass-output.ts";
 import { type LoginMark, type SshMessages, createLoginMark, createSshMessages } from "./session-messages.ts";
 import {
   type SessionRequest,
@@ -17,6 +20,8 @@ export interface Session {
   mayHaveBegun(): boolean;
   /** Whether ssh has logged in by itself, so that the node has the command. */
   hasLoggedIn(): boolean;
+  /** Resolves with the command's end, which may be never. Processes that it left may keep the session open. */
+  readonly commandEnded: Promise<CommandEnd>;
   /** Never rejects. Resolves when ssh has ended. After an abort, that includes ending the remote processes. */
   readonly end: Promise<SessionEnd>;
 }
@@ -34,10 +39,11 @@ export function startSession(request: SessionRequest, signal: AbortSignal): Sess
   const mark = createLoginMark(`${request.sshConfigFile}.${transport.token}`);
   const messages = createSshMessages(`${request.sshConfigFile}.${transport.token}.log`, request.stdio[2]);
   const mayBeShared = request.master?.hasSocket() === true;
-  const ssh = startSsh(request, transport, { mark, messages });
+  const ssh = startSsh(request, transport, { mark, messages }, signal);
   const mayHaveBegun = (): boolean => mark.isSet() || mayBeShared;
   const hasLoggedIn = (): boolean => mark.isSet();
-  return { mayHaveBegun, hasLoggedIn, end: endOf({ request, ssh, mark, messages, mayBeShared, mayHaveBegun }, signal) };
+  const end = endOf({ request, ssh, mark, messages, mayBeShared, mayHaveBegun }, signal);
+  return { mayHaveBegun, hasLoggedIn, commandEnded: ssh.proof.ended, end };
 }
 
 interface Parts {
@@ -56,15 +62,20 @@ async function endOf(parts: Parts, signal: AbortSignal): Promise<SessionEnd> {
   const { request } = parts;
   const end = await whatSshDid(parts, signal);
   const node = await whatNodeHas(end, parts);
+  await orAborted(parts.ssh.proof.passed, signal).catch(() => {});
   if (end.ssh === "ended" && mark.isSet()) request.master?.open(request.sshConfigFile, request.host);
   return {
     hasBegun: node === "command",
     report: async (reportSignal) => {
-      const facts = { ssh: end.ssh, node, reason: await reasonOf(end, node, parts, reportSignal) };
+      const { proof } = parts.ssh;
+      const proved = node === "nothing" ? node : provedBy(proof, request.terminal && end.ssh === "ended");
+      const reason = await reasonOf(end, proved, parts, reportSignal);
+      const facts = { ssh: end.ssh, node: proved, reason, noise: proof.noise() };
       const outcome = outcomes.find((row) => fits(row, facts));
       if (outcome?.shows === true) await messages.release(reportSignal);
       if (outcome?.error !== undefined) throw outcome.error(request.host, facts);
-      return end.ssh === "ended" ? end.status : sshFailed;
+      // On a terminal, only ssh reports it.
+      return proof.end()?.status ?? (end.ssh === "ended" ? end.status : sshFailed);
     },
   };
 }
@@ -78,9 +89,14 @@ type SshEnd =
 
 interface Facts {
   readonly ssh: SshEnd["ssh"];
-  readonly node: "nothing" | "command";
-  /** Why this program stopped ssh, or why it can't reach the node now; undefined if it can. */
+  /**
+   * What is known about the command: ssh did not log in; the node did not prove that the command has begun; it proved no end; it proved both.
+   */
+  readonly node: "nothing" | "silent" | "begun" | "ended";
+  /** Why this program stopped ssh, or why the node can't be reached or runs no commands now; undefined if it does. */
   readonly reason: unknown;
+  /** What the node has printed instead of the command's output. */
+  readonly noise: string;
 }
 
 interface Outcome {
@@ -88,10 +104,10 @@ interface Outcome {
   /** Matches this state of the node; absent: any. */
   readonly node?: Facts["node"];
   /** Matches this id of the reason; absent: any. */
-  readonly reason?: "host-key-changed" | "key-missing" | "cluster-not-found" | "none";
+  readonly reason?: ErrorId | "none";
   /** Whether the user sees ssh's own messages. For a changed host key, ssh would advise to delete the pinned one. */
   readonly shows: boolean;
-  /** Absent: ssh's exit status is the result. */
+  /** Absent: the command's exit status is the result. */
   readonly error?: (host: string, facts: Facts) => unknown;
 }
 
@@ -99,16 +115,21 @@ const itsReason = (_host: string, { reason }: Facts): unknown => reason;
 
 /** Every outcome of a session: how ssh ended, the state of the node, and what the user sees. The first row that fits counts. */
 const outcomes: readonly Outcome[] = [
-  { ssh: "ended", shows: true },
+  { ssh: "ended", node: "ended", shows: true },
   { ssh: "killed", shows: true, error: itsReason },
   { ssh: "stopped", reason: "host-key-changed", shows: false, error: itsReason },
   { ssh: "stopped", shows: true, error: itsReason },
+  { ssh: "failed", node: "ended", shows: true },
   { ssh: "failed", reason: "host-key-changed", shows: false, error: itsReason },
   { ssh: "failed", node: "nothing", reason: "key-missing", shows: false, error: itsReason },
   { ssh: "failed", node: "nothing", reason: "cluster-not-found", shows: false, error: itsReason },
   { ssh: "failed", node: "nothing", shows: true, error: loginFailed },
-  { ssh: "failed", node: "command", reason: "none", shows: true },
-  { ssh: "failed", node: "command", shows: true, error: nodeGone },
+  ...(["ended", "failed"] as const).flatMap((ssh): Outcome[] => [
+    { ssh, node: "silent", reason: "remote-command-failed", shows: true, error: itsReason },
+    { ssh, node: "silent", reason: "none", shows: true, error: notBegun },
+    { ssh, node: "begun", reason: "none", shows: true, error: endUnknown },
+    { ssh, shows: true, error: nodeGone },
+  ]),
 ];
 
 function fits(row: Outcome, { ssh, node, reason }: Facts): boolean {
@@ -132,7 +153,7 @@ async function whatSshDid({ request, ssh }: Parts, signal: AbortSignal): Promise
   }
 }
 
-async function whatNodeHas({ ssh }: SshEnd, parts: Parts): Promise<Facts["node"]> {
+async function whatNodeHas({ ssh }: SshEnd, parts: Parts): Promise<"nothing" | "command"> {
   if (ssh === "ended") return "command";
   if (ssh !== "failed") return stop(parts);
   const { request, mark, messages, mayBeShared } = parts;
@@ -141,17 +162,23 @@ async function whatNodeHas({ ssh }: SshEnd, parts: Parts): Promise<Facts["node"]
   return mark.isSet() || isShared ? "command" : "nothing";
 }
 
+/** A shell that could not start the command, such as one that sudo refuses, ends as well. */
+function provedBy(proof: SessionProof, isEndReported: boolean): Facts["node"] {
+  if (!proof.hasBegun()) return "silent";
+  return proof.end() === undefined && !isEndReported ? "begun" : "ended";
+}
+
 async function reasonOf(
   end: SshEnd,
   node: Facts["node"],
   { request, mark }: Parts,
   signal: AbortSignal,
 ): Promise<unknown> {
-  if (end.ssh === "ended") return undefined;
-  if (end.ssh !== "failed") return end.reason;
+  if (end.ssh === "killed" || end.ssh === "stopped") return end.reason;
+  if (node === "ended") return undefined;
   const reason = await whyUnreachable(request, signal);
   signal.throwIfAborted();
-  const isShared = node === "command" && !mark.isSet();
+  const isShared = end.ssh === "failed" && node !== "nothing" && !mark.isSet();
   const isLost = reason === undefined && isShared && (await request.master?.isAlive()) !== true;
   return isLost ? nodeGone(request.host) : reason;
 }
@@ -160,7 +187,7 @@ const interruptDelayMs = 50;
 const answerGraceMs = 5_000;
 
 /** Ends ssh, and whatever it started on the node. Returns what the node had by then: without a login, ssh has sent nothing. */
-async function stop(parts: Parts): Promise<Facts["node"]> {
+async function stop(parts: Parts): Promise<"nothing" | "command"> {
   const { request, ssh, mayHaveBegun } = parts;
   if (!mayHaveBegun()) await endSsh(ssh);
   if (!mayHaveBegun()) return "nothing";
@@ -171,14 +198,14 @@ async function stop(parts: Parts): Promise<Facts["node"]> {
 }
 
 /**
- * Called after a 255, which may be the command's own or ssh's: below LogLevel INFO, ssh prints nothing about a node
- * that falls silent. Undefined if the node answers.
+ * Called if the node did not prove how the command ended: below LogLevel INFO, ssh prints nothing about a node that falls
+ * silent. Undefined if the node answers, and runs a command.
  */
 async function whyUnreachable(request: SessionRequest, signal: AbortSignal): Promise<unknown> {
   using grace = eitherSignal([signal, AbortSignal.timeout(answerGraceMs)]);
   try {
     const connection = await request.connect(grace.signal);
-    await connection.run({ argv: ["true"] }, grace.signal);
+    await connection.run({ argv: ["true"], sudo: request.sudo }, grace.signal);
     return undefined;
   } catch (error) {
     return error;
@@ -192,6 +219,26 @@ const sshKilled = (signalName: NodeJS.Signals | number): ClusterError =>
 
 function loginFailed(host: string): ClusterError {
   return new ClusterError("connection-failed", `ssh could not log in to ${host}; nothing was run on it.`, {
+    facts: { node: host },
+  });
+}
+
+const longestWord = 200;
+
+/** For a node on which another try works. */
+function notBegun(host: string, { noise }: Facts): ClusterError {
+  const line = plainLines(noise, 1, longestWord)[0];
+  const words = line === undefined ? "" : ` It printed ${outside(JSON.stringify(line))}.`;
+  return new ClusterError("remote-command-failed", `${host} ended the session before the command began.${words}`, {
+    hint: "Try again. If this happens again, check the start-up files of the login shell and the sshd_config on that node.",
+    facts: { node: host },
+  });
+}
+
+function endUnknown(host: string): ClusterError {
+  const message = `${host} ended the session before the command ended; it is not known whether the command finished.`;
+  return new ClusterError("remote-command-failed", message, {
+    hint: "Something on the node ended the command's shell: check its logs.",
     facts: { node: host },
   });
 }

@@ -18,6 +18,7 @@ import {
 } from "./session-line.ts";
 import type { LoginMark, SshMessages } from "./session-messages.ts";
 import { type OutputTarget, type SessionOutput, startWithOutput } from "./session-output.ts";
+import { type SessionProof, passOutput } from "./pass-output.ts";
 
 export interface SessionRequest {
   /** Has a `Host` block named `host`; see renderSshConfig. */
@@ -60,14 +61,16 @@ export interface Ssh {
   readonly status: Promise<number>;
   /** Aborts when ssh has ended. */
   readonly ended: AbortSignal;
+  readonly proof: SessionProof;
   /** The connection that delivered the script to a session with a terminal. */
-  readonly delivery: { connection?: Connection };
+  readonly delivery: { connection?: Connection; isDone?: boolean };
 }
 
 export function startSsh(
   request: SessionRequest,
   transport: SessionTransport,
   { mark, messages }: { readonly mark: LoginMark; readonly messages: SshMessages },
+  signal: AbortSignal,
 ): Ssh {
   const ssh = findSsh(request.environment);
   const script = sealed(renderSessionScript(request.script), transport.token);
@@ -75,22 +78,53 @@ export function startSsh(
     ? ["-t", terminalLine(transport)]
     : ["-T", pipedLine(transport, Buffer.byteLength(script))];
   const [stdin, ...outputs] = request.stdio;
+  const { environment } = request;
   const sharing = request.master?.options ?? [];
   const options = ["-F", request.sshConfigFile, ...sharing, ...mark.options, ...messages.options, mode];
-  const { child, output } = startWithOutput(outputs, ([stdout, stderr]) =>
+  const start = ([stdout, stderr]: readonly [OutputTarget | "pipe", OutputTarget | "pipe"]) =>
     Bun.spawn([ssh, ...options, request.host, line], {
       stdio: [request.terminal ? stdin : "pipe", stdout, stderr],
       ...(request.master !== undefined && { cwd: request.master.folder }),
-      env: { ...minimalEnvironment(request.environment), ...mark.environment },
-    }),
-  );
+      env: { ...minimalEnvironment(environment), ...mark.environment },
+    });
+  const delivery: Ssh["delivery"] = {};
+  const { token } = transport;
+  const { child, output, proof } = request.terminal
+    ? { ...startWithOutput(outputs, start), proof: createDeliveryProof(delivery) }
+    : startWithProof({ token, targets: outputs, environment, start }, signal);
   const ended = new AbortController();
   const status = child.exited.then(async (code) => {
     ended.abort(new ClusterError("connection-failed", "ssh has ended."));
     await output.arrived;
     return child.signalCode === null ? code : sshFailed;
   });
-  return { transport, script, child, output, status, ended: ended.signal, delivery: {} };
+  return { transport, script, child, output, status, ended: ended.signal, proof, delivery };
+}
+
+/** On a terminal, ssh owns the output. The script can be delivered only if the login shell has run our line, which then waits for it. */
+function createDeliveryProof(delivery: Ssh["delivery"]): SessionProof {
+  return {
+    hasBegun: () => delivery.isDone === true,
+    end: () => undefined,
+    noise: () => "",
+    ended: new Promise(() => {}),
+    passed: Promise.resolve(),
+  };
+}
+
+interface ProofStart {
+  readonly token: string;
+  readonly targets: readonly [stdout: OutputTarget, stderr: OutputTarget];
+  readonly environment: Environment;
+  readonly start: (stdio: readonly ["pipe", "pipe"]) => Bun.Subprocess;
+}
+
+function startWithProof({ token, targets, environment, start }: ProofStart, signal: AbortSignal) {
+  const child = start(["pipe", "pipe"]);
+  const { stdout, stderr } = child;
+  if (typeof stdout !== "object" || typeof stderr !== "object") throw new TypeError("ssh has no pipes");
+  const proof = passOutput({ token, stdout, stderr, targets, environment }, signal);
+  return { child, proof, output: { arrived: proof.passed.catch(() => {}), abandon: () => {} } };
 }
 
 /** Resolves when the script, and all of stdin after it, has been sent, or when ssh has ended and it no longer matters. */
@@ -119,7 +153,10 @@ async function deliver(
 ): Promise<void> {
   delivery.connection = await request.connect(signal);
   const result = await delivery.connection.run(deliverCommand(transport, script), signal);
-  if (result.status === 0) return;
+  if (result.status === 0) {
+    delivery.isDone = true;
+    return;
+  }
   const reason = outsideReason(result.stderr) || `status ${result.status}`;
   throw new ClusterError("transfer-failed", `Cannot send the command to ${request.host}: ${reason}.`, {
     hint: "Try again. If this happens again, check the free space in /dev/shm and /tmp on that node.",

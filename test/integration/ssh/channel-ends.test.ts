@@ -12,7 +12,12 @@ setDefaultTimeout(30_000);
 const state: { server?: Server } = {};
 afterEach(() => void state.server?.close());
 
+/** Commands that have begun. */
+const tokens = new WeakMap<ServerChannel, string>();
+
 function finish(channel: ServerChannel): void {
+  const token = tokens.get(channel);
+  if (token !== undefined) channel.stderr.write(`\u001e${token} end 0\n`);
   channel.exit(0);
   channel.end();
 }
@@ -26,10 +31,11 @@ async function startServer(end: (channel: ServerChannel) => void) {
     client.on("session", (accept) => {
       accept().on("exec", (acceptChannel, _, { command }) => {
         const channel = acceptChannel();
-        const token = /^echo "(\S+) \$\$"/.exec(command)?.[1];
+        const token = /^printf '\\036%s\\n' "(\S+) group/.exec(command)?.[1];
         if (token === undefined) return finish(channel);
-        channel.write(`${token}\n`);
-        channel.stderr.write(`${token} 1\n`);
+        tokens.set(channel, token);
+        channel.write(`\u001e${token} begun\n`);
+        channel.stderr.write(`\u001e${token} group 1\n\u001e${token} begun\n`);
         end(channel);
       });
     });
@@ -54,6 +60,17 @@ test("a command keeps the exit status that it sends before its channel closes", 
   });
   await using connection = await connectTo(server, {});
   expect(await connection.run({ argv: ["true"] }, signal)).toEqual({ status: 7, stdout: "", stderr: "" });
+});
+
+// Shows R130.
+test("a command whose shell doesn't say how it ended is not successful, whatever the server reports", async () => {
+  const server = await startServer((channel) => {
+    channel.exit(0);
+    channel.end();
+  });
+  await using connection = await connectTo(server, {});
+  const error = await failureOf(connection.run({ argv: ["true"] }, signal));
+  expect(error).toMatchObject({ id: "remote-command-failed", transient: false, facts: { node: "master_0" } });
 });
 
 test("a command that is given up leaves no open channel", async () => {

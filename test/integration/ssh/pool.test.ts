@@ -80,7 +80,7 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
   test("a lost connection is opened again", async () => {
     await using own = await poolWith({});
     const first = await own.pool.connect(destinationOf(server()), signal);
-    await failureOf(first.run({ argv: ["sh", "-c", 'kill -KILL "$PPID"; sleep 5'] }, signal));
+    await failureOf(first.run({ argv: ["sh", "-c", 'kill -KILL "$(ps -o ppid= -p "$PPID")"; sleep 5'] }, signal));
     const second = await own.pool.connect(destinationOf(server()), signal);
     expect(second).not.toBe(first);
     expect((await second.run({ argv: ["true"] }, signal)).status).toBe(0);

@@ -142,10 +142,11 @@ export class InProcessMachine {
   }
 
   async #execute({ channel, user, command, stdin }: Execution, signal: AbortSignal): Promise<ExecResult> {
-    const begin = firstEchoes(command);
+    const { begin, end } = marksOf(command);
     channel.stderr.write(begin.stderr);
     channel.write(begin.stdout);
-    return await this.#settings.onExec({ machine: this.#execMachine(), user, command, stdin }, signal);
+    const result = await this.#settings.onExec({ machine: this.#execMachine(), user, command, stdin }, signal);
+    return { ...result, stderr: result.stderr + end(result.status) };
   }
 
   #execMachine(): ExecMachine {
@@ -159,15 +160,16 @@ export class InProcessMachine {
   }
 }
 
-/** Returns the output of the `echo` commands at the beginning of a line: each prints one word, or the shell's process id. */
-function firstEchoes(line: string): { readonly stdout: string; readonly stderr: string } {
-  const printed = { stdout: "", stderr: "" };
-  const echo = /echo "?([\w-]+)( \$\$)?"?( >&2| 2>&1)?; /y;
-  for (let match = echo.exec(line); match !== null; match = echo.exec(line)) {
-    const text = `${match[1]}${match[2] === undefined ? "" : " 4242"}\n`;
-    printed[match[3] === " >&2" ? "stderr" : "stdout"] += text;
-  }
-  return printed;
+/** Returns the marks that the shell text around each command prints. */
+function marksOf(line: string): {
+  readonly begin: { stdout: string; stderr: string };
+  readonly end: (status: number) => string;
+} {
+  const token = /^printf '\\036%s\\n' "(\S+) group/.exec(line)?.[1];
+  if (token === undefined) return { begin: { stdout: "", stderr: "" }, end: () => "" };
+  const mark = (text: string): string => `\u001e${token} ${text}\n`;
+  const begun = mark("begun");
+  return { begin: { stdout: begun, stderr: `${mark("group 4242")}${begun}` }, end: (status) => mark(`end ${status}`) };
 }
 
 async function readAll(channel: ServerChannel): Promise<Uint8Array> {

@@ -175,9 +175,12 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect((await connection.run({ argv: ["pgrep", "-fx", "sleep 64"] }, signal)).status).toBe(1);
   });
 
+  /** The parent of the login shell. */
+  const findServer = 'server=$(ps -o ppid= -p "$PPID")';
+
   test("commands on a lost connection fail with a transient error", async () => {
     await using connection = await connectTo(server(), {});
-    const cut = connection.run({ argv: ["sh", "-c", 'kill -KILL "$PPID"; sleep 5'] }, signal);
+    const cut = connection.run({ argv: ["sh", "-c", `${findServer}; kill -KILL "$server"; sleep 5`] }, signal);
     const error = await failureOf(cut);
     const facts = { node: "master_0", host: "127.0.0.1", port: server().port };
     expect(error).toMatchObject({ id: "connection-failed", transient: true, facts });
@@ -193,7 +196,9 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
       sessions.push(Number(chunk));
       process.kill(Number(chunk), "SIGSTOP");
     };
-    const error = await failureOf(connection.run({ argv: ["sh", "-c", "echo $PPID; sleep 5"], onOutput }, signal));
+    const error = await failureOf(
+      connection.run({ argv: ["sh", "-c", `${findServer}; echo "$server"; sleep 5`], onOutput }, signal),
+    );
     for (const session of sessions) process.kill(session, "SIGKILL");
     expect(error).toMatchObject({ id: "connection-failed", transient: true });
     expect(error.message).toContain("no longer answers");

@@ -40,7 +40,7 @@ test("several words stand as they are, in the settings that fit the node", () =>
     cd
     fi
     trap : INT
-    pytest -k 'a or b'
+    ( pytest -k 'a or b' )
     exit $?
     "
   `);
