@@ -21,17 +21,21 @@ function promisesIn(text: string): readonly Promised[] {
       .split("|")
       .slice(1)
       .map((cell) => cell.trim());
-    const links = [...shownBy.matchAll(/\[((?:[^\]\\]|\\.)+)\]\(([^)]+\.test\.ts)\)/g)];
-    const tests = links.map(([, name = "", file = ""]) => ({ file, name: name.replace(/\\(.)/g, "$1") }));
-    return { promise, tests };
+    return { promise, tests: testsIn(shownBy) };
   });
+}
+
+function testsIn(text: string): Promised["tests"] {
+  const links = [...text.matchAll(/\[((?:[^\]\\]|\\.)+)\]\(([^)]+\.test\.ts)\)/g)];
+  return links.map(([, name = "", file = ""]) => ({ file, name: name.replace(/\\(.)/g, "$1") }));
 }
 
 /** A name may end in a template's value, such as the reason why a machine lacks something. */
 const isNamed = (names: readonly string[], name: string): boolean =>
   names.some((each) => each === name || each.replace(/ \($/, "") === name);
 
-const promises = promisesIn(readFileSync(page, "utf8"));
+const text = readFileSync(page, "utf8");
+const promises = promisesIn(text);
 
 test("each promise names a test that shows it", () => {
   expect(promises.filter(({ tests }) => tests.length === 0)).toEqual([]);
@@ -43,15 +47,14 @@ test("each test that the page names exists", () => {
     const path = join(dirname(page), file);
     return testNames(path, readFileSync(path, "utf8"));
   };
-  const strays = promises
-    .flatMap(({ tests }) => tests)
+  const strays = testsIn(text)
     .filter(({ file, name }) => !isNamed(read(file), name))
     .map(({ file, name }) => `${file}: ${name}`);
   expect(strays).toEqual([]);
 });
 
 test("promises and the names of tests are read from tables", () => {
-  const text = [
+  const example = [
     "## What is promised",
     "| Promise | Shown by |",
     "| ------- | -------- |",
@@ -64,18 +67,18 @@ test("promises and the names of tests are read from tables", () => {
     { file: "../a.test.ts", name: "a [b]" },
     { file: "../d.test.ts", name: "c" },
   ];
-  expect(promisesIn(text)).toEqual([
+  expect(promisesIn(example)).toEqual([
     { promise: "Nothing", tests: [] },
     { promise: "All", tests },
   ]);
 });
 
 test("names are read from every way to declare a test, and from nothing else", () => {
-  const text = [
+  const example = [
     'test("one", () => { expect("no test").toBe(""); });',
     'test.skipIf(true)(`two (${"x"})`, () => {});',
     'describe("group", () => { test.each([["no test"]])("three %s", () => {}); });',
     'say("no test");',
   ].join("\n");
-  expect(testNames("a.test.ts", text)).toEqual(["one", "two (", "three %s"]);
+  expect(testNames("a.test.ts", example)).toEqual(["one", "two (", "three %s"]);
 });
