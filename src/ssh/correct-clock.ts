@@ -67,11 +67,14 @@ async function correct(
 ): Promise<Correction> {
   // How late a set takes effect, as far as earlier ones have shown.
   let lateMs = 0;
+  // What the last measurement may have missed is no sign of that.
+  let missedMs = 0;
   for (let sets = 0; ; sets += 1) {
     const { offsetMs, roundTripMs } = await measure(say, clock);
     if (!Number.isFinite(offsetMs)) throw refused(name, "it does not tell the time");
     if (Math.abs(offsetMs) <= closeMs || sets === mostSets) return { offsetMs, roundTripMs, sets };
-    if (sets > 0) lateMs -= offsetMs / sets;
+    if (sets > 0 && Math.abs(offsetMs) > missedMs) lateMs -= offsetMs / sets;
+    missedMs = roundTripMs / 2;
     const shift = BigInt(Math.round((lateMs - offsetMs) * 1000)) * 1000n;
     if ((await say(String(shift))) !== "set") throw refused(name, "date does not set it");
   }

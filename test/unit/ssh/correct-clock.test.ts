@@ -14,6 +14,8 @@ interface Node {
   offsetMs: number;
   /** How long a line takes to it, and back. */
   readonly wayMs: number;
+  /** How long the lines before the first set take to it; there is no time on the way back. */
+  readonly firstWayMs?: number;
   /** How long its program needs until it sets the clock, each time. */
   readonly lateMs: readonly number[];
   sets: number;
@@ -25,9 +27,10 @@ function open(node: Node) {
   const run: Connection["run"] = async ({ stdin, onOutput }) => {
     for await (const line of stdin as AsyncIterable<Uint8Array>) {
       const word = Buffer.from(line).toString().trim();
-      here.nowMs += node.wayMs;
+      const firstWayMs = node.sets === 0 ? node.firstWayMs : undefined;
+      here.nowMs += firstWayMs ?? node.wayMs;
       const answer = word === "ask" ? String((here.nowMs + node.offsetMs) / 1000) : set(word);
-      here.nowMs += node.wayMs;
+      here.nowMs += firstWayMs === undefined ? node.wayMs : 0;
       await onOutput?.("stdout", `${answer}\n`);
     }
     return { status: 0, stdout: "", stderr: "" };
@@ -47,6 +50,7 @@ test.each([
   ["hours behind", { offsetMs: -7_200_000, wayMs: 5, lateMs: [0] }],
   ["ahead", { offsetMs: 3_000, wayMs: 5, lateMs: [0] }],
   ["on a node where each program takes long to start", { offsetMs: -9_000, wayMs: 400, lateMs: [700] }],
+  ["on a node that answers late at first", { offsetMs: -9_000, wayMs: 5, firstWayMs: 900, lateMs: [0] }],
   ["on a busy node", { offsetMs: -9_000, wayMs: 5, lateMs: [90, 140, 60, 130, 75, 100, 110, 95, 105, 100] }],
 ] as const)("a clock that is %s is set until it is right", async (_, given) => {
   const node: Node = { ...given, sets: 0 };
