@@ -126,7 +126,6 @@ test.skipIf(process.platform !== "linux")("the browser gets the user's desktop, 
 });
 
 test.each([
-  ["an empty HOME", { HOME: "" }, "HOME is empty"],
   ["a relative HOME", { HOME: "here" }, 'HOME is the relative path "here"'],
   ["a relative XDG_STATE_HOME", { HOME: "/", XDG_STATE_HOME: "here" }, 'XDG_STATE_HOME is the relative path "here"'],
 ])("with %s, no key, log or known host goes into the current folder", async (_, variables, message) => {
