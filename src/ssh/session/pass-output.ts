@@ -1,6 +1,5 @@
-import { minimalEnvironment } from "../../system/processes/run-program.ts";
-import type { Environment } from "../../system/runtime.ts";
-import { errorCode } from "../../system/files/private-file.ts";
+import { openOutput } from "../../system/processes/output.ts";
+import { orAborted } from "../../system/time-limit.ts";
 import { type Mark, createMarkReader } from "./node-marks.ts";
 
 /** What a session's output has proved so far. */
@@ -25,14 +24,13 @@ interface SessionStreams {
   readonly stderr: ReadableStream<Uint8Array>;
   /** Where the command's output goes: this program's own streams, or open files. */
   readonly targets: readonly [stdout: "inherit" | number, stderr: "inherit" | number];
-  readonly environment: Environment;
 }
 
 /**
  * Passes the command's output on, byte for byte, without what the node prints before the command, and without marks. After an abort the rest is lost.
  */
 export function passOutput(streams: SessionStreams, signal: AbortSignal): SessionProof {
-  const { token, stdout, stderr, targets, environment } = streams;
+  const { token, stdout, stderr, targets } = streams;
   const state: { end?: CommandEnd } = {};
   const ended = Promise.withResolvers<CommandEnd>();
   const onMark = (mark: Mark): void => {
@@ -46,7 +44,7 @@ export function passOutput(streams: SessionStreams, signal: AbortSignal): Sessio
     return { reader: createMarkReader({ token, onMark, onOutput, endsAtBegin }), take: () => texts.splice(0).join("") };
   };
   const [out, err] = [read(true), read(false)];
-  const to = (target: "inherit" | number, own: 1 | 2) => ({ stdout: target === "inherit" ? own : target, environment });
+  const to = (target: "inherit" | number, own: 1 | 2): number => (target === "inherit" ? own : target);
   const passed = Promise.all([
     pass(stdout, out, to(targets[0], 1), signal),
     pass(stderr, err, to(targets[1], 2), signal),
@@ -60,11 +58,6 @@ export function passOutput(streams: SessionStreams, signal: AbortSignal): Sessio
   };
 }
 
-interface Target {
-  readonly stdout: number;
-  readonly environment: Environment;
-}
-
 type Filter = { readonly reader: ReturnType<typeof createMarkReader>; readonly take: () => string };
 
 /** In this encoding each byte is a character. */
@@ -73,54 +66,18 @@ const encoding = "latin1";
 async function pass(
   source: ReadableStream<Uint8Array>,
   { reader, take }: Filter,
-  target: Target,
+  descriptor: number,
   signal: AbortSignal,
 ): Promise<void> {
-  await using writer = createWriter(target, signal);
-  // Once nobody reads the output, the source is closed, and ssh tells the node.
-  for await (const chunk of source) {
-    reader.add(Buffer.from(chunk).toString(encoding));
-    if (!(await writer.write(take()))) return;
-  }
-  reader.end();
-  await writer.write(take());
-}
-
-interface Writer extends AsyncDisposable {
-  /** Resolves with whether somebody still reads. */
-  write(text: string): Promise<boolean>;
-}
-
-/**
- * A separate `cat` writes, because a write to a reader that has stopped reading can't be cancelled, and would keep this process alive. It starts with the
- * first output.
- */
-function createWriter({ stdout, environment }: Target, signal: AbortSignal): Writer {
-  const state: { cat?: Bun.Subprocess<"pipe", number, "ignore"> } = {};
-  const stop = (): void => {
-    state.cat?.kill("SIGKILL");
+  using output = await openOutput(descriptor);
+  const write = async (): Promise<void> => {
+    for await (const chunk of source) {
+      reader.add(Buffer.from(chunk).toString(encoding));
+      await output.write(Buffer.from(take(), encoding));
+    }
+    reader.end();
+    await output.write(Buffer.from(take(), encoding));
   };
-  signal.addEventListener("abort", stop);
-  const start = () => Bun.spawn(["cat"], { stdio: ["pipe", stdout, "ignore"], env: minimalEnvironment(environment) });
-  return {
-    write: async (text) => {
-      if (text === "") return true;
-      if (signal.aborted) return false;
-      state.cat ??= start();
-      try {
-        await state.cat.stdin.write(Buffer.from(text, encoding));
-        await state.cat.stdin.flush();
-        return true;
-      } catch (error) {
-        if (errorCode(error) !== "EPIPE") throw error;
-        return false;
-      }
-    },
-    [Symbol.asyncDispose]: async () => {
-      // Nobody may read any more.
-      await Promise.resolve(state.cat?.stdin.end()).catch(() => {});
-      await state.cat?.exited;
-      signal.removeEventListener("abort", stop);
-    },
-  };
+  // If the reader has gone, leaving the loop closes the pipe, as ssh would see it without us.
+  await orAborted(write(), signal).catch(() => {});
 }

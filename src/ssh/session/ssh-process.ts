@@ -91,7 +91,7 @@ export function startSsh(
   const { token } = transport;
   const { child, output, proof } = request.terminal
     ? { ...startWithOutput(outputs, start), proof: createDeliveryProof(delivery) }
-    : startWithProof({ token, targets: outputs, environment, start }, signal);
+    : startWithProof({ token, targets: outputs, start }, signal);
   const ended = new AbortController();
   const status = child.exited.then(async (code) => {
     ended.abort(new ClusterError("connection-failed", "ssh has ended."));
@@ -115,15 +115,14 @@ function createDeliveryProof(delivery: Ssh["delivery"]): SessionProof {
 interface ProofStart {
   readonly token: string;
   readonly targets: readonly [stdout: OutputTarget, stderr: OutputTarget];
-  readonly environment: Environment;
   readonly start: (stdio: readonly ["pipe", "pipe"]) => Bun.Subprocess;
 }
 
-function startWithProof({ token, targets, environment, start }: ProofStart, signal: AbortSignal) {
+function startWithProof({ token, targets, start }: ProofStart, signal: AbortSignal) {
   const child = start(["pipe", "pipe"]);
   const { stdout, stderr } = child;
   if (typeof stdout !== "object" || typeof stderr !== "object") throw new TypeError("ssh has no pipes");
-  const proof = passOutput({ token, stdout, stderr, targets, environment }, signal);
+  const proof = passOutput({ token, stdout, stderr, targets }, signal);
   return { child, proof, output: { arrived: proof.passed.catch(() => {}), abandon: () => {} } };
 }
 
