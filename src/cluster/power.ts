@@ -8,6 +8,7 @@ import {
   nodeReference,
 } from "../model/cluster-record.ts";
 import { correctClock } from "../ssh/correct-clock.ts";
+import { reseed } from "../ssh/reseed.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { mapConcurrently, withTasks } from "../system/concurrency.ts";
 import { outside } from "../outside-text.ts";
@@ -107,7 +108,7 @@ async function changeNodes(
   const booting = changed.filter(({ state }) => state === "running");
   if (action !== "stop" && action !== "pause" && booting.length > 0) {
     const watched = { ...after, nodes: booting };
-    const logins = { setsClocks: power.stopsClocks, areBooting: true };
+    const logins = { setsClocks: power.stopsClocks, reseeds: false, areBooting: true };
     const logIn = async (inner: AbortSignal) => awaitLogins(watched, logins, runtime, inner);
     await whileNodesRun({ backend, cluster: watched, runtime, unlistedMs: 0 }, logIn, signal);
   }
@@ -207,7 +208,7 @@ const loginsAtOnce = 20;
 /** Resolves when all these nodes accept logins. If this machine lacks the cluster's key, prints a note and doesn't wait. */
 export async function awaitLogins(
   cluster: ClusterRecord,
-  logins: Pick<Login, "setsClocks" | "areBooting">,
+  logins: Pick<Login, "setsClocks" | "reseeds" | "areBooting">,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<void> {
@@ -231,12 +232,14 @@ interface Login {
   readonly connections: ConnectionPool;
   /** Whether the nodes' clocks must be set, because they have stood still. */
   readonly setsClocks: boolean;
+  /** Whether the nodes continue from saved memory, and would repeat the random numbers of whatever else continues from it. */
+  readonly reseeds: boolean;
   /** Whether the nodes may refuse logins for a while. */
   readonly areBooting: boolean;
 }
 
 async function awaitLogin(
-  { node, connections, setsClocks, areBooting }: Login,
+  { node, connections, setsClocks, reseeds, areBooting }: Login,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<void> {
@@ -244,6 +247,7 @@ async function awaitLogin(
     const connection = await connections.connect(node, signal).catch((error: unknown) => {
       throw areBooting ? asTransient(error) : error;
     });
+    if (reseeds) await reseed(connection, nodeReference(node), signal);
     if (setsClocks) await correctClock(connection, nodeReference(node), runtime, signal);
   };
   await retry(logIn, ruleOf(waits.continuedLogin, runtime.clock), signal);

@@ -68,7 +68,8 @@ export async function restoreSnapshot(
     // The nodes know nothing of connections that were opened after the snapshot.
     await closeMasterConnections(before.directory, runtime.environment);
     const cluster = await findCluster(backend, clusterId, signal);
-    await awaitLogins(cluster, { setsClocks: snapshots.holdsMemory, areBooting: false }, runtime, signal);
+    const { holdsMemory } = snapshots;
+    await awaitLogins(cluster, { setsClocks: holdsMemory, reseeds: holdsMemory, areBooting: false }, runtime, signal);
     return cluster;
   };
   return withCluster(backend, clusterId, restore, signal);

@@ -4,7 +4,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { clusterNames, makeCheckout } from "./support/checkout.ts";
-import { expectClosedCopies, expectDifferentCopies } from "./support/copies.ts";
+import { expectClosedCopies, expectDifferentCopies, expectOtherUuids } from "./support/copies.ts";
 import { buildVmImage, startTestVms, type TestVms } from "./support/test-vms.ts";
 import { serveOnLoopback } from "../support/loopback-server.ts";
 
@@ -89,7 +89,6 @@ test("nodes are copies of one template, and have nothing in common that tells ma
 }, 120_000);
 
 const short = (): string => vms().id("short");
-
 test("a cluster may have a lifetime, which it begins beside the other one", async () => {
   const [artifact = "", ...others] = createWords()
     .map((word) => (word === id() ? short() : word))
@@ -233,8 +232,8 @@ test("inspect and web show addresses that work from here, and ssh-config logs in
 test("a snapshot brings back what ran, on a machine that was killed too: nothing boots, and clocks are right", async () => {
   const onAgent = async (script: string): Promise<string> => (await onNode("--node", "agent_0", script)).stdout.trim();
   const bootId = "cat /proc/sys/kernel/random/boot_id";
-  const pid = await onAgent("nohup sh -c 'while :; do sleep 1; done' >/dev/null 2>&1 & echo $!");
-  const before = await onAgent(bootId);
+  const loop = "nohup sh -c 'while :; do sleep 1; done' >/dev/null 2>&1 & echo $!";
+  const [pid, before] = (await onAgent(`${loop}; ${bootId}`)).split("\n");
   expect(await vms().run(["snapshot", "create", "installed", "-c", id()])).toMatchObject({ stdout: "installed\n" });
   expect(await onAgent("touch later; uptime -s >/dev/null && echo on")).toBe("on");
   process.kill((await vms().machines(id())).get("agent_0")!, "SIGKILL");
@@ -244,6 +243,7 @@ test("a snapshot brings back what ran, on a machine that was killed too: nothing
     stdout: "installed\n",
   });
   expect(await vms().run(["run", "-c", id(), "srun", "-N1", "hostname"])).toMatchObject({ stdout: "agent-0\n" });
+  await expectOtherUuids(vms(), id(), "installed");
   expect(await onAgent(`${bootId}; ls later 2>/dev/null; kill -0 ${pid} && echo runs`)).toBe(`${before}\nruns`);
   const asked = Date.now() / 1000;
   expect(Number(await onAgent("date +%s"))).toBeWithin(asked - 10, Date.now() / 1000 + 10);

@@ -158,13 +158,22 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
     const { isSandboxed } = resolved;
     const { memoryMegabytes, cpus, cpuModel } = request.options;
+    const hasGenerationId = true;
     return {
       directory,
       facts: {
         ...facts,
-        machines: { accelerator, isSandboxed, memoryMegabytes, cpus, cpuModel, template: template?.name },
+        machines: {
+          accelerator,
+          isSandboxed,
+          memoryMegabytes,
+          cpus,
+          cpuModel,
+          hasGenerationId,
+          template: template?.name,
+        },
       },
-      options: request.options,
+      options: { ...request.options, hasGenerationId },
       accelerator,
       isSandboxed,
       isOfTemplate: template !== undefined,

@@ -1,5 +1,6 @@
 import { type Socket, createConnection } from "node:net";
 import type { Client, ConnectConfig, PublicKeyAuthMethod } from "ssh2";
+import { ClusterError } from "../../errors.ts";
 import { createSemaphore } from "../../system/concurrency.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { orAborted } from "../../system/time-limit.ts";
@@ -27,6 +28,8 @@ export interface ConnectionOptions extends Target, Pick<Runtime, "clock" | "prog
   readonly laterHostKeys?: () => Promise<readonly Buffer[]>;
   /** Called with the accepted key that the node presents. */
   readonly onHostKey?: (key: Buffer) => void;
+  /** Opens the TCP connection; absent: to the target's address. */
+  readonly connect?: (signal: AbortSignal) => Promise<Socket>;
   /** Time limit for the TCP connection; default: 10 s. */
   readonly connectTimeoutMs?: number;
   /** Time limit from the TCP connection to the finished login; default: 20 s. */
@@ -85,9 +88,11 @@ interface ServerSeen {
 
 async function connectSocket(options: ConnectionOptions, signal: AbortSignal): Promise<Socket> {
   try {
+    if (options.connect !== undefined) return await options.connect(signal);
     return await openSocket({ connectTimeoutMs: 10_000, ...options }, signal);
   } catch (error) {
     signal.throwIfAborted();
+    if (error instanceof ClusterError) throw error;
     const mayStillBoot = options.authenticationMayComeLater === true;
     throw error instanceof Error ? connectFailure(options, error, { mayStillBoot, offer: undefined }) : error;
   }

@@ -77,6 +77,17 @@ export async function expectDifferentCopies(vms: TestVms, id: string): Promise<v
   expect(Object.values(left)).toEqual(nodes.map(() => ""));
 }
 
+/** Restores the snapshot, which has just been restored, once more: no node makes a random number that one has made before. */
+export async function expectOtherUuids(vms: TestVms, id: string, snapshot: string): Promise<void> {
+  const uuids = async () => {
+    const texts = await onNodes(vms, id, "for i in $(seq 300); do cat /proc/sys/kernel/random/uuid; done");
+    return Object.values(texts).flatMap((text) => text.split("\n"));
+  };
+  const before = await uuids();
+  expect(await vms.run(["snapshot", "restore", snapshot, "-c", id])).toMatchObject({ status: 0 });
+  expect(new Set([...before, ...(await uuids())]).size).toBe(2 * before.length);
+}
+
 const splitAtSpace = (line: string): readonly [string, string] => {
   const end = line.indexOf(" ");
   return end === -1 ? [line, ""] : [line.slice(0, end), line.slice(end + 1).trim()];

@@ -1,17 +1,16 @@
 #!/bin/sh
-# Replaces every key of a machine that continues from a snapshot. Runs as root; prints nothing. Machines that continue
-# from the same memory also have the same state of their random number generator. So they get other randomness, and
-# even then don't make the key by which they will be known. It starts few programs: on a translated machine that has
-# just continued, each takes a tenth of a second.
-# Stdin: lines with randomness in base64, the line of the new login key, and the public half of the new
-# host key; the lines of its private half; and "end".
+# Replaces every key of a machine that continues from a snapshot. Runs as root; prints nothing. The machine doesn't make
+# the key by which it will be known, because machines that continue from the same memory may make the same random
+# numbers. It starts few programs: on a translated machine that has just continued, each takes a tenth of a second.
+# Nobody else can log in meanwhile, and in the end no other session is left: those that were saved, or began otherwise.
+# Stdin: the line of the new login key, and the public half of the new host key; the lines of its private half; and
+# "end".
 # Arguments: the folder of the host keys; a script that makes sshd read them again, and ends this one; the login user's
 # authorized_keys; a pattern for those of others; the old key; a script that sets the machine's own deadline.
 
 set -e
 umask 077
 folder=$1 reload=$2 authorized=$3 others=$4 old=$5 deadline=$6
-read -r entropy
 read -r login
 read -r public
 private=
@@ -22,14 +21,38 @@ while read -r line; do
 done
 [ "$line" = end ]
 [ -z "$deadline" ] || sh -c "$deadline"
-printf %s "$entropy" | base64 -d >/dev/urandom
-perl -e 'open my $f, ">", "/dev/urandom" or exit 1; ioctl $f, 0x5207, 0 or exit 1' 2>/dev/null || :
 for file in $others; do
   { [ "$file" != "$authorized" ] && [ -f "$file" ] && grep -qF -- "$old" "$file"; } || continue
   left=$(grep -vF -- "$old" "$file" || :)
   printf '%s\n' "$left" >"$file"
 done
 printf '%s\n' "$login" >"$authorized"
+
+# sshd's own process, from which this session descends, and the processes of the session.
+parent_of() {
+  parent=0
+  while read -r key value; do
+    [ "$key" != PPid: ] || parent=$value
+  done <"/proc/$1/status"
+}
+is_sshd() { read -r name <"/proc/$1/comm" && case $name in sshd | sshd-*) ;; *) false ;; esac; }
+server=0 own=' ' each=$$
+while [ "$each" -gt 1 ]; do
+  if is_sshd "$each"; then server=$each; elif [ "$server" != 0 ]; then break; fi
+  own="$own$each "
+  parent_of "$each"
+  each=$parent
+done
+# What a session has started runs on. A session whose sshd was restarted has no parent, and a title.
+for each in /proc/[0-9]*; do
+  each=${each#/proc/}
+  case $own in *" $each "*) continue ;; esac
+  { is_sshd "$each" && parent_of "$each"; } || continue
+  case $parent:$(tr '\0' ' ' <"/proc/$each/cmdline") in
+    "$server":* | 1:sshd*@* | 1:sshd*"[priv]"*) kill -KILL "$each" || : ;;
+  esac
+done 2>/dev/null
+
 host=$folder/ssh_host_ed25519_key
 rm -f -- "$folder"/ssh_host_*_key "$folder"/ssh_host_*_key.pub "$folder"/e2e_host_key*
 printf %s "$private" >"$host"

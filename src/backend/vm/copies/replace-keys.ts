@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import type { Socket } from "node:net";
 import { ClusterError } from "../../../errors.ts";
 import type { NodeRecord } from "../../../model/cluster-record.ts";
 import { openConnection } from "../../../ssh/connection/open-connection.ts";
@@ -10,6 +10,7 @@ import { shellText } from "../../../ssh/shell-text.ts";
 import { retry } from "../../../system/retry.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { sshUser } from "../records.ts";
+import { reseed } from "../../../ssh/reseed.ts";
 import replaceKeysFile from "./replace-keys.sh" with { type: "text" };
 import restartSshdFile from "./restart-sshd.sh" with { type: "text" };
 import { outsideReason } from "../../../system/printable.ts";
@@ -46,8 +47,10 @@ export interface KeyReplacement {
   /** The host key that it keeps from now on. */
   readonly hostKey: KeyPair;
   readonly location: KeyLocation;
-  /** Whether to set the node's clock, which stands where it was when the machine was saved. */
-  readonly setsClock: boolean;
+  /** Opens a connection to its port 22; absent: by the node's address. */
+  readonly connect?: (signal: AbortSignal) => Promise<Socket>;
+  /** Whether it continues from memory: its clock stands where it was when the machine was saved, and it repeats random numbers. */
+  readonly continues: boolean;
   /** A script; empty: no machine has a deadline. */
   readonly setDeadline: string;
   /** Clock time after which no further try begins. */
@@ -64,9 +67,13 @@ export async function replaceKeys(replacement: KeyReplacement, runtime: Runtime,
   const target = { ...targetOf(node), privateKey: old.privateKey, hostKeys: [old.hostKey], ...limits };
   const oldKey = await publicPart(old.privateKey);
   const attempt = async (inner: AbortSignal): Promise<void> => {
-    await using connection = await openConnection({ ...target, clock, progress }, inner);
-    const { location } = replacement;
-    if (replacement.setsClock) await correctClock(connection, target.name, runtime, inner);
+    const { location, connect, continues } = replacement;
+    const reached = { ...target, clock, progress, ...(connect !== undefined && { connect }) };
+    await using connection = await openConnection(reached, inner);
+    if (continues) {
+      await reseed(connection, target.name, inner);
+      await correctClock(connection, target.name, runtime, inner);
+    }
     const { folder, reload, authorizedKeys, otherAuthorizedKeys } = location;
     const words = [folder, reload, authorizedKeys, otherAuthorizedKeys, oldKey, replacement.setDeadline];
     const { status, stderr } = await connection.run(
@@ -83,7 +90,7 @@ export async function replaceKeys(replacement: KeyReplacement, runtime: Runtime,
     if (status === 0) return;
     const reason = outsideReason(stderr);
     throw new ClusterError("remote-command-failed", `The keys of ${target.name} cannot be replaced: ${reason}.`, {
-      hint: "The disk that was saved may be full. Make another snapshot, or create the cluster from an artifact.",
+      hint: "The disk that was saved may be full, or its system may lack a program. Make another snapshot, or create the cluster from an artifact.",
       facts: { node: target.name, status },
     });
   };
@@ -97,17 +104,10 @@ const limits = {
   authenticationMayComeLater: false,
 };
 const replaceLimitMs = 180_000;
-const entropyBytes = 64;
 
 /** Keys are secrets, so they don't appear in an argument list. */
 export function stdinOf({ publicKey, hostKey }: Pick<KeyReplacement, "publicKey" | "hostKey">): string {
-  const lines = [
-    randomBytes(entropyBytes).toString("base64"),
-    publicKey,
-    hostKey.publicKey,
-    hostKey.privateKey.trim(),
-    "end",
-  ];
+  const lines = [publicKey, hostKey.publicKey, hostKey.privateKey.trim(), "end"];
   return `${lines.join("\n")}\n`;
 }
 

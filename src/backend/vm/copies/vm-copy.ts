@@ -16,7 +16,9 @@ import {
   writeClusterFacts,
 } from "../cluster-facts.ts";
 import { describeLayers, layersBelow } from "../images/base-layers.ts";
-import { lookAtMachines, readOwnCluster } from "../machines/launch.ts";
+import { connectAlone } from "../machines/forwards.ts";
+import { findFreePorts, lookAtMachines, openPorts, readOwnCluster } from "../machines/launch.ts";
+import { forwardAddress } from "../machines/machine-arguments.ts";
 import { machineFiles } from "../machines/machine-process.ts";
 import { removeSockets } from "../machines/private-network.ts";
 import { prepareRelaunch } from "../qemu/fall-back.ts";
@@ -78,7 +80,14 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     const old = await this.#startMachines(publicKey, signal);
     using step = this.runtime.progress.start("Replace the keys");
     await this.#replaceKeys(publicKey, old, signal);
+    const { directory } = this.claimed;
+    const { facts } = await readOwnCluster(directory);
+    await openPorts({ directory, facts, isOfTemplate: this.#isOfTemplate }, signal);
     step.done();
+  }
+
+  get #isOfTemplate(): boolean {
+    return this.#start.machines.template !== undefined;
   }
 
   /** Resolves with the keys that the machines know. */
@@ -100,7 +109,8 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     const base = origin.facts.base ?? (await this.#layersOf(cluster, signal));
     const based = { directory, facts: { ...cluster.facts, base } };
     await writeClusterFacts(directory, based.facts);
-    await continueMachines(qemu, { cluster: based, folder: files.folder, saved: { machines }, clock, boots }, signal);
+    const plan = { cluster: based, folder: files.folder, saved: { machines }, clock, boots, opensPortsLater: true };
+    await continueMachines(qemu, plan, signal);
     step.done();
     return { privateKey: files.privateKey, hostKeys: files.hostKeys };
   }
@@ -133,14 +143,20 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
       const place = this.#plan.origin.nodes.findIndex((each) => nodeReference(each) === nodeReference(node));
       const hostKey = hostKeys[place];
       if (hostKey === undefined) throw new RangeError(`The source has no ${nodeReference(node)}`);
+      const { folder } = machineFiles(this.claimed.directory, node);
+      const lone = { folder, name: nodeReference(node), address: forwardAddress({ isOfTemplate: this.#isOfTemplate }) };
       await replaceKeys(
         {
           node,
+          connect: async (inner) => {
+            const [port = 0] = await findFreePorts(1);
+            return await connectAlone({ ...lone, port, clock: this.runtime.clock }, inner);
+          },
           old: { privateKey, hostKey },
           publicKey,
           hostKey: this.hostKeys.of(node),
           location: systemKeyLocation,
-          setsClock: true,
+          continues: this.#start.whyBoot === undefined,
           setDeadline: hasDeadline ? deadlineSetup(expiresAt) : "",
           deadlineMs,
         },

@@ -26,8 +26,9 @@ import { type Firmware, createFlash } from "../qemu/firmware.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { observeCluster } from "../records.ts";
 import { assertBoots } from "./boot-problem.ts";
+import { openForwards } from "./forwards.ts";
 import { hasIpv6Route } from "./ipv6-route.ts";
-import { type MachinePlan, machineArguments, writeSeed } from "./machine-arguments.ts";
+import { type MachinePlan, forwardRules, machineArguments, writeSeed } from "./machine-arguments.ts";
 import { type MachineFiles, machineFiles, startQemu } from "./machine-process.ts";
 import { type NetworkPlan, startNetwork } from "./private-network.ts";
 
@@ -36,7 +37,9 @@ const portTries = 5;
 
 /** How the machines of one cluster are started. */
 export interface StartPlan
-  extends NetworkPlan, Pick<MachinePlan, "accelerator" | "isSandboxed" | "options" | "isOfTemplate"> {
+  extends
+    NetworkPlan,
+    Pick<MachinePlan, "accelerator" | "isSandboxed" | "options" | "isOfTemplate" | "opensPortsLater"> {
   readonly facts: Omit<ClusterFacts, "schemaVersion">;
   /** Returns the file with the memory that a machine continues from, once `follow` has given it its state; absent: they boot. */
   readonly memoryOf?: (node: NodeFacts) => string;
@@ -46,7 +49,7 @@ export interface StartPlan
 
 /** Everything that the machines of one cluster have in common. */
 export interface LaunchPlan extends StartPlan {
-  readonly options: VmOptions;
+  readonly options: VmOptions & MachinePlan["options"];
   readonly firmware: Firmware | undefined;
   readonly image: ImageFacts;
   readonly boot: Omit<FirstBoot, "hostKey">;
@@ -120,6 +123,23 @@ export async function startMachine(qemu: Qemu, machine: MachinePlan): Promise<Pr
   return { ...end, stderr: end.stderr.concat(await readOwnText(qemuLog).catch(() => "")) };
 }
 
+/** Lets this computer's ports lead to machines that were started without them. Records other ports for those that are taken. */
+export async function openPorts(
+  plan: Pick<StartPlan, "directory" | "facts" | "isOfTemplate">,
+  signal: AbortSignal,
+): Promise<void> {
+  const book = await openBook(plan);
+  const { directory, facts } = plan;
+  for (const place of facts.nodes.keys()) {
+    const { folder } = machineFiles(directory, book.node(place));
+    const rules = () => forwardRules({ ...plan, node: book.node(place), webUi: facts.webUi });
+    for (let tries = 1; !(await openForwards(folder, rules(), signal)); tries += 1) {
+      if (tries === portTries) throw new ClusterError("engine-failed", "QEMU finds no free port of 127.0.0.1.");
+      await book.changePorts(place, toPorts(await findFreePorts(3)));
+    }
+  }
+}
+
 async function prepareFiles(
   qemu: Qemu,
   { plan, node, place }: { readonly plan: LaunchPlan; readonly node: NodeFacts; readonly place: number },
@@ -164,7 +184,7 @@ interface Book {
   changePorts(place: number, ports: NodePorts): Promise<void>;
 }
 
-async function openBook({ directory, facts }: StartPlan): Promise<Book> {
+async function openBook({ directory, facts }: Pick<StartPlan, "directory" | "facts">): Promise<Book> {
   const nodes = [...facts.nodes];
   const knownHosts = createKnownHosts(creationFiles(directory).knownHosts);
   // Read before any port changes, because a node may get another one's former port.

@@ -17,7 +17,10 @@ export interface MachinePlan {
   readonly architecture: Architecture;
   readonly accelerator: Accelerator;
   readonly isSandboxed: boolean;
-  readonly options: Pick<VmOptions, "memoryMegabytes" | "cpus"> & { readonly cpuModel?: string | undefined };
+  readonly options: Pick<VmOptions, "memoryMegabytes" | "cpus"> & {
+    readonly cpuModel?: string | undefined;
+    readonly hasGenerationId?: boolean | undefined;
+  };
   readonly files: MachineFiles;
   readonly node: Pick<NodeFacts, "id" | "ports">;
   readonly webUi?: WebUi | undefined;
@@ -30,6 +33,8 @@ export interface MachinePlan {
   readonly memory?: MemoryFile | undefined;
   /** Whether it is a template, a copy of one, or continues from a snapshot of copies: these have devices of their own. */
   readonly isOfTemplate: boolean;
+  /** Whether no port of this computer leads to it yet; see `forwards.ts`. */
+  readonly opensPortsLater?: boolean | undefined;
 }
 
 interface MemoryFile {
@@ -74,7 +79,8 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
     ["-D", qemuLogName],
     ["-pidfile", files.pid],
     ...memoryOptions(plan),
-    ...(plan.isOfTemplate ? templateOptions(plan) : []),
+    ...(plan.isOfTemplate ? templateOptions : []),
+    ...generationOptions(plan),
   ];
   return ["-nodefaults", "-no-user-config", ...sandboxArguments(plan), ...options.flat(), "-daemonize"];
 }
@@ -115,15 +121,21 @@ function memoryOptions({ options, memory }: MachinePlan): readonly (readonly [st
   return [["-object", `memory-backend-file,${size},${file}`], ...incoming];
 }
 
-function templateOptions({ architecture }: MachinePlan): readonly (readonly [string, string])[] {
-  return [
-    ["-device", "virtio-serial-pci"],
-    ["-chardev", `socket,id=identity,path=${portName},server=on,wait=off`],
-    ["-device", `virtserialport,chardev=identity,name=${portDevice}`],
-    ...(architecture.generationDevice === undefined
-      ? []
-      : [["-device", `${architecture.generationDevice},guid=auto`] as const]),
-  ];
+const templateOptions: readonly (readonly [string, string])[] = [
+  ["-device", "virtio-serial-pci"],
+  ["-chardev", `socket,id=identity,path=${portName},server=on,wait=off`],
+  ["-device", `virtserialport,chardev=identity,name=${portDevice}`],
+];
+
+/** Each QEMU has another id, by which the kernel notices that the machine continues from saved memory, and makes other random numbers. */
+function generationOptions({
+  architecture,
+  options,
+  isOfTemplate,
+}: MachinePlan): readonly (readonly [string, string])[] {
+  const { generationDevice } = architecture;
+  const isMissing = generationDevice === undefined || !(isOfTemplate || options.hasGenerationId === true);
+  return isMissing ? [] : [["-device", `${generationDevice},guid=auto`]];
 }
 
 const layer = (name: string, filename: string, more: Readonly<Record<string, unknown>>) => ({
@@ -157,16 +169,28 @@ const copyAddress = "10.0.2.16";
 const firstLease = ({ memory, isOfTemplate }: MachinePlan): string =>
   isOfTemplate && memory === undefined ? `,dhcpstart=${copyAddress}` : "";
 
-/** A template has no ports of this computer. */
-const forwards = ({ node: { ports }, webUi, isOfTemplate }: MachinePlan): string =>
+/** Where QEMU sends what arrives at ports of this computer; nothing: to the first address that its network lends. */
+export const forwardAddress = ({ isOfTemplate }: Pick<MachinePlan, "isOfTemplate">): string =>
+  isOfTemplate ? copyAddress : "";
+
+type Forwarded = Pick<MachinePlan, "node" | "webUi" | "isOfTemplate">;
+
+/** Returns QEMU's rules for the ports of this computer that lead to a node. A template has none. */
+export const forwardRules = ({ node: { ports }, webUi, ...plan }: Forwarded): readonly string[] =>
   [
     [ports.ssh, 22],
     [ports.http, webPortsOf(webUi).http],
     [ports.https, webPortsOf(webUi).https],
   ]
     .filter(([here]) => here !== 0)
-    .map(([here, there]) => `,hostfwd=tcp:127.0.0.1:${here}-${isOfTemplate ? copyAddress : ""}:${there}`)
-    .join("");
+    .map(([here, there]) => `tcp:127.0.0.1:${here}-${forwardAddress(plan)}:${there}`);
+
+const forwards = (plan: MachinePlan): string =>
+  plan.opensPortsLater === true
+    ? ""
+    : forwardRules(plan)
+        .map((rule) => `,hostfwd=${rule}`)
+        .join("");
 
 /**
  * A single node has the card as well, so that its private address is a real one. The second port of its hub takes all packets: otherwise they wait

@@ -69,6 +69,8 @@ export interface ContinuePlan {
   readonly saved: Pick<SnapshotFacts, "machines">;
   readonly clock: Clock;
   readonly boots?: boolean;
+  /** Whether no port of this computer may lead to the machines yet, because they have another cluster's keys. */
+  readonly opensPortsLater?: boolean;
 }
 
 export interface RestorePlan extends ContinuePlan {
@@ -77,7 +79,7 @@ export interface RestorePlan extends ContinuePlan {
 
 /** Starts machines from saved memory. All continue at about the same moment. */
 export async function continueMachines(qemu: Qemu, plan: ContinuePlan, signal: AbortSignal): Promise<void> {
-  const { cluster, folder, saved, clock, boots = false } = plan;
+  const { cluster, folder, saved, clock, boots = false, opensPortsLater } = plan;
   const { directory, facts } = cluster;
   const sockets = await makeSocketsFolder(directory);
   await startMachines(
@@ -92,6 +94,7 @@ export async function continueMachines(qemu: Qemu, plan: ContinuePlan, signal: A
       clock,
       ...(!boots && { memoryOf: (node) => join(folder, savedFiles(node).memory) }),
       isOfTemplate: saved.machines.template !== undefined,
+      opensPortsLater,
     },
     {
       follow: async (node) => {

@@ -1,18 +1,15 @@
 #!/bin/sh
 # Makes a copy of a template a machine of its own, before anybody can log in to it. The template's agent runs it as
 # root. Whatever a first boot sets, it sets; whatever the template's first boot has named otherwise, it renames.
-# Values: NOW, the time in seconds; ENTROPY, random bytes in base64; NAME, MACHINE_ID, BOOT_ID and INSTANCE, the node's
+# Values: NOW, the time in seconds; ENTROPY, random bytes in base64, and RESEED, a script for them; NAME, MACHINE_ID, BOOT_ID and INSTANCE, the node's
 # names; OLD_INSTANCE, the template's; OLD_TEXTS, a pattern for the texts of files to rename, and RENAMING, the sed
 # script that does; ADD_HOSTS and SET_DEADLINE, scripts; LOGIN, LOGIN_KEY, HOST_KEY and HOST_KEY_PUBLIC, who may log
 # in, with which key, to which key; FOLDER, the agent's.
 
 set -eu
 umask 077
+echo "$ENTROPY" | sh -c "$RESEED"
 date --set="@$NOW" >/dev/null
-printf %s "$ENTROPY" | base64 -d >/dev/urandom
-# Kernels before 5.18 don't notice that the machine is a copy, and others may not have a device that says so.
-perl -e 'open my $f, ">", "/dev/urandom" or exit 1; ioctl $f, 0x5207, 0 or exit 1' 2>/dev/null ||
-  python3 -c 'import fcntl, os; fcntl.ioctl(os.open("/dev/urandom", os.O_WRONLY), 0x5207)'
 [ ! -e /var/lib/systemd/random-seed ] || head -c 512 /dev/urandom >/var/lib/systemd/random-seed
 
 for file in /etc/machine-id /var/lib/dbus/machine-id; do

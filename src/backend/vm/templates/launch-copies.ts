@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { constants, copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
@@ -7,6 +7,7 @@ import { shellText } from "../../../ssh/shell-text.ts";
 import { timeLimit } from "../../../system/time-limit.ts";
 import { waits } from "../../../system/waits.ts";
 import { deadlineSetup, hostsSetup, withoutComment } from "../../shared/first-boot.ts";
+import { freshEntropy, reseedScript } from "../../../ssh/reseed.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { createDisk } from "../images/image-store.ts";
 import { privateAddress } from "../machines/private-network.ts";
@@ -69,8 +70,6 @@ async function becomeNode(plan: CopiesPlan, { folder, node, place }: NewNode, si
   if (report.is !== "done") throw failure("why" in report ? report.why : `it reported "${report.is}"`);
 }
 
-const entropyBytes = 64;
-
 /** Returns the script that makes a copy this node. It contains the node's host key, which only this way leads to. */
 function identityScript(
   { boot, clock, firstHostKeys }: CopiesPlan,
@@ -87,7 +86,8 @@ function identityScript(
   const hostKey = firstHostKeys.of(node);
   return shellText(becomeNodeFile, {
     NOW: (clock.now() / 1000).toFixed(3),
-    ENTROPY: randomBytes(entropyBytes).toString("base64"),
+    ENTROPY: freshEntropy(),
+    RESEED: reseedScript,
     NAME: hostname(node),
     MACHINE_ID: randomUUID().replaceAll("-", ""),
     BOOT_ID: randomUUID(),

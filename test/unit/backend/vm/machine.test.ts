@@ -41,7 +41,9 @@ function words(
     webUi,
     cpuModel,
     ...more
-  }: Partial<Pick<MachinePlan, "webUi" | "memory" | "isOfTemplate" | "node" | "hasIpv6">> & {
+  }: Partial<
+    Pick<MachinePlan, "webUi" | "memory" | "isOfTemplate" | "node" | "hasIpv6" | "options" | "opensPortsLater">
+  > & {
     readonly name?: string;
     readonly cpuModel?: string;
   } = {},
@@ -149,6 +151,16 @@ test("a machine that continues from a snapshot of no template has none of its de
   const line = words(0, 1, "tcg", { memory: { path: "/memory", isShared: false, continues: true } });
   expect(line).toContain("-accel tcg -cpu max");
   expect(line).toEndWith("share=off -incoming defer -daemonize");
+});
+
+test("a machine that can be saved has a device that tells its kernel of each continuation", () => {
+  const options = { memoryMegabytes: 2048, cpus: 2, hasGenerationId: true };
+  expect(words(0, 1, "tcg", { options })).toContain("-device vmgenid,guid=auto");
+  expect(words(0, 1, "tcg", { options, name: "arm64" })).not.toContain("vmgenid");
+});
+
+test("no port of this computer leads to a machine that has another cluster's keys", () => {
+  expect(words(0, 1, "tcg", { opensPortsLater: true })).not.toContain("hostfwd");
 });
 
 test("a seed has the machine's names and addresses, and is for this user alone", async () => {

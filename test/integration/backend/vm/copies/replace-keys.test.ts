@@ -13,6 +13,7 @@ import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { opensshLack, startOpensshServer } from "../../../../support/openssh-server.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { until } from "../../../../support/until.ts";
 import { wireKey } from "../../../../support/ssh-options.ts";
 
 const checks = test.skipIf(opensshLack !== undefined);
@@ -57,11 +58,21 @@ checks(
         authorizedKeys: join(dirname(folder), "authorized_keys"),
         otherAuthorizedKeys: `${scratch.path}/home/*/authorized_keys ${scratch.path}/nobody/authorized_keys`,
       },
-      setsClock: false,
+      continues: false,
       setDeadline: "",
       deadlineMs: Date.now() + 10_000,
     };
+    // A session that began with the old key, and what it has started.
+    const saved = { name: "agent_0", host: "127.0.0.1", port: server.port, user: server.user, ...limits, ...runtime };
+    const session = await openConnection(
+      { ...saved, privateKey: server.loginKey.privateKey, hostKeys: [wireKey(server.firstHostKey.publicKey)] },
+      neverAborted,
+    );
+    const started = await session.run({ argv: ["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"] }, neverAborted);
     await replaceKeys(replacement, runtime, neverAborted);
+    await until("the old session has ended", () => !session.isOpen);
+    expect(process.kill(Number(started.stdout), 0)).toBe(true);
+    process.kill(Number(started.stdout));
     const logIn = async (privateKey: string, presented: string) => {
       const options = { name: "agent_0", host: "127.0.0.1", port: server.port, user: server.user, ...limits };
       const connecting = openConnection(
@@ -109,7 +120,7 @@ checks(
         publicKey: generateKeyPair("own").publicKey,
         hostKey: generateKeyPair("new"),
         location: { folder: nowhere, reload: "true", authorizedKeys: `${nowhere}/x`, otherAuthorizedKeys: nowhere },
-        setsClock: false,
+        continues: false,
         setDeadline: "",
         deadlineMs: Date.now() + 10_000,
       },
