@@ -2,7 +2,7 @@
 # Makes a copy of a template a machine of its own, before anybody can log in to it. The template's agent runs it as
 # root. Whatever a first boot sets, it sets; whatever the template's first boot has named otherwise, it renames.
 # Values: NOW, the time in seconds; ENTROPY, random bytes in base64, and RESEED, a script for them; NAME, MACHINE_ID, BOOT_ID and INSTANCE, the node's
-# names; OLD_INSTANCE, the template's; OLD_TEXTS, a pattern for the texts of files to rename, and RENAMING, the sed
+# names; RENEW_NAMES, a script for others; OLD_INSTANCE, the template's; OLD_TEXTS, a pattern for the texts of files to rename, and RENAMING, the sed
 # script that does; ADD_HOSTS and SET_DEADLINE, scripts; LOGIN, LOGIN_KEY, HOST_KEY and HOST_KEY_PUBLIC, who may log
 # in, with which key, to which key; FOLDER, the agent's.
 
@@ -15,6 +15,7 @@ date --set="@$NOW" >/dev/null
 for file in /etc/machine-id /var/lib/dbus/machine-id; do
   [ ! -f "$file" ] || [ -L "$file" ] || printf '%s\n' "$MACHINE_ID" >"$file"
 done
+sh -c "$RENEW_NAMES"
 printf '%s\n' "$BOOT_ID" >"$FOLDER/boot-id"
 chmod 444 "$FOLDER/boot-id"
 mount --bind "$FOLDER/boot-id" /proc/sys/kernel/random/boot_id

@@ -19,6 +19,7 @@ import type { Qemu } from "../qemu/qemu.ts";
 import { loadState } from "../snapshots/machine-state.ts";
 import { agentFolder, askAgent } from "./agent.ts";
 import becomeNodeFile from "./become-node.sh" with { type: "text" };
+import renewNamesFile from "./renew-names.sh" with { type: "text" };
 import { templateNames } from "./make-template.ts";
 import { type Template, templateFiles } from "./template-files.ts";
 
@@ -91,6 +92,7 @@ function identityScript(
     NAME: hostname(node),
     MACHINE_ID: randomUUID().replaceAll("-", ""),
     BOOT_ID: randomUUID(),
+    RENEW_NAMES: shellText(renewNamesFile, { ROOT: "/", UUID: randomUUID() }),
     INSTANCE: node.id,
     OLD_INSTANCE: templateNames.instance,
     OLD_TEXTS: renames.map(([from]) => from).join("|"),
