@@ -43,14 +43,21 @@ while [ "$each" -gt 1 ]; do
   parent_of "$each"
   each=$parent
 done
-# What a session has started runs on. A session whose sshd was restarted has no parent, and a title.
+is_of_server() {
+  up=$1
+  while is_sshd "$up"; do
+    [ "$up" != "$server" ] || return 0
+    parent_of "$up"
+    up=$parent
+  done
+  # A part of a session that has lost its parent has a title.
+  [ "$up" = 1 ] && case $(tr '\0' ' ' <"/proc/$1/cmdline") in sshd*@* | sshd*"[priv]"*) ;; *) false ;; esac
+}
+# What sessions have started runs on.
 for each in /proc/[0-9]*; do
   each=${each#/proc/}
   case $own in *" $each "*) continue ;; esac
-  { is_sshd "$each" && parent_of "$each"; } || continue
-  case $parent:$(tr '\0' ' ' <"/proc/$each/cmdline") in
-    "$server":* | 1:sshd*@* | 1:sshd*"[priv]"*) kill -KILL "$each" || : ;;
-  esac
+  ! { is_sshd "$each" && is_of_server "$each"; } || kill -KILL "$each" || :
 done 2>/dev/null
 
 host=$folder/ssh_host_ed25519_key
