@@ -80,7 +80,7 @@ export async function expectDifferentCopies(vms: TestVms, id: string): Promise<v
 /** Restores the snapshot, which has just been restored, once more: no node makes a random number that one has made before. */
 export async function expectOtherUuids(vms: TestVms, id: string, snapshot: string): Promise<void> {
   const uuids = async () => {
-    const texts = await onNodes(vms, id, "for i in $(seq 300); do cat /proc/sys/kernel/random/uuid; done");
+    const texts = await onNodes(vms, id, "cat $(yes /proc/sys/kernel/random/uuid | head -n 300)");
     return Object.values(texts).flatMap((text) => text.split("\n"));
   };
   const before = await uuids();
