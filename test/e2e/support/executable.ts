@@ -40,6 +40,8 @@ export function start(program: string, words: readonly string[], options: StartO
       PATH: process.env["PATH"] ?? "",
       HOME: process.env["HOME"] ?? "/",
       COLUMNS: "10000",
+      // No test asks this computer's own metadata service.
+      AWS_EC2_METADATA_SERVICE_ENDPOINT: "http://127.0.0.1:1",
       ...options.environment,
     },
     stdin: options.stdin === undefined ? "ignore" : new Blob([options.stdin]),
