@@ -10,7 +10,7 @@ const filesOf = async (tier: string): Promise<readonly string[]> =>
 const textOf = async (file: string): Promise<string> => await readFile(join(root, file), "utf8");
 
 /** Tests that run a QEMU without any system in it, for a second or two. */
-const emptyQemus = ["checks", "machines/private-network", "qemu/monitor", "qemu/x86-probe"].map(
+const emptyQemus = ["checks", "machines/forwards", "machines/private-network", "qemu/monitor", "qemu/x86-probe"].map(
   (name) => `test/integration/backend/vm/${name}.test.ts`,
 );
 
