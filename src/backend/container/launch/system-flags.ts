@@ -66,7 +66,9 @@ export function possibleRights(
   ];
   const limited = (isPrivileged: boolean, words: readonly string[]): readonly Rights[] =>
     limits.map((limit) => ({ isPrivileged, words: [...words, ...limit] }));
-  return [...limited(true, ["--privileged"]), ...limited(false, named)];
+  // Privileged nodes have every device. These two are for file systems and tunnels of programs, such as GlusterFS's.
+  const devices = ["--device=/dev/fuse", "--device=/dev/net/tun"];
+  return [...limited(true, ["--privileged"]), ...limited(false, [...named, ...devices]), ...limited(false, named)];
 }
 
 /**

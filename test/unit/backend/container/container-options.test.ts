@@ -136,6 +136,7 @@ test("only where AppArmor and SELinux are on, and named capabilities are needed,
 
 test.each([
   ["everything", docker, () => true, "--privileged"],
+  ["devices", docker, (words: string) => words.includes("--device"), "--device=/dev/fuse"],
   ["nothing more", docker, () => false, "--cap-add=SYS_ADMIN"],
   ["privileges with lower limits", podman, (words: string) => words.includes("--ulimit=nofile"), "--ulimit=nofile"],
   ["nothing more", podman, () => false, "--ulimit=nofile"],
