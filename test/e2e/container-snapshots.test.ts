@@ -136,6 +136,29 @@ async function killedAt(command: string, ...words: readonly string[]): Promise<s
   return (await containers().run(["snapshot", ...words, "-c", id()], { environment })).signal;
 }
 
+test("extended attributes and access lists come back with a restore, and a restart leaves later ones alone", async () => {
+  const acl = "0200000001000600ffffffff02000400e803000004000400ffffffff10000400ffffffff20000400ffffffff";
+  const python = (line: string) => `python3 -c '${line}'`;
+  const set = `import os; open("/srv/f", "w"); [os.setxattr("/srv/f", n, v) for n, v in [("user.note", b"saved"), ("trusted.t", b"t"), ("system.posix_acl_access", bytes.fromhex("${acl}"))]]; os.mkdir(b"/srv/d\\xff"); os.setxattr(b"/srv/d\\xff", "user.d", b"d")`;
+  const seen = async () =>
+    onAgent(
+      python(
+        'import os; print(sorted(os.listxattr("/srv/f")), os.getxattr("/srv/f", "user.note"), os.listxattr(b"/srv/d\\xff"))',
+      ),
+    );
+  await onAgent(python(set));
+  const before = await seen();
+  expect(before).toBe("['system.posix_acl_access', 'trusted.t', 'user.note'] b'saved' ['user.d']");
+  expect((await snapshot("create", "attributes")).status).toBe(0);
+  await onAgent(python('import os; os.setxattr("/srv/f", "user.note", b"later")'));
+  expect((await containers().run(["node", "restart", "agent_0", "-c", id()])).status).toBe(0);
+  expect(await seen()).toBe(before.replace("saved", "later"));
+  expect((await snapshot("restore", "attributes")).status).toBe(0);
+  expect(await seen()).toBe(before);
+  expect((await snapshot("restore", "installed")).status).toBe(0);
+  expect((await snapshot("delete", "attributes")).status).toBe(0);
+}, 200_000);
+
 test("a stopped cluster whose network was pruned is listed, restored and started", async () => {
   const addresses = async () => (await containers().inspect(id())).nodes.map(({ privateAddress }) => privateAddress);
   const before = await addresses();

@@ -61,4 +61,10 @@ for name in hosts hostname resolv.conf; do
 done
 rm -rf "$STATE/new"
 
+layer=$(awk '$5 == "/" { print $4, $NF }' /proc/self/mountinfo)
+if [ -e "$STATE/saved/attributes" ] && [ "$layer" != "$(cat "$STATE/saved/layer")" ]; then
+  python3 "$STATE/saved/attributes.py" restore "$STATE/saved/attributes"
+  rm -f "$STATE/saved/attributes"
+fi
+
 exec /sbin/init

@@ -63,7 +63,8 @@ export class ContainerSnapshots implements Snapshots {
     using step = this.#runtime.progress.start("Save file systems");
     try {
       const { clock } = this.#runtime;
-      await saveNodes(this.#engine, { containers, snapshot: name, rights, clock }, signal);
+      const incomplete = await saveNodes(this.#engine, { containers, snapshot: name, rights, clock }, signal);
+      if (incomplete.length > 0) this.#runtime.progress.warn(withoutAttributes(incomplete));
       await findSavedNodes(this.#engine, { cluster, name }, neverAborted());
     } catch (error) {
       await this.#undo(cluster, name);
@@ -160,6 +161,9 @@ export class ContainerSnapshots implements Snapshots {
     await deleteSnapshots(this.#engine, begun, neverAborted());
   }
 }
+
+const withoutAttributes = (nodes: readonly string[]): string =>
+  `Not saved: extended attributes and access lists of files on ${nodes.join(", ")}, where python3 is missing.`;
 
 const neverAborted = (): AbortSignal => new AbortController().signal;
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
-import { shellText } from "../../../ssh/shell-text.ts";
+import { shellText, withoutHeader } from "../../../ssh/shell-text.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { outsideReason } from "../../../system/printable.ts";
 import { retry } from "../../../system/retry.ts";
@@ -23,6 +23,7 @@ import {
 } from "../records/labels.ts";
 import { type NodeContainer, type NodeVolume, describeContainers, readNodes } from "../records/read-containers.ts";
 import type { SavedNode } from "./read-snapshots.ts";
+import attributesFile from "./attributes.py" with { type: "text" };
 import keepFile from "./keep-files.sh" with { type: "text" };
 import refillFile from "./refill-volumes.sh" with { type: "text" };
 import saveFile from "./save-volumes.sh" with { type: "text" };
@@ -33,14 +34,14 @@ const commitLimitMs = 30 * 60_000;
 
 /**
  * Saves the file systems of these containers while all of them are paused. Gives the images their final names last: if
- * all names exist, the snapshot is complete.
+ * all names exist, the snapshot is complete. Resolves with the nodes whose extended attributes could not be saved.
  */
 export async function saveNodes(
   engine: Engine,
   { containers, snapshot, rights, clock }: SavePlan,
   signal: AbortSignal,
-): Promise<void> {
-  await mapConcurrently(containers, atOnce, async (node) => keepFiles(engine, node), signal);
+): Promise<readonly string[]> {
+  const kept = await mapConcurrently(containers, atOnce, async (node) => keepFiles(engine, node), signal);
   const rule = ruleOf(waits.containerPause, clock);
   await using _ = await retry(async () => pause(engine, containers), rule, signal);
   const sizes = await mapConcurrently(
@@ -55,12 +56,14 @@ export async function saveNodes(
   // If this program was killed, the engine would finish its last commit while the nodes already continue. Such a commit
   // only leaves a draft.
   await mapConcurrently(containers, atOnce, async (node) => finish(engine, node, snapshot), signal);
+  return containers.filter((_node, index) => kept[index] === false).map(nodeReference);
 }
 
-/** Docker hides these files in containers of the image; see start-system.sh. */
-async function keepFiles(engine: Engine, { id }: NodeContainer): Promise<void> {
-  const script = shellText(keepFile, { STATE: nodeState });
-  await engine.change({ words: ["exec", "--user=0:0", id, "/bin/sh", "-ec", script] });
+/** Keeps what images of the engine lack, for start-system.sh. Resolves with `false` if that can't include extended attributes. */
+async function keepFiles(engine: Engine, { id }: NodeContainer): Promise<boolean> {
+  const script = shellText(keepFile, { STATE: nodeState, ATTRIBUTES: withoutHeader(attributesFile) });
+  const printed = await engine.change({ words: ["exec", "--user=0:0", id, "/bin/sh", "-ec", script] });
+  return printed.trim() === "";
 }
 
 async function finish(engine: Engine, node: NodeContainer, snapshot: string): Promise<void> {
