@@ -53,8 +53,33 @@ esac
   // Requests come from the machine's own address, as between real machines.
   curl: `#!/bin/sh\nexec /usr/bin/curl --interface "$(cat ${folder}/address)" "$@"\n`,
   journalctl: "#!/bin/sh\necho 'journal of this machine'\n",
-  // Programs that could change the machine that runs the tests fail here.
+  // Programs that could change the machine that runs the tests fail here, or refuse what would set its clock.
+  date: '#!/bin/sh\ncase $* in *-s*) echo "date: cannot set date: Operation not permitted" >&2; exit 1 ;; esac\nexec /bin/date "$@"\n',
+  perl: '#!/bin/sh\ncase $* in *syscall*) exit 1 ;; esac\nexec /usr/bin/perl "$@"\n',
+  python3: '#!/bin/sh\ncase $* in *clock_settime*) exit 1 ;; esac\nexec /usr/bin/python3 "$@"\n',
   ...Object.fromEntries(
     dangerous.map((name) => [name, `#!/bin/sh\necho 'no ${name} on a folder machine' >&2\nexit 100\n`]),
   ),
 });
+
+/**
+ * Programs of a machine with a clock of its own, which only `date` reads and sets. The file `run/clock` has the nanoseconds that it is ahead, and
+ * `run/date` a line for each set. A file `stuck` makes it fail.
+ */
+export const ownClock: Readonly<Record<string, string>> = {
+  bash: '#!/bin/sh\nexec /bin/sh "$@"\n',
+  date: `#!/bin/sh
+ahead=$(cat "$MACHINE/run/clock" 2>/dev/null || echo 0)
+now=$(($(/bin/date +%s%N) + ahead))
+case $1 in
+  --set=@*)
+    [ ! -e "$MACHINE/stuck" ] || { echo 'not permitted' >&2; exit 1; }
+    given=\${1#--set=@}
+    echo "$((\${given%.*}\${given#*.} - $(/bin/date +%s%N)))" >"$MACHINE/run/clock"
+    echo "$USER $*" >>"$MACHINE/run/date" ;;
+  +%s%N) echo "$now" ;;
+  +%s.%N) printf '%d.%09d\\n' "$((now / 1000000000))" "$((now % 1000000000))" ;;
+  *) exec /bin/date "$@" ;;
+esac
+`,
+};
