@@ -17,6 +17,7 @@ const substitutes: readonly (readonly [RegExp, string])[] = [
   [/\bnew AbortController\b/g, "new node20.AbortController"],
   [/\bAbortSignal\.any\b/g, "node20.anySignal"],
   [/\bAbortSignal\.timeout\b/g, "node20.timeoutSignal"],
+  [/\bawait import\("bun:ffi"\)/g, "node20.foreignFunctions"],
 ];
 
 /** Features that the library must not use, as far as the compiler doesn't find them: see library/node-20.d.ts. */

@@ -31,3 +31,15 @@ declare module "*/platform.yaml" {
   const text: string;
   export default text;
 }
+
+/** Node has no such module; see node-20.ts. */
+declare module "bun:ffi" {
+  interface FFIFunction {
+    readonly args: readonly string[];
+    readonly returns: string;
+  }
+  interface Library<Functions> {
+    readonly symbols: Record<keyof Functions, (...values: readonly unknown[]) => number>;
+  }
+  function dlopen<Functions>(library: string, functions: Functions): Library<Functions>;
+}

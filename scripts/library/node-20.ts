@@ -43,3 +43,10 @@ export const anySignal = (signals: readonly AbortSignal[]): AbortSignal => witho
 
 /** For `AbortSignal.timeout`. */
 export const timeoutSignal = (ms: number): AbortSignal => withoutLimit(AbortSignal.timeout(ms));
+
+/** For `bun:ffi`, which Node lacks: what calls functions of the C library does without them if none can be loaded. */
+export const foreignFunctions = {
+  dlopen: (): never => {
+    throw new Error("Node loads no functions of the C library");
+  },
+};

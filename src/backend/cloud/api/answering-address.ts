@@ -11,7 +11,7 @@ const limitMs = 5_000;
  * to the first address alone, which takes minutes to fail where a network swallows IPv6. Node needs no help: it tries both.
  */
 export async function answeringAddress(url: URL, signal: AbortSignal): Promise<string | undefined> {
-  if (isIP(url.hostname.replace(/^\[|\]$/g, "")) !== 0) return undefined;
+  if (!("Bun" in globalThis) || isIP(url.hostname.replace(/^\[|\]$/g, "")) !== 0) return undefined;
   const found = await lookup(url.hostname, { all: true }).catch(() => []);
   const [six, four] = ([6, 4] as const).map((family) => found.find((each) => each.family === family)?.address);
   if (six === undefined || four === undefined) return undefined;

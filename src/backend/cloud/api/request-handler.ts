@@ -46,8 +46,10 @@ export function boundedFetch(
       const address = await addresses.get(url.host);
       const [asked, name] =
         address === undefined ? [request, {}] : [atAddress(request, url, address), { serverName: url.hostname }];
-      const response = await fetch(asked, { ...init, tls: { ...ca, ...name }, signal });
-      if (response.status === 407) throw new RequestFailed(proxyRefusal(407));
+      // An option of Bun's fetch.
+      const tls = { tls: { ...ca, ...name } };
+      const response = await fetch(asked, { ...init, ...tls, signal });
+      if (response.status === 407 && !isDirect(url)) throw new RequestFailed(proxyRefusal(407));
       return await judge(response);
     } catch (error) {
       if (left.aborted || error instanceof UnreadableAnswer || error instanceof RequestFailed) throw error;
