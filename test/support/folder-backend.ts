@@ -37,7 +37,7 @@ export function folderBackend(machines: FolderMachines): FolderBackend {
   return { backend, destroyed };
 }
 
-/** The machines already run and have keys, so that a creation only has to find them. */
+/** The machines already run and have host keys, so that a creation only has to find them, and to log in with its own key. */
 function creationOf(
   { clusterId: id, variant }: CreationRequest<undefined>,
   machines: FolderMachines,
@@ -57,7 +57,7 @@ function creationOf(
       state.folder = { creationId: folder.creationId, directory: folder.directory };
       await pinHostKeys(machines, folder.directory);
     },
-    launch: async () => {},
+    launch: async (publicKey) => machines.admit(publicKey),
     look: async () => {
       const cluster = present();
       onLook(cluster);

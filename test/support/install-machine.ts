@@ -45,6 +45,8 @@ export interface FolderMachines extends AsyncDisposable {
   readonly machines: readonly FolderMachine[];
   readonly nodes: readonly NodeRecord[];
   readonly connections: ConnectionPool;
+  /** Also admits the owner of this key, in the form of `authorized_keys`, to all machines. */
+  admit(publicKey: string): void;
   /** Writes the key and known hosts of these machines into a cluster's folder. */
   openTo(directory: string): Promise<void>;
 }
@@ -57,15 +59,14 @@ export async function startMachines(request: MachinesRequest): Promise<FolderMac
   const scratch = await scratchFolder();
   const login = generateKeyPair("login");
   await writeFile(join(scratch.path, "key"), login.privateKey, { mode: 0o600 });
+  const loginKeys = [login.publicKey];
   const counts = new Map<Role, number>();
   const machines: FolderMachine[] = [];
   for (const role of request.roles) {
     const index = counts.get(role) ?? 0;
     counts.set(role, index + 1);
     const folder = join(scratch.path, `${role}_${index}`);
-    machines.push(
-      await startMachine({ folder, role, index, programs: request.programs ?? {}, loginKey: login.publicKey }),
-    );
+    machines.push(await startMachine({ folder, role, index, programs: request.programs ?? {}, loginKeys }));
   }
   const knownHosts = createKnownHosts(join(scratch.path, "known_hosts"));
   await Promise.all(machines.map(async ({ node }) => knownHosts.pin(node.ssh.host, node.ssh.port, hostKeyWire)));
@@ -79,6 +80,7 @@ export async function startMachines(request: MachinesRequest): Promise<FolderMac
     machines,
     nodes: machines.map((machine) => machine.node),
     connections,
+    admit: (publicKey) => void loginKeys.push(publicKey),
     openTo: async (directory) => {
       const files = creationFiles(directory);
       await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -102,11 +104,11 @@ interface MachineRequest {
   readonly role: Role;
   readonly index: number;
   readonly programs: Readonly<Record<string, string>>;
-  /** The only public key that may log in: commands run on this host, as this user. */
-  readonly loginKey: string;
+  /** Only the owners of these public keys may log in: commands run on this host, as this user. More may be added later. */
+  readonly loginKeys: readonly string[];
 }
 
-async function startMachine({ folder, role, index, programs, loginKey }: MachineRequest): Promise<FolderMachine> {
+async function startMachine({ folder, role, index, programs, loginKeys }: MachineRequest): Promise<FolderMachine> {
   for (const path of ["bin", "etc/systemd/system", "run", "var/lib", "opt"])
     await mkdir(join(folder, path), { recursive: true });
   for (const [name, text] of Object.entries({ ...machinePrograms(folder), ...programs })) {
@@ -122,7 +124,7 @@ async function startMachine({ folder, role, index, programs, loginKey }: Machine
     clients.add(client);
     client.on("close", () => clients.delete(client));
     client.on("error", () => {});
-    client.on("authentication", (context) => answerLogin(context, [loginKey]));
+    client.on("authentication", (context) => answerLogin(context, loginKeys));
     client.on("ready", () => (seen.logins += 1));
     client.on("session", (accept) => {
       accept().on("exec", (acceptExec, _reject, { command }) => {
