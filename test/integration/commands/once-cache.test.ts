@@ -89,7 +89,9 @@ function savingBackend(
     await whileInstalling();
     return plain.plan(request, signal);
   };
-  return { backend: { ...plain, name: "vm" as const, snapshots, plan }, happened };
+  // The default lifetime of a VM is allowed. It ends none here.
+  const removeExpired = async (): Promise<void> => {};
+  return { backend: { ...plain, name: "vm" as const, snapshots, plan, removeExpired }, happened };
 }
 
 async function openCache() {
@@ -114,10 +116,18 @@ async function openCache() {
   await writeFile(at("artifact.sh"), exampleArtifact("oss"));
   await writeFile(
     at("ssh"),
-    `#!/bin/sh\necho ran >>${at("ran")}\nexit "$(cat ${at("status")} 2>/dev/null || echo 0)"\n`,
-    {
-      mode: 0o755,
-    },
+    `#!/bin/sh
+echo ran >>${at("ran")}
+status=$(cat ${at("status")} 2>/dev/null || echo 0)
+# Like a node, it proves that the command has begun and how it has ended. Its last argument is the line for the node.
+for line; do :; done
+token=\${line##* sh }
+token=\${token%% *}
+printf '\\036%s\\n' "$token begun"
+printf '\\036%s\\n' "$token begun" "$token end $status" >&2
+exit "$status"
+`,
+    { mode: 0o755 },
   );
   const environment = { XDG_STATE_HOME: at("state"), TMPDIR: scratch.path, PATH: `${scratch.path}:/usr/bin:/bin` };
   return {
