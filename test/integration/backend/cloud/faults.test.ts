@@ -1,10 +1,14 @@
 import { expect, test } from "bun:test";
+import { createCloudBackend } from "../../../../src/backend/cloud/cloud-backend.ts";
 import type { ClusterError } from "../../../../src/errors.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
+import { type Clock, type Progress, systemClock } from "../../../../src/system/runtime.ts";
 import type { Fault } from "../../../local-cloud/endpoint/faults.ts";
 import {
   type CloudFixture,
+  createTestCluster,
   leftIn,
+  newRequest,
   nothing,
   openFixture,
   region,
@@ -222,13 +226,26 @@ test("an image that doesn't exist in the region is an error", async () => {
   expect(fixture.cloud.requests.counts()).not.toHaveProperty("CreateSecurityGroup");
 });
 
+/** Creates a master that refuses logins. Once it has refused one, the creation's time is almost over. */
+async function createTooSlowly(fixture: CloudFixture, changes: RequestChanges) {
+  fixture.cloud.behaviour.change({ bootDelayMs: 600_000 });
+  const limitMs = 300_000;
+  const passed = { ms: 0 };
+  const clock: Clock = { ...systemClock, now: () => Date.now() + passed.ms };
+  const detail: Progress["detail"] = (level, text) => {
+    if (text.includes("connection refused")) passed.ms = limitMs - 1;
+    fixture.runtime.progress.detail(level, text);
+  };
+  const runtime = { ...fixture.runtime, clock, progress: { ...fixture.runtime.progress, detail } };
+  const backend = await createCloudBackend({ region }, runtime, neverAborted);
+  const counts = { master: 1, agent: 0, public_agent: 0 };
+  const request = newRequest("default", { counts, deadlineMs: Date.now() + limitMs, ...changes });
+  return createTestCluster(backend, request, runtime, neverAborted).catch((error: unknown) => error);
+}
+
 test("at the deadline, the error says what create waited for", async () => {
   await using fixture = await openFixture({});
-  fixture.cloud.behaviour.change({ bootDelayMs: 60_000 });
-  const { outcome } = await create(fixture, [], {
-    counts: { master: 1, agent: 0, public_agent: 0 },
-    deadlineMs: Date.now() + 6000,
-  });
+  const outcome = await createTooSlowly(fixture, {});
   expect(outcome).toMatchObject({ id: "deadline-passed", exitCode: 4, facts: { node: "master_0", port: 22 } });
   expect((outcome as ClusterError).message).toContain("connection refused");
   expect(leftIn(fixture.cloud)).toEqual(nothing);
@@ -248,11 +265,7 @@ test("so does the error if the deadline passes before machines start", async () 
 
 test("if a machine never answers, the hint is that its group may not admit this address", async () => {
   await using fixture = await openFixture({});
-  fixture.cloud.behaviour.change({ bootDelayMs: 60_000 });
-  const { outcome } = await create(fixture, [], {
-    counts: { master: 1, agent: 0, public_agent: 0 },
-    options: { instanceType: "m5.large", customTags: [], adminCidrs: ["192.0.2.0/24"] },
-    deadlineMs: Date.now() + 6000,
-  });
+  const options = { instanceType: "m5.large", customTags: [], adminCidrs: ["192.0.2.0/24"] };
+  const outcome = await createTooSlowly(fixture, { options });
   expect((outcome as ClusterError).message).toMatch(/connection refused\. .* 127\.0\.0\.1, .* 192\.0\.2\.0\/24\.$/);
 });
