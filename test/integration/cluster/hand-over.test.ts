@@ -70,7 +70,7 @@ test("another computer waits for the cluster and runs commands on it, strictly w
       readsStdin: true,
       stdout: "layout=cluster\nstatus=exit 0\nunit=active\ncheck.status=0\nconfig={}\n",
     },
-    { pattern: "-- hostname$", stdout: "{{hostname}}\n" },
+    { pattern: "\\bexec hostname\\b", stdout: "{{hostname}}\n" },
     { pattern: "", readsStdin: true },
   ]);
   const { environment } = other.runtime;

@@ -33,7 +33,7 @@ test("another computer can use an exported cluster, in the cluster's own region 
   const imported = await Cluster.import(new CloudBackend({ ...there, region }), text);
   expect(imported.sshKeyPath).toStartWith(state);
   fixture.cloud.answers.replace([
-    { pattern: "-- hostname$", stdout: "{{hostname}}\n" },
+    { pattern: "\\bexec hostname\\b", stdout: "{{hostname}}\n" },
     { pattern: "", readsStdin: true },
   ]);
   const { stdout } = await imported.masters[0].run({ args: ["hostname"] });

@@ -20,8 +20,8 @@ const answers: readonly ScriptedAnswer[] = [
   { pattern: "artifact\\.sh --genconf", stdout: "cluster_install.sh\n" },
   { pattern: "resolv\\.conf", stdout: "10.0.0.2\n" },
   { pattern: "e2e-readiness", readsStdin: true, stdout: ready },
-  { pattern: "-- hostname$", stdout: "{{hostname}}\n" },
-  { pattern: "-- false$", status: 1, stdout: "half\n", stderr: "one\ntwo\n" },
+  { pattern: "\\bexec hostname\\b", stdout: "{{hostname}}\n" },
+  { pattern: "\\bexec false\\b", status: 1, stdout: "half\n", stderr: "one\ntwo\n" },
   { pattern: "", readsStdin: true },
 ];
 

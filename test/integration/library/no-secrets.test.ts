@@ -32,7 +32,7 @@ test("no backend, cluster, node or error shows the environment or the options wi
   cloud.answers.replace([
     { pattern: "e2e-first-contact", replaceHostKey: true },
     { pattern: "resolv\\.conf", stdout: "10.0.0.2\n" },
-    { pattern: "-- false$", status: 1 },
+    { pattern: "\\bexec false\\b", status: 1 },
     { pattern: "", readsStdin: true },
   ]);
   const state = join(scratch.path, "state");

@@ -175,7 +175,7 @@ async function printedWithCloud(program: string, secrets: Readonly<Record<string
   cloud.answers.replace([
     { pattern: "e2e-first-contact", replaceHostKey: true },
     { pattern: "resolv\\.conf", stdout: "10.0.0.2\n" },
-    { pattern: "-- false$", status: 1 },
+    { pattern: "\\bexec false\\b", status: 1 },
     { pattern: "", readsStdin: true },
   ]);
   const library = join(await buildLibrary("0.0.0+test"), "index.js");

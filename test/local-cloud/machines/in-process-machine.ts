@@ -160,16 +160,18 @@ export class InProcessMachine {
   }
 }
 
-/** Returns the marks that the shell text around each command prints. */
+/** Returns the marks that the shell text around each command prints, and around each session of `ssh` without a terminal. */
 function marksOf(line: string): {
   readonly begin: { stdout: string; stderr: string };
   readonly end: (status: number) => string;
 } {
-  const token = /^printf '\\036%s\\n' "(\S+) group/.exec(line)?.[1];
+  const own = /^printf '\\036%s\\n' "(\S+) group/.exec(line)?.[1];
+  const token = own ?? /^s=\$\$ && exec sh -c .* sh (e2e-[0-9a-f]{32}) \d+$/s.exec(line)?.[1];
   if (token === undefined) return { begin: { stdout: "", stderr: "" }, end: () => "" };
   const mark = (text: string): string => `\u001e${token} ${text}\n`;
   const begun = mark("begun");
-  return { begin: { stdout: begun, stderr: `${mark("group 4242")}${begun}` }, end: (status) => mark(`end ${status}`) };
+  const group = own === undefined ? "" : mark("group 4242");
+  return { begin: { stdout: begun, stderr: group + begun }, end: (status) => mark(`end ${status}`) };
 }
 
 async function readAll(channel: ServerChannel): Promise<Uint8Array> {
