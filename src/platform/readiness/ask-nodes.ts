@@ -6,7 +6,14 @@ import { mapConcurrently } from "../../system/concurrency.ts";
 import { outsideReason } from "../../system/printable.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
-import { type NodeReport, type NodeVerdict, judgeNode, nodeScript, parseNodeReport } from "./node-question.ts";
+import {
+  type NodeReport,
+  type NodeVerdict,
+  isAnswer,
+  judgeNode,
+  nodeScript,
+  parseNodeReport,
+} from "./node-question.ts";
 
 export interface NodesRequest {
   readonly connections: ConnectionPool;
@@ -103,6 +110,7 @@ export async function askNode(
       limit.signal,
     );
     if (result.status !== 0) return unanswered(`the check failed: ${outsideReason(result.stderr)}`);
+    if (!isAnswer(result.stdout)) return unanswered("the check failed: its answer is empty");
     const report = parseNodeReport(result.stdout);
     return { node, verdict: judgeNode(report), report, askedAfterMs };
   } catch (error) {

@@ -12,6 +12,8 @@ import nodeFile from "./node.sh" with { type: "text" };
 
 /** Time limit for one run of the node's own check. */
 const checkSeconds = 20;
+/** The exit status of `timeout` for a command that it ended. */
+const timedOut = 124;
 const tailLines = 20;
 /** Limit for a log, and for a file of which one line is needed. All answers must fit into a command's result. */
 const tailBytes = 64_000;
@@ -24,6 +26,7 @@ export const nodeScript =
     LOG_FILE: installPaths.installLog,
     UNIT: installUnits.install,
     CHECK_SECONDS: checkSeconds,
+    TIMED_OUT: timedOut,
     TAIL_LINES: tailLines,
     TAIL_BYTES: tailBytes,
     ...valuesOfEach(layouts, (layout) => ({
@@ -60,6 +63,9 @@ const word = /^[\w.@-]{0,100}$/;
 const installStatus = /^(running|exit \d{1,3})$/;
 const exitStatus = /^\d{1,3}$/;
 const mostLogLines = 20;
+
+/** Whether a node has answered at all: every answer of `nodeScript` has this line, even if its value is empty. */
+export const isAnswer = (stdout: string): boolean => pairsIn(stdout).some(({ key }) => key === "layout");
 
 /** Parses the output of `nodeScript`. Skips lines and values of any other form. */
 export function parseNodeReport(stdout: string): NodeReport {
@@ -121,9 +127,6 @@ export type NodeVerdict =
   | { readonly kind: "failed"; readonly reason: string; readonly log: readonly string[] };
 
 const waiting = (reason: string): NodeVerdict => ({ kind: "waiting", reason });
-// The exit status of `timeout` for a command that it ended.
-const timedOut = 124;
-
 /** Decides whether a node is ready. The installer's result counts first, then the platform's own check. */
 export function judgeNode(report: NodeReport): NodeVerdict {
   const failure = failureOf(report);

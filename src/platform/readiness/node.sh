@@ -14,8 +14,8 @@
 #     check=…                   the check's output
 #     log=…                     the last lines of the install log, if the installation failed
 #
-# Values: STATUS_FILE, LOG_FILE and UNIT of the installation; CHECK_SECONDS, the limit for one check; TAIL_LINES and
-# TAIL_BYTES of a log; for each layout, SETUP_UNITS_<name>, CONFIG_FILE_<name>, CHECKS_<name>, one command a line,
+# Values: STATUS_FILE, LOG_FILE and UNIT of the installation; CHECK_SECONDS, the limit for one check; TIMED_OUT, the
+# status of a check that exceeds it; TAIL_LINES and TAIL_BYTES of a log; for each layout, SETUP_UNITS_<name>, CONFIG_FILE_<name>, CHECKS_<name>, one command a line,
 # newest first, WRAPPER_<name>, a program that runs them, if the node has it, and FACTS_FILE_<name>, which may be empty.
 
 LC_ALL=C
@@ -27,13 +27,18 @@ say() { printf '%s=%s\n' "$1" "$(printf '%s' "$2" | tr -d '\n')"; }
 
 looks=${2:-1}
 pause=${3:-0}
-run_check() {
-  output=$(timeout "$seconds" "$@" 2>&1 </dev/null)
+# A check that outlives its limit has the status 124, even if it had to be killed: then timeout itself ends with 137.
+run_once() {
+  started=$(uptime_now)
+  output=$(timeout -k 5 "$seconds" "$@" 2>&1 </dev/null)
   result=$?
+  [ "$result" != 137 ] || [ $(($(uptime_now) - started)) -lt $((seconds * 100)) ] || result=$TIMED_OUT
+}
+run_check() {
+  run_once "$@"
   while [ "$result" = 0 ] && [ "$looks" -gt 1 ]; do
     sleep "$pause"
-    output=$(timeout "$seconds" "$@" 2>&1 </dev/null)
-    result=$?
+    run_once "$@"
     looks=$((looks - 1))
   done
   [ "$result" != 0 ] || is_ready=yes
@@ -100,6 +105,8 @@ uptime_now() {
 
 is_running() { read -r status <"$STATUS_FILE" && [ "$status" = running ]; } 2>/dev/null
 
+hangs() { printf '%s\n' "$next" | grep -qx "check.status=$TIMED_OUT"; }
+
 look_pause=20
 ends=$(($(uptime_now) + ${4:-0}))
 while is_running && [ "$(uptime_now)" -lt "$ends" ]; do sleep 0.1; done
@@ -108,8 +115,8 @@ answer=''
 while :; do
   began=$(uptime_now)
   next=$(look) && ends=0
-  # A check that hangs says less than the answer before.
-  case $answer,$next in ?*,*check.status=124*) break ;; esac
+  # A check that hangs says less than the answer before, if there is one.
+  ! hangs || [ -z "$answer" ] || break
   answer=$next
   now=$(uptime_now)
   # Another look would take as long as this one.
