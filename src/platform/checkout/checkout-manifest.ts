@@ -4,7 +4,7 @@ import { mapConcurrently } from "../../system/concurrency.ts";
 import type { FileSums } from "../../system/files/listed-file.ts";
 import { parseJson } from "../../system/files/read-text.ts";
 import type { Layout } from "../layouts/layout.ts";
-import { type SyncFile, type SyncPlan, isRemovedFirst } from "./checkout.ts";
+import { type SyncFile, type SyncPlan, isRemovedFirst, keyOf, pathsBelow } from "./checkout.ts";
 
 /** An entry on a node: a file, or something that never matches a checkout's file, such as a link. */
 interface RemoteEntry {
@@ -78,17 +78,44 @@ export async function changedFiles(
   };
 }
 
-export function isSettled(plan: SyncPlan, manifest: RemoteManifest): boolean {
-  if (plan.files.length > 0) return false;
-  const staying = new Set(plan.unchanged.map(keyOf));
-  return ![...manifest.keys()].some(
-    (key) => !staying.has(key) && key.startsWith("tests/") && isRemovedFirst(plan, key.slice("tests/".length)),
-  );
+/** The keys of the files that earlier syncs have sent to a master, for each list. */
+type SentFiles = Readonly<Record<SyncPlan["list"], ReadonlySet<string>>>;
+
+/** Parses the records of `stateCommand` about sent files. Skips all others, which include names that nothing can be sent to. */
+function parseSent(records: string): SentFiles {
+  const sent = { own: new Set<string>(), beside: new Set<string>() };
+  for (const record of records.split("\0")) {
+    const [, list, key] = /^sent (own|beside) ((?:tests|library)\/.+)$/s.exec(record) ?? [];
+    if (key !== undefined) sent[list === "own" ? "own" : "beside"].add(key);
+  }
+  return sent;
 }
 
-const filesAtOnce = 8;
+/** Returns the same plan with the files that it removes because an earlier sync has sent them, and those that it keeps for the other list. */
+export function withSent(plan: SyncPlan, { manifest, sent }: Pick<CheckoutState, "manifest" | "sent">): SyncPlan {
+  const planned = new Set([...plan.files, ...plan.unchanged].map(keyOf));
+  const other = plan.list === "own" ? sent.beside : sent.own;
+  const gone = [...manifest.keys()].filter((key) => !planned.has(key));
+  return {
+    ...plan,
+    removedFiles: gone.filter((key) => sent[plan.list].has(key) && !other.has(key)),
+    keptFiles: plan.list === "own" ? gone.filter((key) => other.has(key) && isCovered(plan, key)) : [],
+  };
+}
 
-const keyOf = ({ tree, path }: SyncFile): string => `${tree}/${path}`;
+/** Whether the plan would change nothing on the node, not even its list of sent files. */
+export function isSettled(plan: SyncPlan, { manifest, sent }: Pick<CheckoutState, "manifest" | "sent">): boolean {
+  if (plan.files.length > 0 || plan.removedFiles.length > 0) return false;
+  const unchanged = new Set(plan.unchanged.map(keyOf));
+  if (unchanged.symmetricDifference(sent[plan.list]).size > 0) return false;
+  const staying = unchanged.union(new Set(plan.keptFiles));
+  return ![...manifest.keys()].some((key) => !staying.has(key) && isCovered(plan, key));
+}
+
+const isCovered = (plan: SyncPlan, key: string): boolean =>
+  pathsBelow("tests", [key]).some((path) => isRemovedFirst(plan, path));
+
+const filesAtOnce = 8;
 
 /** Whether two times are equal up to the precision of an archive: a microsecond, rounded on both sides. */
 const isSameMoment = (one: { readonly modifiedMs: number } | undefined, other: SyncFile): boolean =>
@@ -103,6 +130,7 @@ export interface CheckoutState {
   readonly layout: Layout;
   readonly variant: Variant;
   readonly manifest: RemoteManifest;
+  readonly sent: SentFiles;
 }
 
 /**
@@ -120,5 +148,6 @@ export function parseState(
   if (layout === undefined) return "the installation has not begun";
   const body = parseJson(versionFile);
   if (!isMapping(body)) return `${layout.versionFile} is incomplete`;
-  return { layout, variant: layout.installedVariant(body) ?? clusterVariant, manifest: parseManifest(records) };
+  const manifest = parseManifest(records);
+  return { layout, variant: layout.installedVariant(body) ?? clusterVariant, manifest, sent: parseSent(records) };
 }

@@ -11,8 +11,9 @@ import {
   isSettled,
   parseState,
   parseSums,
+  withSent,
 } from "./checkout-manifest.ts";
-import { type Checkout, type SyncFile, type SyncPlan, checkoutArchive, syncPlan } from "./checkout.ts";
+import { type Checkout, type SyncFile, type SyncPlan, checkoutArchive, pathsBelow, syncPlan } from "./checkout.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { layoutLines, valuesOfEach } from "../readiness/node-question.ts";
 import treesFile from "./sync-trees.sh" with { type: "text" };
@@ -52,11 +53,12 @@ export async function syncCheckoutToNode(
   target: SyncTarget,
   signal: AbortSignal,
 ): Promise<SyncReport> {
-  const { layout, variant, manifest } = await askState(target, signal);
-  const whole = syncPlan(checkout, variant, layout);
+  const state = await askState(target, signal);
+  const { layout, variant, manifest } = state;
+  const whole = withSent(syncPlan(checkout, variant, layout), state);
   const askSums = (files: readonly SyncFile[]): Promise<RemoteSums> => askForSums(files, target, layout, signal);
   const plan = await changedFiles(whole, { ...target, manifest, askSums }, signal);
-  if (!isSettled(plan, manifest)) await unpack(plan, target, signal);
+  if (!isSettled(plan, state)) await unpack(plan, target, signal);
   return {
     files: whole.files.length,
     sentFiles: plan.files.length,
@@ -174,12 +176,11 @@ const pathsIn = (tree: SyncFile["tree"], files: readonly SyncFile[]): string =>
 
 /** Returns the command that reads `checkoutArchive` from stdin and makes the node's folders match the plan. */
 export function unpackCommand(plan: SyncPlan): Argv {
-  const { layout, emptiedFolders, removedFolders } = plan;
+  const { layout, list, emptiedFolders } = plan;
   const trees = shellText(treesFile, { ...statuses, ...treesOf(layout) });
-  const script = shellText(unpackFile, { NEEDS_LIBRARY: needsLibrary(plan) ? "yes" : "no" });
-  const folders = [String(emptiedFolders.length), ...emptiedFolders, ...removedFolders];
-  return ["sh", "-c", trees + script, "e2e-sync-unpack", ...folders];
+  const script = shellText(unpackFile, { NEEDS_LIBRARY: needsLibrary(plan) ? "yes" : "no", LIST: list });
+  return ["sh", "-c", trees + script, "e2e-sync-unpack", ...emptiedFolders];
 }
 
-const needsLibrary = ({ files, unchanged }: SyncPlan): boolean =>
-  [...files, ...unchanged].some((file) => file.tree === "library");
+const needsLibrary = ({ files, unchanged, removedFiles }: SyncPlan): boolean =>
+  [...files, ...unchanged].some((file) => file.tree === "library") || pathsBelow("library", removedFiles).length > 0;

@@ -90,9 +90,16 @@ export interface SyncFile extends ListedFile {
   readonly mode: 0o644 | 0o755;
 }
 
+/** Which of a master's lists of sent files a sync reads and replaces: tests beside the cluster's own ones have a list of their own. */
+type SentList = "own" | "beside";
+
+/** `<tree>/<path>` of a file. */
+export const keyOf = ({ tree, path }: Pick<SyncFile, "tree" | "path">): string => `${tree}/${path}`;
+
 /** The changes that a sync makes on one master. */
 export interface SyncPlan {
   readonly layout: Layout;
+  readonly list: SentList;
   /** The files to send. */
   readonly files: readonly SyncFile[];
   /** Files that the node already has, byte for byte: they stay, even if the removal covers them. */
@@ -101,6 +108,10 @@ export interface SyncPlan {
   readonly emptiedFolders: readonly string[];
   /** Folders, relative to the tests folder, that are removed completely first. */
   readonly removedFolders: readonly string[];
+  /** Keys of files that an earlier sync has sent, and that the checkout no longer has. They are removed too. */
+  readonly removedFiles: readonly string[];
+  /** Keys of files in the removed folders that stay, because the other list has them. */
+  readonly keptFiles: readonly string[];
 }
 
 /** Whether the entry at this path, relative to the tests folder, is removed before the plan's files arrive. */
@@ -125,7 +136,16 @@ export function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layou
   const isMixed = checkout.variant === "oss" && nodeVariant === "enterprise";
   if (isMixed) return mixedPlan(tests, layout);
   const library = contents.library.map((file) => inTree(file, "library"));
-  return { layout, files: [...tests, ...library], unchanged: [], emptiedFolders: ["."], removedFolders: [] };
+  const files = [...tests, ...library];
+  return { ...emptyPlan, layout, list: "own", files, emptiedFolders: ["."], removedFolders: foldersOf(tests) };
+}
+
+const emptyPlan = { unchanged: [], removedFiles: [], keptFiles: [] };
+
+/** The folders at the top that these files are in: the checkout decides about all that is in them. */
+function foldersOf(files: readonly SyncFile[]): readonly string[] {
+  const names = files.filter(({ path }) => path.includes("/")).map(({ path }) => path.slice(0, path.indexOf("/")));
+  return [...new Set(names)];
 }
 
 /** For open source tests on an enterprise cluster: they go beside its own tests and share their `conftest.py`. */
@@ -134,8 +154,10 @@ function mixedPlan(tests: readonly SyncFile[], layout: Layout): SyncPlan {
     .filter((file) => file.path !== "conftest.py")
     .map((file) => (file.path.startsWith("util/") ? file : { ...file, path: `${openSourceFolder}/${file.path}` }));
   const hasUtil = files.some((file) => file.path.startsWith("util/"));
-  const removedFolders = [`${openSourceFolder}/util`, ...(hasUtil ? ["util"] : [])];
-  return { layout, files, unchanged: [], emptiedFolders: [openSourceFolder], removedFolders };
+  const folders = foldersOf(tests).filter((name) => name !== "util");
+  const beside = ["util", ...folders].map((name) => `${openSourceFolder}/${name}`);
+  const removedFolders = [...beside, ...(hasUtil ? ["util"] : [])];
+  return { ...emptyPlan, layout, list: "beside", files, emptiedFolders: [openSourceFolder], removedFolders };
 }
 
 const openSourceFolder = "open_source_tests";
@@ -147,12 +169,12 @@ const inTree = (file: ListedFile, tree: SyncTree): SyncFile => ({
 });
 
 /**
- * The archive that the unpacking script reads from its stdin. It contains the files below `tests/` and `library/`; the list `unchanged` of files to
- * restore after the removal; and finally an empty file `complete`, without which the script rejects the archive, because tar doesn't notice an
+ * The archive that the unpacking script reads from its stdin; see sync-unpack.sh. It contains the files below `tests/` and `library/`; lists of paths,
+ * which each end with a NUL; and finally an empty file `complete`, without which the script rejects the archive, because tar doesn't notice an
  * archive that breaks off between two files. Each call reads the files again, so that each master has a stream of its own.
  */
 export const checkoutArchive = (plan: SyncPlan): AsyncGenerator<Uint8Array, void, undefined> =>
-  gather(tarStream([...plan.files.map(member), ...unchangedList(plan), textMember("complete", "")]), leastChunkBytes);
+  gather(tarStream([...plan.files.map(member), ...listsOf(plan), textMember("complete", "")]), leastChunkBytes);
 
 const leastChunkBytes = 128 * 1024;
 
@@ -164,10 +186,23 @@ const member = (file: SyncFile): TarFile => ({
   contents: () => readListed(file),
 });
 
-/** Lists the unchanged files that the preceding removal deletes: paths that each end with a NUL. All of them are tests. */
-function unchangedList(plan: SyncPlan): readonly TarFile[] {
-  const paths = plan.unchanged.filter((file) => file.tree === "tests" && isRemovedFirst(plan, file.path));
-  return paths.length === 0 ? [] : [textMember("unchanged", paths.map(({ path }) => `${path}\0`).join(""))];
+function listsOf(plan: SyncPlan): readonly TarFile[] {
+  const { files, unchanged, removedFolders, removedFiles, keptFiles } = plan;
+  const restored = unchanged.filter((file) => file.tree === "tests" && isRemovedFirst(plan, file.path));
+  const sentTo = (tree: SyncTree): readonly string[] =>
+    [...files, ...unchanged].filter((file) => file.tree === tree).map((file) => `sent ${plan.list} ${keyOf(file)}`);
+  const lists: Readonly<Record<string, readonly string[]>> = {
+    "removed-tests": [...removedFolders, ...pathsBelow("tests", removedFiles)],
+    "removed-library": pathsBelow("library", removedFiles),
+    unchanged: [...restored.map(({ path }) => path), ...pathsBelow("tests", keptFiles)],
+    "sent-tests": sentTo("tests"),
+    "sent-library": sentTo("library"),
+  };
+  return Object.entries(lists).map(([name, paths]) => textMember(name, paths.map((path) => `${path}\0`).join("")));
 }
+
+/** The paths of those keys that are in a tree. */
+export const pathsBelow = (tree: SyncTree, keys: readonly string[]): readonly string[] =>
+  keys.filter((key) => key.startsWith(`${tree}/`)).map((key) => key.slice(tree.length + 1));
 
 const textMember = (name: string, text: string): TarFile => textFile({ name, mode: 0o600, modifiedMs: 0, text });

@@ -1,14 +1,14 @@
 #!/bin/sh
 # Prints everything that a sync usually needs to know about a master, in one round trip: "# layout <name>", "#
 # version" and the version file, then "# tests" and the contents of both trees, as records that each end with a
-# NUL: "<mode> <size> <time> <tree>/<path>", or "link 0 0 <tree>/<path>" for links that look like tests. It reads no
-# file's contents. Runs as root, behind find-layout.sh and sync-trees.sh.
+# NUL: "<mode> <size> <time> <tree>/<path>", or "link 0 0 <tree>/<path>" for links and the like; finally the lists of
+# what earlier syncs have sent: "sent <list> <tree>/<path>". It reads no tested file's contents. Runs as root, behind find-layout.sh and sync-trees.sh.
 # Values: for each layout, TESTS_FOLDER_<name>, TESTS_PARENT_<name>, LIBRARY_FOLDER_<name> and INTERNAL_LIBRARY_<name>.
 
 records() {
   cd "$2" || exit
   find . -type f ! -name '*.pyc' -printf "%m %s %T@ $1/%P\0"
-  find . -type l -name '*.py' -printf "link 0 0 $1/%P\0"
+  find . ! -type f ! -type d -printf "link 0 0 $1/%P\0"
 }
 
 # shellcheck disable=SC2154 # find-layout.sh sets it
@@ -27,4 +27,9 @@ for each in $LAYOUTS; do
   records tests "$tests"
   # shellcheck disable=SC2154
   [ -z "$library" ] || records library "$library"
+  for tree in "$tests" "$library"; do
+    for list in own beside; do
+      [ -z "$tree" ] || cat "$(beside "$tree" "sent-$list")" 2>/dev/null || :
+    done
+  done
 done

@@ -1,11 +1,12 @@
 #!/bin/sh
 # shellcheck disable=SC2154 # sync-trees.sh sets tests and library
 # Makes a master's folders match a checkout. It changes copies beside the folders and then swaps them in, so that an
-# earlier failure keeps the previous state. Runs as root, behind sync-trees.sh; prints nothing. Stdin: the archive of
-# checkout.ts.
-# Arguments: how many of the folders that follow lose their own *.py files first; those folders; the folders that are
-# removed first. All are relative to the tests folder.
-# Values: NEEDS_LIBRARY, "yes" or "no".
+# earlier failure keeps the previous state. Runs as root, behind sync-trees.sh; prints nothing. Stdin: an archive with
+# the files to send, in tests/ and library/; and lists, whose records each end with a NUL: removed-tests and
+# removed-library, files and folders that are removed first; unchanged, tests that stay nevertheless; sent-tests and
+# sent-library, what this master then has from the checkout, which stays beside the folders for later syncs.
+# Arguments: the folders that lose their own *.py files first, relative to the tests folder.
+# Values: NEEDS_LIBRARY, "yes" or "no"; LIST, the name of the list of sent files.
 
 find_trees
 if [ "$NEEDS_LIBRARY" = yes ] && [ -z "$library" ]; then
@@ -27,13 +28,49 @@ copy() {
   # Python trusts a cache whose source has the same second and size.
   find "$(beside "$1" new)" -type d -name __pycache__ -prune -exec rm -rf {} +
 }
+# Where a folder has become a file, or a file or link a folder, removes what is in the way.
+clear_way() {
+  [ -d "$incoming/$2" ] || return 0
+  cd "$incoming/$2" || exit
+  # shellcheck disable=SC2016 # the inner shell expands these
+  find . -mindepth 1 -exec sh -c '
+    new=$1
+    shift
+    for each; do
+      if [ -d "$each" ]; then
+        { [ -d "$new/$each" ] && [ ! -L "$new/$each" ]; } || rm -f -- "$new/$each"
+      elif [ -d "$new/$each" ] && [ ! -L "$new/$each" ]; then
+        rm -rf -- "$new/$each"
+      fi
+    done
+  ' sh "$(beside "$1" new)" {} +
+}
+# Removes what the checkout no longer has, and folders that are empty then.
+remove() {
+  cd "$(beside "$1" new)" || exit
+  xargs -0 -r rm -rf -- <"$incoming/removed-$2"
+  xargs -0 -r dirname -z -- <"$incoming/removed-$2" | xargs -0 -r rmdir -p --ignore-fail-on-non-empty -- 2>/dev/null || :
+}
 keep() {
-  [ -f "$incoming/unchanged" ] || return 0
   cd "$tests" || exit
-  xargs -0 cp -al --parents -t "$(beside "$tests" new)" -- <"$incoming/unchanged"
+  xargs -0 -r cp -al --parents -t "$(beside "$tests" new)" -- <"$incoming/unchanged"
 }
 overlay() {
   [ ! -d "$incoming/$2" ] || linked --remove-destination "$incoming/$2/." "$(beside "$1" new)/"
+}
+# Until the swap has happened, files of both states count as sent.
+note_both() {
+  noted=$(beside "$1" "sent-$LIST")
+  [ ! -f "$noted" ] || cat "$noted" >"$incoming/both"
+  cat "$incoming/sent-$2" >>"$incoming/both"
+  mv -f "$incoming/both" "$noted"
+}
+note_sent() {
+  if [ -s "$incoming/sent-$2" ]; then
+    mv -f "$incoming/sent-$2" "$(beside "$1" "sent-$LIST")"
+  else
+    rm -f "$(beside "$1" "sent-$LIST")"
+  fi
 }
 swap() {
   mv "$1" "$(beside "$1" former)" || return 1
@@ -53,24 +90,30 @@ mkdir "$incoming"
 tar -x -f - -C "$incoming" --no-same-owner || fail "$BROKEN_TRANSFER" "the transfer was interrupted"
 [ -f "$incoming/complete" ] || fail "$BROKEN_TRANSFER" "the transfer was interrupted"
 copy "$tests"
+clear_way "$tests" tests
 cd "$(beside "$tests" new)" || exit
-emptied=$1
-shift
-while [ "$emptied" -gt 0 ]; do
-  [ ! -d "$1" ] || find "./$1" -maxdepth 1 ! -type d -name '*.py' -delete
-  emptied=$((emptied - 1))
-  shift
+for each; do
+  [ ! -L "$each" ] || rm -f -- "$each"
+  [ ! -d "$each" ] || find "./$each" -maxdepth 1 ! -type d -name '*.py' -delete
 done
-[ $# -eq 0 ] || rm -rf -- "$@"
+remove "$tests" tests
 keep
 overlay "$tests" tests
 if [ "$NEEDS_LIBRARY" = yes ]; then
   copy "$library"
+  clear_way "$library" library
+  remove "$library" library
   overlay "$library" library
+  note_both "$library" library
 fi
+note_both "$tests" tests
 trap '' HUP INT TERM PIPE
 swap "$tests" || fail "$FAILED" "cannot replace $tests"
-if [ "$NEEDS_LIBRARY" = yes ] && ! swap "$library"; then
-  rm -rf "$tests" && mv "$(beside "$tests" former)" "$tests"
-  fail "$FAILED" "cannot replace $library"
+if [ "$NEEDS_LIBRARY" = yes ]; then
+  swap "$library" || {
+    rm -rf "$tests" && mv "$(beside "$tests" former)" "$tests"
+    fail "$FAILED" "cannot replace $library"
+  }
 fi
+[ -z "$library" ] || note_sent "$library" library
+note_sent "$tests" tests

@@ -52,7 +52,19 @@ const scripts: readonly (readonly [name: string, text: string])[] = [
   ["resolvers", resolversScript],
   ["sync state", stateCommand(layouts)[2]],
   ["sync sums", sumsCommand([], layouts[0])[2]],
-  ["sync", unpackCommand({ layout: layouts[0], files: [], unchanged: [], emptiedFolders: [], removedFolders: [] })[2]],
+  [
+    "sync",
+    unpackCommand({
+      layout: layouts[0],
+      list: "own",
+      files: [],
+      unchanged: [],
+      emptiedFolders: [],
+      removedFolders: [],
+      removedFiles: [],
+      keptFiles: [],
+    })[2],
+  ],
   ["superuser", superuser],
   ...layouts.flatMap((layout): (readonly [string, string])[] => [
     [`prepare ${layout.name}`, completeScript(prepareScript(layout))],

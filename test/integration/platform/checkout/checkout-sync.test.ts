@@ -122,7 +122,7 @@ test("repairs a swap that a power failure interrupted", async () => {
   await Bun.$`mv ${place.tests} ${beside("former")} && mkdir ${beside("new")} ${beside("incoming")}`;
   await sync(place);
   expect(await place.tree(place.tests)).toEqual(["./data/kept.txt", "./test_new.py"]);
-  expect(await Bun.$`ls -A ${place.tests}/..`.text()).toBe("tests--1\n");
+  expect(await Bun.$`ls -A ${place.tests}/..`.text()).toBe(".tests--1.cluster-e2e-sent-own\ntests--1\n");
 });
 
 test("a link on the node is replaced, not written through", async () => {
@@ -270,5 +270,10 @@ test("the tests of a platform's folder go to the nodes' tests, which may not exi
     syncCheckoutToNode(checkout, { ...target, connection: localConnection(), reference: "master_0" }, signal);
   expect(await send()).toEqual({ files: 2, sentFiles: 2, sentBytes: 13 });
   expect(await send()).toMatchObject({ sentFiles: 0 });
-  expect(await place.tree(join(root, "folder"))).toEqual(["./install", "./tests/lib/data.txt", "./tests/run"]);
+  expect(await place.tree(join(root, "folder"))).toEqual([
+    "./.tests.cluster-e2e-sent-own",
+    "./install",
+    "./tests/lib/data.txt",
+    "./tests/run",
+  ]);
 });

@@ -10,10 +10,13 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const planOf = (files: readonly SyncFile[]): SyncPlan => ({
   layout: layouts[0],
+  list: "own",
   files,
   unchanged: [],
   emptiedFolders: [],
   removedFolders: [],
+  removedFiles: [],
+  keptFiles: [],
 });
 
 const listed = (file: FileFacts, path: string): SyncFile => ({ ...file, tree: "tests", path, mode: 0o755 });

@@ -2,7 +2,16 @@ import { expect, test } from "bun:test";
 import { isRemovedFirst, type SyncPlan } from "../../../../src/platform/checkout/checkout.ts";
 import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
 
-const nothing: SyncPlan = { layout: layouts[0], files: [], unchanged: [], emptiedFolders: [], removedFolders: [] };
+const nothing: SyncPlan = {
+  layout: layouts[0],
+  list: "own",
+  files: [],
+  unchanged: [],
+  emptiedFolders: [],
+  removedFolders: [],
+  removedFiles: [],
+  keptFiles: [],
+};
 
 test.each([
   ["test_a.py", true],
