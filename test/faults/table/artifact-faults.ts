@@ -165,9 +165,12 @@ const sockets: readonly CloudFault[] = [
       listening.listen(0, "127.0.0.1", resolve);
     });
     const { port } = listening.address() as { readonly port: number };
-    const ended = await createFrom(world, `http://127.0.0.1:${port}/artifact.sh`);
-    listening.close();
-    return ended;
+    try {
+      return await createFrom(world, `http://127.0.0.1:${port}/artifact.sh`);
+    } finally {
+      // An open server would keep the runner of the faults alive.
+      listening.close();
+    }
   },
   expected: failed("artifact-unreachable", "artifact.sh"),
 }));
