@@ -61,6 +61,7 @@ test("all well: 0, a line a check in the declared order, and no state folder mad
     "ec2:DescribeImages",
     "ec2:DescribeSubnets",
     "ec2:DescribeRegions",
+    "ec2:DescribeInstanceTypes",
     "ec2:DescribeInstanceTypeOfferings",
     "ec2:CreateSecurityGroup",
     "ec2:AuthorizeSecurityGroupIngress",

@@ -9,7 +9,7 @@ import { normalizeCidr } from "./admin-cidrs.ts";
 import { type CloudApi, collectPages, type Calls } from "./api/api.ts";
 import { cgroupVersionOf, cgroups1Distributions } from "./launch/distributions.ts";
 import { type LaunchImage, findImage } from "./launch/images.ts";
-import { assertFits, describeInstanceType } from "./launch/instance-types.ts";
+import { assertFits, describeInstanceType, notOffered } from "./launch/instance-types.ts";
 import type { LaunchLedger } from "./launch/launch.ts";
 import { metadataText } from "./launch/look-at-machines.ts";
 import { type GroupRequest, type LaunchSubnet, checkAddress, findSubnets } from "./launch/network.ts";
@@ -161,16 +161,10 @@ export async function assertOffered(
 ): Promise<void> {
   const zones = await offeredZones(api, instanceType, signal);
   if (subnets.some(({ zone }) => zones.includes(zone))) return;
-  const facts = { instanceType, region: api.region, zones };
-  if (zones.length === 0) {
-    throw new ClusterError("bad-usage", `\`instanceType\`: region ${api.region} does not offer ${instanceType}.`, {
-      hint: "Choose an instance type that it offers, such as m6i.large, or another `region`.",
-      facts,
-    });
-  }
+  if (zones.length === 0) throw notOffered(api, instanceType);
   const message = `${instanceType} is offered in ${zones.join(", ")}, where no subnet of the network is.`;
   throw new ClusterError("capacity-lacking", message, {
     hint: "Choose another `instanceType`, or a `subnetId` in one of these zones.",
-    facts,
+    facts: { instanceType, region: api.region, zones },
   });
 }

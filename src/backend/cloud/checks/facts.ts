@@ -1,5 +1,5 @@
 import { withinLimit } from "../../../system/time-limit.ts";
-import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
+import type { InstanceTypeInfo, SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { ClusterError, hasErrorId } from "../../../errors.ts";
 import { type Check, type Outcome, skip } from "../../../model/check.ts";
 import { once } from "../../../system/concurrency.ts";
@@ -8,6 +8,7 @@ import { type CloudApi, collectPages, describeGroups, describeInstances } from "
 import { openApi } from "../api/open-api.ts";
 import { withRegionAdvice } from "../api/region-advice.ts";
 import { type LaunchImage, findImage } from "../launch/images.ts";
+import { findInstanceType } from "../launch/instance-types.ts";
 import { checkAddress } from "../launch/network.ts";
 import { offeredZones } from "../plan.ts";
 import { type GroupReading, type MachineReading, readGroups, readMachines } from "../read-machines.ts";
@@ -38,6 +39,8 @@ export interface CloudFacts {
   readonly subnets: () => Promise<readonly Subnet[]>;
   /** The newest image of the default distribution. */
   readonly image: () => Promise<LaunchImage>;
+  /** Of the default instance type. Undefined if the region doesn't have it. */
+  readonly instanceType: () => Promise<InstanceTypeInfo | undefined>;
   /** The zones that offer the default instance type. */
   readonly zones: () => Promise<readonly string[]>;
   /** The address from which this machine is seen. */
@@ -83,6 +86,7 @@ export function cloudFacts(defaults: CheckedDefaults, runtime: Runtime, signal: 
     groups: asked(async (here, bounded) => readGroups(await describeGroups(here, "all", bounded))),
     subnets: asked(describeDefaultSubnets),
     image: asked((here, bounded) => findImage(here, defaults.distribution, undefined, bounded)),
+    instanceType: asked((here, bounded) => findInstanceType(here, defaults.instanceType, bounded)),
     zones: asked((here, bounded) => offeredZones(here, defaults.instanceType, bounded)),
     address: once(() => checkAddress(runtime, signal)),
   };

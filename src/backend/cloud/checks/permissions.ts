@@ -25,6 +25,7 @@ export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults): 
     byReading("DescribeImages", facts.image),
     byReading("DescribeSubnets", facts.subnets),
     check("DescribeRegions", () => tryRegions(facts)),
+    check("DescribeInstanceTypes", () => tryInstanceType(facts)),
     check("DescribeInstanceTypeOfferings", () => tryOfferings(facts)),
     check("CreateSecurityGroup", () => tryGroup(facts)),
     onExisting("AuthorizeSecurityGroupIngress", "security group"),
@@ -61,7 +62,17 @@ async function tryRegions(facts: CloudFacts): Promise<Outcome> {
   );
 }
 
-/** Only doctor asks for offerings. Without them, a create gets its answer from the launch itself. */
+/** Without the answer, a create gets it from the launch itself. */
+async function tryInstanceType(facts: CloudFacts): Promise<Outcome> {
+  const outcome = await tryReading(facts.instanceType);
+  if (outcome.status !== "fail") return outcome;
+  return warn(
+    outcome.message,
+    `${outcome.remedy} Without it, create cannot check before the launch that the region has the instance type and that the image fits it.`,
+  );
+}
+
+/** Only doctor and dry runs ask for offerings. Without them, a create gets its answer from the launch itself. */
 async function tryOfferings(facts: CloudFacts): Promise<Outcome> {
   const outcome = await tryReading(facts.zones);
   if (outcome.status !== "fail") return outcome;

@@ -9,29 +9,41 @@ export type ImageTraits = Pick<
   "Architecture" | "VirtualizationType" | "RootDeviceType" | "BootMode" | "EnaSupport" | "TpmSupport"
 >;
 
-/** Undefined if the region doesn't have the type, or if the account may not ask: then only the launch can tell. */
+/** Undefined if the region doesn't have the type. */
+export async function findInstanceType(
+  api: CloudApi,
+  instanceType: string,
+  signal: AbortSignal,
+): Promise<InstanceTypeInfo | undefined> {
+  // A filter, because a name that the region doesn't know would be an error.
+  const query = { Filters: [{ Name: "instance-type", Values: [instanceType] }] };
+  const types = await collectPages(api, ["DescribeInstanceTypes", query], ({ InstanceTypes }) => InstanceTypes, signal);
+  return types[0];
+}
+
+/** Throws `bad-usage` if the region doesn't have the type. Undefined if the account may not ask: then only the launch can tell. */
 export async function describeInstanceType(
   api: CloudApi,
   instanceType: string,
   { progress }: Pick<Runtime, "progress">,
   signal: AbortSignal,
 ): Promise<InstanceTypeInfo | undefined> {
-  // A filter, because a name that the region doesn't know would be an error.
-  const query = { Filters: [{ Name: "instance-type", Values: [instanceType] }] };
   try {
-    const types = await collectPages(
-      api,
-      ["DescribeInstanceTypes", query],
-      ({ InstanceTypes }) => InstanceTypes,
-      signal,
-    );
-    return types[0];
+    const type = await findInstanceType(api, instanceType, signal);
+    if (type !== undefined) return type;
   } catch (error) {
     if (!hasErrorId(error, "not-permitted")) throw error;
     progress.note(`Not checked whether the image fits ${instanceType}: ${messageOf(error)}`);
     return undefined;
   }
+  throw notOffered(api, instanceType);
 }
+
+export const notOffered = ({ region }: Pick<CloudApi, "region">, instanceType: string): ClusterError =>
+  new ClusterError("bad-usage", `\`instanceType\`: region ${region} does not offer ${instanceType}.`, {
+    hint: "Choose an instance type that it offers, such as m6i.large, or another `region`.",
+    facts: { instanceType, region },
+  });
 
 /** Throws `bad-usage` if the image can't boot on the type. The API itself would refuse it only at the launch. */
 export function assertFits(

@@ -193,6 +193,18 @@ test("planning changes nothing, and a creation sends each request once", async (
   expect(cloud.requests.counts()).toMatchObject({ DescribeImages: 1, DescribeSubnets: 1 });
 });
 
+test("an instance type that the region lacks is refused before anything is requested", async () => {
+  await using fixture = await openFixture({});
+  const backend = await fixture.open(region);
+  const request = fixture.request("default", {
+    options: { instanceType: "m99.large", customTags: [], adminCidrs: [] },
+  });
+  const message = `\`instanceType\`: region ${region} does not offer m99.large.`;
+  expect(await failureOf(fixture.create(backend, request, neverAborted))).toMatchObject({ id: "bad-usage", message });
+  const asked = Object.keys(fixture.cloud.requests.counts());
+  expect(asked.filter((action) => !action.startsWith("Describe"))).toEqual([]);
+});
+
 test.each([
   ["none", []],
   ["team=storage", [{ key: "team", value: "storage" }]],

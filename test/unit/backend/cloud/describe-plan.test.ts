@@ -87,7 +87,11 @@ test.each([
   ["a distribution with cgroups 1", "centos-7", undefined, undefined],
   ["an own image", "debian-12", { id: "ami-0123456789abcdef0", user: "me" }, undefined],
 ] as const)("for a platform that requires cgroups 1, %s: %p", async (_, distribution, image, id) => {
-  const answers = { Images: [{ ImageId: "ami-1" }], Subnets: [{ SubnetId: "subnet-1", State: "available" }] };
+  const answers = {
+    Images: [{ ImageId: "ami-1" }],
+    InstanceTypes: [{}],
+    Subnets: [{ SubnetId: "subnet-1", State: "available" }],
+  };
   const quick = { ...api, call: async () => answers as never };
   const chosen = { ...options, adminCidrs: ["192.0.2.7"], ...(image !== undefined && { image }) };
   const needs = { distribution, needsCgroups1: true, options: chosen };

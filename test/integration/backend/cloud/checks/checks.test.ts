@@ -17,6 +17,7 @@ test("if nothing is wrong, every check passes except for those that need an exis
     ec2:DescribeImages: Allowed
     ec2:DescribeSubnets: Allowed
     ec2:DescribeRegions: Allowed
+    ec2:DescribeInstanceTypes: Allowed
     ec2:DescribeInstanceTypeOfferings: Allowed
     ec2:CreateSecurityGroup: Allowed
     ec2:AuthorizeSecurityGroupIngress: Not tested: a dry run needs an existing security group.
@@ -43,6 +44,7 @@ test("each request is sent once, and nothing is changed", async () => {
     DescribeInstances: 1,
     DescribeSubnets: 1,
     DescribeImages: 1,
+    DescribeInstanceTypes: 1,
     DescribeInstanceTypeOfferings: 1,
     DescribeRegions: 1,
     CreateSecurityGroup: 1,

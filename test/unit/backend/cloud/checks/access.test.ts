@@ -39,6 +39,7 @@ async function told(name: string, { aheadMs = 0, credentialsLastMs, failure, ope
     groups: unasked,
     subnets: unasked,
     image: unasked,
+    instanceType: unasked,
     zones: unasked,
     address: unasked,
   };

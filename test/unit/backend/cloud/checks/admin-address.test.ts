@@ -48,6 +48,7 @@ function factsOf(sketches: readonly Sketch[], changes: Partial<CloudFacts> = {})
     groups: async () => readGroups(described.map(({ group }) => group)),
     subnets: unasked,
     image: unasked,
+    instanceType: unasked,
     zones: unasked,
     address: async () => "192.0.2.7",
     ...changes,

@@ -18,6 +18,7 @@ async function told(name: string, subnets: readonly Subnet[], zones: readonly st
     groups: unasked,
     subnets: () => Promise.resolve(subnets),
     image: unasked,
+    instanceType: unasked,
     zones: () => Promise.resolve(zones),
     address: unasked,
   };

@@ -1,7 +1,16 @@
 /** Which images boot on which instance types. */
 import { expect, test } from "bun:test";
 import type { InstanceTypeInfo } from "@aws-sdk/client-ec2";
-import { type ImageTraits, assertFits } from "../../../../../src/backend/cloud/launch/instance-types.ts";
+import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
+import {
+  type ImageTraits,
+  assertFits,
+  describeInstanceType,
+} from "../../../../../src/backend/cloud/launch/instance-types.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
+import { recordingProgress } from "../../../../support/recording-progress.ts";
+import { refusal } from "../../../../support/scripted-cloud.ts";
 
 const type: InstanceTypeInfo = {
   InstanceType: "m5.large",
@@ -34,7 +43,25 @@ test.each<[string, ImageTraits, Partial<InstanceTypeInfo>]>([
   expect(() => check(image, changes)).not.toThrow();
 });
 
-test("a type that the region doesn't know is left to another check", () => {
+const askForTypes = async (call: () => Promise<object>) => {
+  const { progress, told } = recordingProgress();
+  const api = { region: "us-west-2", call } as unknown as CloudApi;
+  return { found: await describeInstanceType(api, "m5.large", { progress }, neverAborted), told };
+};
+
+test("a type that the region lacks is refused", async () => {
+  expect(await failureOf(askForTypes(async () => ({ InstanceTypes: [] })))).toMatchObject({
+    id: "bad-usage",
+    message: "`instanceType`: region us-west-2 does not offer m5.large.",
+  });
+});
+
+test("if the account may not ask for types, the launch decides", async () => {
+  const { found, told } = await askForTypes(async () => Promise.reject(refusal("UnauthorizedOperation")));
+  expect([found, told]).toEqual([undefined, [expect.stringContaining("Not checked whether the image fits m5.large")]]);
+});
+
+test("a type about which the account may not ask is left to the launch", () => {
   expect(() => assertFits({ id: "ami-1", name: "mine", traits }, undefined)).not.toThrow();
 });
 
