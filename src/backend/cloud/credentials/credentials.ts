@@ -182,14 +182,15 @@ export const namesCredentials = ({ settings }: Pick<Profile, "settings">): boole
   Object.keys(settings).some((setting) => credentialSetting.test(setting));
 
 function fromProfile(place: CredentialPlace): CredentialSource {
-  const { environment, profile, requestHandler } = place;
+  const { profile, requestHandler } = place;
   const hint = profileHint(profile);
   return {
     name: profile.shown,
     profile: profile.name,
     provide: async () => {
-      const missing = missingSession(profile) ?? (await missingMachineRole(environment, profile));
+      const missing = missingSession(profile);
       if (missing !== undefined) throw new Error(missing);
+      if (beginsWithMachine(profile)) return await assumeFromMachine(place);
       const { fromIni } = await import("@aws-sdk/credential-provider-ini");
       const provider = fromIni({
         profile: profile.name,
@@ -241,12 +242,40 @@ function missingSession(profile: Profile): string | undefined {
   return undefined;
 }
 
-/** The SDK would ask the metadata service for minutes where packets to it are dropped. */
-async function missingMachineRole(environment: Environment, profile: Profile): Promise<string | undefined> {
-  const needsRole = sourceSettings(profile).some((each) => each["credential_source"] === "Ec2InstanceMetadata");
-  if (!needsRole || (await findMachineRole(environment, profile, new AbortController().signal)) !== undefined)
-    return undefined;
-  return "credential_source is Ec2InstanceMetadata, but no metadata service answers on this machine";
+/** Whether the roles of a profile and its sources are assumed with the role of this machine. The SDK tells what is wrong with other combinations. */
+function beginsWithMachine(profile: Profile): boolean {
+  const all = sourceSettings(profile);
+  const [base, ...others] = all.toReversed();
+  const isPlainRole = (each: Profile["settings"]): boolean =>
+    each["role_arn"] !== undefined && each["credential_source"] === undefined;
+  return (
+    base?.["credential_source"] === "Ec2InstanceMetadata" &&
+    base["source_profile"] === undefined &&
+    all[0]?.["role_arn"] !== undefined &&
+    others.every(isPlainRole) &&
+    !all.some((each) => each["mfa_serial"] !== undefined) &&
+    !all.slice(1).some((each) => each["aws_access_key_id"] !== undefined)
+  );
+}
+
+/** The SDK would ask the metadata service for minutes where packets to it are dropped, and by this process's variables. */
+async function assumeFromMachine(place: CredentialPlace): Promise<Identity> {
+  const { environment, profile } = place;
+  const ofMachine = await findMachineRole(environment, profile, new AbortController().signal);
+  if (ofMachine === undefined)
+    throw new Error("credential_source is Ec2InstanceMetadata, but no metadata service answers on this machine");
+  const { roleAssumer } = await profileClients(place);
+  const latest = { identity: await ofMachine() };
+  for (const role of sourceSettings(profile).toReversed()) {
+    if (role["role_arn"] === undefined) continue;
+    latest.identity = await roleAssumer(latest.identity, {
+      RoleArn: role["role_arn"],
+      RoleSessionName: role["role_session_name"] ?? `cluster-e2e-${Date.now()}`,
+      ExternalId: role["external_id"],
+      DurationSeconds: Number(role["duration_seconds"] ?? 3600),
+    });
+  }
+  return latest.identity;
 }
 
 /** Other sections have a kind before their name. */

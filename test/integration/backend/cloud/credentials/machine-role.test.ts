@@ -1,9 +1,12 @@
 /** The role of the machine: from a container, over IPv6, and where only version 1 of the metadata service answers. */
 import { expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { unmarked } from "../../../../../src/outside-text.ts";
 import { findSource } from "../../../../support/find-source.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { serveOnLoopback } from "../../../../support/loopback-server.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const keys = { AccessKeyId: "AKROLE", SecretAccessKey: "s", Token: "t", Expiration: "2099-01-01T00:00:00Z" };
 const identity = {
@@ -75,6 +78,39 @@ test.each<[string, Service, RegExp]>([
   const source = await find(server);
   expect(unmarked((await failureOf(source.provide())).message)).toMatch(reason);
 });
+
+const assumed = (key: string): string =>
+  `<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials><AccessKeyId>${key}</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>`;
+
+test.each([
+  ["[profile role]\nrole_arn = arn:one\ncredential_source = Ec2InstanceMetadata\n", ["AKROLE arn:one"]],
+  [
+    "[profile role]\nrole_arn = arn:two\nsource_profile = base\n[profile base]\nrole_arn = arn:one\ncredential_source = Ec2InstanceMetadata\n",
+    ["AKROLE arn:one", "ASIA1 arn:two"],
+  ],
+  [
+    "[profile role]\nrole_arn = arn:one\nsource_profile = base\n[profile base]\ncredential_source = Ec2InstanceMetadata\n",
+    ["AKROLE arn:one"],
+  ],
+])(
+  "the roles of %j are assumed with the machine's, which is asked where the environment says",
+  async (config, roles) => {
+    await using folder = await scratchFolder();
+    const path = join(folder.path, "config");
+    await writeFile(path, config);
+    using server = serveMetadata({ requiresToken: true, hostname: "::1" });
+    const asked: string[] = [];
+    using sts = serveOnLoopback(async (request) => {
+      const [, key] = /Credential=(\w+)\//.exec(request.headers.get("authorization") ?? "") ?? [];
+      asked.push(`${key} ${new URLSearchParams(await request.text()).get("RoleArn")}`);
+      return new Response(assumed(`ASIA${asked.length}`), { headers: { "content-type": "text/xml" } });
+    });
+    const variables = { AWS_CONFIG_FILE: path, CLOUD_PROFILE: "role", AWS_ENDPOINT_URL_STS: sts.url.href };
+    const source = await find(server, variables);
+    expect(await source.provide()).toMatchObject({ accessKeyId: `ASIA${roles.length}` });
+    expect(asked).toEqual([...roles]);
+  },
+);
 
 test("an endpoint that is set but empty, or a wrong mode, doesn't hide the service", async () => {
   const error = await failureOf(
