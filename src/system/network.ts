@@ -273,6 +273,13 @@ export function networkFailure(error: unknown): NetworkFailure {
   const code = errorCode(error) ?? "no code";
   const status = code === "ERR_PROXY_TUNNEL" && error instanceof Error && "status" in error ? Number(error.status) : 0;
   if (status >= 400 && status < 500) return { ...proxyRefusal(status), isTls: false };
+  if (status >= 500)
+    return {
+      code,
+      ...reasons.ERR_PROXY_TUNNEL,
+      reason: `${reasons.ERR_PROXY_TUNNEL.reason} (HTTP ${status})`,
+      isTls: false,
+    };
   const known: Reason | undefined = Object.entries(reasons).find(([name]) => name === code)?.[1];
   if (known !== undefined) return { code, ...known, isTls: false };
   const tls = tlsReason(code);
@@ -281,6 +288,15 @@ export function networkFailure(error: unknown): NetworkFailure {
 
 /** The code of a failure that the proxy's own settings cause, and not the host behind it. */
 export const proxyRefused = "ERR_PROXY_REFUSED";
+
+/** Failures to connect. Where a proxy is used, it is the only host that this program itself connects to. */
+export const connectionFailures: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+]);
 
 /** What a proxy's answer to a request, of the kind 4xx, means. */
 export function proxyRefusal(status: number): Omit<NetworkFailure, "isTls"> {

@@ -1,6 +1,6 @@
 import { ClusterError, hasErrorId, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
-import { proxyRefused } from "../../../system/network.ts";
+import { connectionFailures, proxyRefused } from "../../../system/network.ts";
 import { plainLine, withoutFullStop } from "../../../system/printable.ts";
 import {
   type Advice,
@@ -20,7 +20,7 @@ export function callFailure(error: unknown, context: CallContext): ClusterError 
   if (error instanceof Error && error.name === "EndpointError")
     return noEndpoint(context, message, { facts, cause: error });
   if (plainCode === proxyRefused) return refusedByProxy(context, message, { facts, cause: error });
-  if (!wasAnswered(error)) return unanswered(context, message, { facts, cause: error });
+  if (!wasAnswered(error)) return unanswered(context, [plainCode, message], { facts, cause: error });
   const advice = adviceTable.find((entry) => isMatch(entry, plainCode, plainMessage));
   if (advice === undefined) {
     return new ClusterError(
@@ -85,6 +85,8 @@ function noEndpoint(context: CallContext, message: string, detail: { facts: Reco
   });
 }
 
+const proxyHint = "Correct HTTPS_PROXY, or name the API's host in NO_PROXY if it can be reached directly.";
+
 function refusedByProxy(
   context: CallContext,
   message: string,
@@ -96,7 +98,7 @@ function refusedByProxy(
     "machine-not-set-up",
     `${what}: ${message}.${endpointText({ ...context, proxy: undefined })}`,
     {
-      hint: "Correct HTTPS_PROXY, or name the API's host in NO_PROXY if it can be reached directly.",
+      hint: proxyHint,
       ...detail,
     },
   );
@@ -104,9 +106,23 @@ function refusedByProxy(
 
 function unanswered(
   context: CallContext,
-  message: string,
+  [code, message]: readonly [string, string],
   detail: { facts: Record<string, unknown>; cause: unknown },
 ): ClusterError {
+  const asked = `ec2:${context.action} in region ${context.region}`;
+  const isProxy = context.proxy !== undefined;
+  const what =
+    isProxy && connectionFailures.has(code)
+      ? `${asked} was not sent, because the proxy ${context.proxy} cannot be reached`
+      : isProxy && code === "ERR_PROXY_TUNNEL"
+        ? `${asked} did not get past the proxy ${context.proxy}`
+        : undefined;
+  if (what !== undefined)
+    return new ClusterError("cloud-failed", `${what}: ${message}.${endpointText({ ...context, proxy: undefined })}`, {
+      hint: proxyHint,
+      transient: true,
+      ...detail,
+    });
   return new ClusterError(
     "cloud-failed",
     `The API in region ${context.region} did not answer ec2:${context.action}: ${message}.${endpointText(context)}`,

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { freePort } from "../../../../support/free-port.ts";
 import { recordingProxy } from "../../../../support/recording-proxy.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
@@ -245,11 +246,20 @@ test.each([
   expect(hosts).toEqual(["ec2.us-west-2.amazonaws.com:443"]);
 });
 
-test("a proxy that reaches nobody is named beside the failure, and a source of credentials too", async () => {
+test("a proxy that reaches nobody is named as the cause", async () => {
   const own = await listOn({ files: {}, variables: ownKeys });
   expect(own.stderr).toMatch(
-    /did not answer ec2:DescribeInstances: .* It went through the proxy http:\S+ \(HTTPS_PROXY\)\./,
+    /did not get past the proxy http:\S+ \(HTTPS_PROXY\): the proxy did not forward the connection \(HTTP 502\)/,
   );
+});
+
+test("a proxy that cannot be reached is named as the cause", async () => {
+  const gone = { ...ownKeys, HTTPS_PROXY: `http://127.0.0.1:${await freePort()}` };
+  const { stderr } = await listOn({ files: {}, variables: gone });
+  expect(stderr).toMatch(/was not sent, because the proxy http:\S+ \(HTTPS_PROXY\) cannot be reached: the connection/);
+});
+
+test("a proxy is named as the cause for a source of credentials, too", async () => {
   const identity = await listOn({ files: { token: "t" }, variables: webRole }, "407 No");
   expect(identity.stderr).toMatch(/Cannot get credentials from the service that AWS_WEB.*: the proxy requires a login/);
 });
