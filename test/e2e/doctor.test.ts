@@ -166,7 +166,7 @@ test("a session that has run out is told with how to renew it", async () => {
   expect(failed).toEqual(["credentials"]);
   expect(byName.get("credentials")).toMatchObject({
     message: expect.stringContaining("expired") as string,
-    remedy: expect.stringContaining("aws sso login --profile ci") as string,
+    remedy: expect.stringContaining('Run the credential_process of profile "ci" by hand') as string,
   });
 });
 

@@ -109,6 +109,8 @@ export async function prepareCreate(kind: BackendKind, input: CreateInput, conte
   using limit = timeLimit(input.timeout, tooSlow("Creating", input.clusterId));
   const signal = AbortSignal.any([context.signal, limit.signal]);
   const installation = input.from === undefined ? installationRequest(input) : undefined;
+  // Without a place for the cluster's keys, nothing else is worth checking.
+  (await import("../../store/state-folder.ts")).stateFolder(context.environment);
   const [install, backend] = await Promise.all([
     installation && checkedInstallation(installation, context, signal),
     kind.open(input, context, signal),

@@ -46,9 +46,9 @@ export function boundedFetch(
       const address = await addresses.get(url.host);
       const [asked, name] =
         address === undefined ? [request, {}] : [atAddress(request, url, address), { serverName: url.hostname }];
-      // An option of Bun's fetch.
-      const tls = { tls: { ...ca, ...name } };
-      const response = await fetch(asked, { ...init, ...tls, signal });
+      // Options of Bun's fetch. It would look for the address in NO_PROXY, which has the name.
+      const own = { tls: { ...ca, ...name }, ...(address !== undefined && { proxy: false }) };
+      const response = await fetch(asked, { ...init, ...own, signal });
       if (response.status === 407 && !isDirect(url)) throw new RequestFailed(proxyRefusal(407));
       return await judge(response);
     } catch (error) {
