@@ -66,7 +66,7 @@ export async function createOpenCluster<Options>(
   signal: AbortSignal,
 ): Promise<OpenCluster> {
   const { clusterId, deadlineMs, use } = request;
-  const folder = await lockFolder(backend, request, runtime);
+  const folder = await lockFolder(backend, request, runtime, signal);
   const { directory } = folder;
   const connections = openConnections(directory, runtime);
   const close = async (): Promise<void> => connections[Symbol.asyncDispose]();

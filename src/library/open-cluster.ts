@@ -36,7 +36,7 @@ import type { PlatformFacts } from "../platform/folder/platform-file.ts";
 import { firstMasterOf } from "../platform/install/steps.ts";
 import { readResolvers } from "../platform/resolvers.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
-import { readKeyPair } from "../ssh/keys.ts";
+import { readKeyPair } from "../ssh/own-key.ts";
 import { makeCreationFolder } from "../store/creation-folder.ts";
 import { accepted, badUsage } from "../model/checked.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";

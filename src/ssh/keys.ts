@@ -1,7 +1,5 @@
-import { createHash, generateKeyPairSync, randomBytes } from "node:crypto";
+import { type KeyObject, createHash, generateKeyPairSync, randomBytes } from "node:crypto";
 import type { ParsedKey } from "ssh2";
-import { ClusterError, messageOf } from "../errors.ts";
-import { readOwnText, unreadableReason } from "../system/files/read-text.ts";
 
 export interface KeyPair {
   /** In a format that OpenSSH reads, with a newline at the end. */
@@ -17,27 +15,22 @@ const keyType = "ssh-ed25519";
  * leading zero bytes, so that one key in 300 can't be read back ("Malformed OpenSSH private key").
  */
 export function generateKeyPair(comment: string): KeyPair {
-  const pair = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
+  return ed25519Pair(generateKeyPairSync("ed25519").privateKey, comment);
+}
+
+/** Writes an ed25519 key in OpenSSH's own format. */
+export function ed25519Pair(key: KeyObject, comment: string): KeyPair {
+  const pair = key.export({ format: "jwk" });
   const seed = Buffer.from(pair.d ?? "", "base64url");
   const point = Buffer.from(pair.x ?? "", "base64url");
   const publicKey = Buffer.concat([wireString(keyType), wireString(point)]);
   return {
-    privateKey: pem(privateKeyFile(publicKey, privateSection(seed, point, comment))),
+    privateKey: pem(
+      "OPENSSH PRIVATE KEY",
+      privateKeyFile(publicKey, privateSection(seed, point, comment)).toString("base64"),
+    ),
     publicKey: `${keyType} ${publicKey.toString("base64")} ${comment}`.trimEnd(),
   };
-}
-
-/**
- * Reads a user's own private key, of any type that both ssh2 and OpenSSH read, and derives its public half. Throws
- * `bad-usage` if the key can't be used: it is missing, a public key, or protected by a passphrase.
- */
-export async function readKeyPair(path: string): Promise<KeyPair> {
-  const privateKey = await readText(path);
-  if (!privateKey.trimStart().startsWith("-----BEGIN ")) throw noPrivateKey(path);
-  const parsed = await parseKey(privateKey);
-  if (parsed instanceof Error) throw unusable(path, parsed);
-  const publicKey = [parsed.type, parsed.getPublicSSH().toString("base64"), parsed.comment].filter(Boolean).join(" ");
-  return { privateKey: privateKey.endsWith("\n") ? privateKey : `${privateKey}\n`, publicKey };
 }
 
 function privateSection(seed: Buffer, point: Buffer, comment: string): Buffer {
@@ -67,34 +60,14 @@ function privateKeyFile(publicKey: Buffer, section: Buffer): Buffer {
   ]);
 }
 
-function pem(content: Buffer): string {
-  const lines = content.toString("base64").match(/.{1,70}/g) ?? [];
-  return ["-----BEGIN OPENSSH PRIVATE KEY-----", ...lines, "-----END OPENSSH PRIVATE KEY-----", ""].join("\n");
-}
-
-async function readText(path: string): Promise<string> {
-  try {
-    return await readOwnText(path);
-  } catch (error) {
-    throw new ClusterError("bad-usage", `Cannot read the SSH key ${path}: ${unreadableReason(error)}.`, {
-      hint: "Pass the file of a private key.",
-      cause: error,
-    });
-  }
-}
-
-const noPrivateKey = (path: string): ClusterError =>
-  new ClusterError("bad-usage", `${path} is not a private key.`, {
-    hint: "Pass the private key in OpenSSH or PEM format, which is usually the file with the same name but without .pub.",
-  });
-
-function unusable(path: string, error: Error): ClusterError {
-  const hint = `If it has a passphrase, create a copy without one: cp KEY COPY && ssh-keygen -p -N '' -f COPY`;
-  return new ClusterError("bad-usage", `Cannot use the SSH key ${path}: ${messageOf(error)}.`, { hint, cause: error });
+/** Writes base64 between the two marks, in lines of the length that each format has. */
+export function pem(label: string, base64: string): string {
+  const lines = base64.match(label.startsWith("OPENSSH") ? /.{1,70}/g : /.{1,64}/g) ?? [];
+  return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ""].join("\n");
 }
 
 /** The longest keys in use, RSA with 16,384 bits, have 13 kB. The parser needs quadratic time for some texts. */
-const longestKey = 32 * 1024;
+export const longestKey = 32 * 1024;
 
 /**
  * Returns the key that a text holds, or an Error if it holds none. `utils` is only on ssh2's default export: Node

@@ -30,8 +30,12 @@ export async function lockFolder(
   backend: Pick<Backend<never>, "name" | "scope">,
   { clusterId, ownKey }: Pick<CreateRequest<never>, "clusterId" | "ownKey">,
   { environment }: Runtime,
+  signal: AbortSignal,
 ): Promise<LockedFolder> {
-  const { generateKeyPair, readKeyPair } = await import("../../ssh/keys.ts");
+  const [{ generateKeyPair }, { proveOpenSshReads, readKeyPair }] = await Promise.all([
+    import("../../ssh/keys.ts"),
+    import("../../ssh/own-key.ts"),
+  ]);
   const keys = ownKey === undefined ? generateKeyPair(`cluster-e2e-${clusterId}`) : await readKeyPair(ownKey);
   const creationId = randomBytes(8).toString("hex");
   const root = join(stateFolder(environment), backend.name, backend.scope?.name ?? "");
@@ -44,6 +48,13 @@ export async function lockFolder(
     await beginCreation(directory, clusterId, creationId);
   } catch (error) {
     throw folderRefused(directory, error);
+  }
+  try {
+    const copy = { file: creationFiles(directory).privateKey, publicKey: keys.publicKey };
+    if (ownKey !== undefined) await proveOpenSshReads({ path: ownKey, ...copy }, environment, signal);
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true });
+    throw error;
   }
   return { root, creationId, directory, publicKey: keys.publicKey };
 }

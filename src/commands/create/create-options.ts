@@ -208,7 +208,7 @@ async function workspaceFolder(given: string, { cwd }: Invocation): Promise<stri
 
 async function ownKey(given: string, { cwd }: Invocation): Promise<string> {
   const path = await import("node:path");
-  const { readKeyPair } = await import("../../ssh/keys.ts");
+  const { readKeyPair } = await import("../../ssh/own-key.ts");
   const file = path.resolve(cwd, given);
   await readKeyPair(file);
   return file;

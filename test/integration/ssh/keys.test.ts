@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { utils } from "ssh2";
-import { generateKeyPair, readKeyPair } from "../../../src/ssh/keys.ts";
+import { generateKeyPair } from "../../../src/ssh/keys.ts";
+import { proveOpenSshReads, readKeyPair } from "../../../src/ssh/own-key.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
@@ -71,7 +72,7 @@ describe("a user's own key", () => {
     [
       "a public one in PEM",
       "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----\n",
-      "Cannot use the SSH key",
+      "is not a private key",
     ],
     ["not there", undefined, "does not exist"],
   ])("that is %s is rejected", async (_name, text, reason) => {
@@ -82,5 +83,110 @@ describe("a user's own key", () => {
     expect(error.id).toBe("bad-usage");
     expect(error.message).toContain(path);
     expect(error.message).toContain(reason);
+  });
+
+  test.each<[string, (text: string) => string]>([
+    ["line ends of Windows", (text) => text.replaceAll("\n", "\r\n")],
+    ["line ends of old Macs", (text) => text.replaceAll("\n", "\r")],
+    ["spaces for its line ends", (text) => text.replaceAll("\n", " ")],
+    ["a byte order mark", (text) => `\ufeff${text}`],
+    ["blank lines around it", (text) => `\n\n${text}\n \n`],
+    ["blank lines and indentation inside", (text) => text.replaceAll("\n", "\n\n    ")],
+    ["a comment in front", (text) => `# my key\n${text}`],
+    ["another text behind", (text) => `${text}-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n`],
+  ])("that has %s becomes one that OpenSSH reads", async (_name, spoil) => {
+    await using folder = await scratchFolder();
+    const own = generateKeyPair("x");
+    const path = join(folder.path, "key");
+    await writeFile(path, spoil(own.privateKey));
+    expect(await readKeyPair(path)).toEqual(own);
+  });
+
+  test.each([
+    ["ed25519 in PKCS #8", ["genpkey", "-algorithm", "ed25519"]],
+    ["RSA in PKCS #8", ["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]],
+    ["ECDSA in PKCS #8", ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]],
+    ["ECDSA behind its parameters", ["ecparam", "-name", "secp384r1", "-genkey"]],
+  ])("%s becomes one that both OpenSSH and ssh2 read", async (_name, words) => {
+    await using folder = await scratchFolder();
+    const path = join(folder.path, "key");
+    const copy = join(folder.path, "copy");
+    await Bun.$`openssl ${words} -out ${path}`.quiet();
+    const { privateKey, publicKey } = await readKeyPair(path);
+    await writeFile(copy, privateKey, { mode: 0o600 });
+    expect((await Bun.$`ssh-keygen -y -f ${copy}`.text()).trim()).toBe(publicKey);
+    const parsed = utils.parseKey(privateKey);
+    if (parsed instanceof Error) throw parsed;
+    expect(publicKey.split(" ")[1]).toBe(parsed.getPublicSSH().toString("base64"));
+  });
+
+  test.each([
+    ["RSA of 1024 bits", ["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024"], "RSA key of 1024 bits"],
+    ["ed448", ["genpkey", "-algorithm", "ed448"], "of a type that nodes don't accept"],
+    [
+      "of another curve",
+      ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:secp256k1"],
+      "of a type that nodes don't accept",
+    ],
+    ["a passphrase in PKCS #8", ["genpkey", "-algorithm", "ed25519", "-aes128", "-pass", "pass:x"], "has a passphrase"],
+    ["a passphrase in PEM", ["genrsa", "-traditional", "-aes128", "-passout", "pass:x", "2048"], "has a passphrase"],
+    ["DER", ["genpkey", "-algorithm", "ed25519", "-outform", "DER"], "is not UTF-8 text"],
+  ])("%s is refused with its reason", async (_name, words, reason) => {
+    await using folder = await scratchFolder();
+    const path = join(folder.path, "key");
+    await Bun.$`openssl ${words} >${path}`.quiet();
+    const error = await failureOf(readKeyPair(path));
+    expect(error.id).toBe("bad-usage");
+    expect(error.message).toContain(reason);
+  });
+
+  test("DSA in PEM is refused with its reason", async () => {
+    await using folder = await scratchFolder();
+    const path = join(folder.path, "key");
+    await Bun.$`openssl genpkey -genparam -algorithm DSA -pkeyopt pbits:1024 -pkeyopt qbits:160 -out ${path}.parameters`.quiet();
+    await Bun.$`openssl genpkey -paramfile ${path}.parameters -out ${path}`.quiet();
+    expect((await failureOf(readKeyPair(path))).message).toContain("DSA");
+  });
+
+  const wire = (text: string): Buffer => Buffer.concat([Buffer.from([0, 0, 0, text.length]), Buffer.from(text)]);
+  const openSshKey = (type: string, cipher: string): string => {
+    const head = ["openssh-key-v1\0", wire(cipher), wire("none"), wire(""), Buffer.from([0, 0, 0, 1])];
+    const publicKey = wire(wire(type).toString("latin1"));
+    const content = Buffer.concat([...head.map((part) => Buffer.from(part)), publicKey, wire("private")]);
+    return `-----BEGIN OPENSSH PRIVATE KEY-----\n${content.toString("base64")}\n-----END OPENSSH PRIVATE KEY-----\n`;
+  };
+  test.each([
+    ["of a security key", openSshKey("sk-ssh-ed25519@openssh.com", "none"), "security key"],
+    ["of a security key, with a passphrase", openSshKey("sk-ssh-ed25519@openssh.com", "aes256-ctr"), "security key"],
+    ["of DSA in OpenSSH's format", openSshKey("ssh-dss", "none"), "DSA"],
+    ["of PuTTY", "PuTTY-User-Key-File-3: ssh-ed25519\r\nEncryption: none\r\n", "PuTTY"],
+    ["of SSH.COM", "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nAAAA\n", "SSH.COM"],
+    ["in UTF-16", Buffer.from(`\ufeff${pem}`, "utf16le"), "not UTF-8"],
+    ["without its end", pem.replace(/-----END.*/, ""), "its end is missing"],
+    ["with a character that no key has", pem.replace("b3Bl", "b3B!"), "characters that no key has"],
+    ["two keys", `${pem}${pem}`, "several private keys"],
+    ["longer than any key", `${"# comment\n".repeat(4_000)}${pem}`, "longer than any key"],
+  ])("that is %s is refused with its reason", async (_name, text, reason) => {
+    await using folder = await scratchFolder();
+    const path = join(folder.path, "key");
+    await writeFile(path, text);
+    const error = await failureOf(readKeyPair(path));
+    expect(error.id).toBe("bad-usage");
+    expect(error.message).toContain(reason);
+    expect(error.hint).not.toBe("");
+  });
+
+  test("OpenSSH itself reads the copy, or it is refused", async () => {
+    await using folder = await scratchFolder();
+    const file = join(folder.path, "key");
+    const { privateKey, publicKey } = generateKeyPair("x");
+    const prove = async (environment: NodeJS.ProcessEnv, text = privateKey, expected = publicKey): Promise<void> => {
+      await writeFile(file, text, { mode: 0o600 });
+      return proveOpenSshReads({ path: "own", file, publicKey: expected }, environment, new AbortController().signal);
+    };
+    await prove(process.env);
+    await prove({ PATH: folder.path }, "no key");
+    expect((await failureOf(prove(process.env, privateKey.replaceAll("\n", "\r\n")))).id).toBe("bad-usage");
+    expect((await failureOf(prove(process.env, privateKey, generateKeyPair("x").publicKey))).id).toBe("bad-usage");
   });
 });
