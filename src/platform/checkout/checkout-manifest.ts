@@ -107,8 +107,9 @@ export function withSent(plan: SyncPlan, { manifest, sent }: Pick<CheckoutState,
 export function isSettled(plan: SyncPlan, { manifest, sent }: Pick<CheckoutState, "manifest" | "sent">): boolean {
   if (plan.files.length > 0 || plan.removedFiles.length > 0) return false;
   const unchanged = new Set(plan.unchanged.map(keyOf));
-  if (unchanged.symmetricDifference(sent[plan.list]).size > 0) return false;
-  const staying = unchanged.union(new Set(plan.keptFiles));
+  const listed = sent[plan.list];
+  if (listed.size !== unchanged.size || [...listed].some((key) => !unchanged.has(key))) return false;
+  const staying = new Set([...unchanged, ...plan.keptFiles]);
   return ![...manifest.keys()].some((key) => !staying.has(key) && isCovered(plan, key));
 }
 
