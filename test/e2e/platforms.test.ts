@@ -95,7 +95,7 @@ async function values(platform: Platform, id: string, node: string): Promise<rea
   return (await shell(id, node, platform.get)).split("\n");
 }
 
-test.concurrent.each(platforms)(
+test.each(platforms)(
   "$name goes on without a node, keeps to the majority of a partition, and lives on in snapshots, copies and upgrades",
   async (platform) => {
     const id = containers().id(platform.name);
