@@ -44,7 +44,7 @@ test("doctor finds nothing that would stop it, and says which accelerator works"
   const { checks } = JSON.parse(ran.stdout) as {
     readonly checks: readonly { readonly name: string; readonly status: string; readonly message: string }[];
   };
-  const own = "qemu,accelerator,qemu features,firmware,memory,disk,image cache,templates,leftovers";
+  const own = "qemu,accelerator,qemu features,firmware,memory,disk,image cache,templates,metadata service,leftovers";
   expect(checks.map(({ name }) => name).join(",")).toContain(own);
   expect(checks.filter(({ status }) => status === "fail")).toEqual([]);
   expect(checks.find(({ name }) => name === "accelerator")!.message).toMatch(/kvm|hvf|tcg/);
