@@ -37,6 +37,7 @@ const cases: readonly ErrorCase[] = [
     id: "deadline-passed",
     status: 4,
     words: ["wait", "-c", "base", "--timeout", "1s"],
+    prepare: answering({ pattern: "e2e-readiness", stdout: "layout=\n", readsStdin: true }),
     says: ["The cluster with 1 node was not ready after ", "master_0: not installed yet", "more time with --timeout"],
     hasLog: true,
   },

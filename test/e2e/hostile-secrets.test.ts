@@ -49,7 +49,7 @@ interface Failure {
 
 test("a first master that names 20,000 secrets stops nothing, and uncovers nothing", async () => {
   // The attacker's node sends more than it is asked for.
-  await attack(`printf '#!/bin/sh\\nexec cat "$3"\\n' >/usr/local/bin/head; chmod 755 /usr/local/bin/head`);
+  await attack(`printf '#!/bin/sh\\nexec cat\\n' >/usr/local/bin/head; chmod 755 /usr/local/bin/head`);
   await attack(`awk 'BEGIN { print "passwords:"; for (i = 0; i < 20000; i++) print "- alike" i }' >${configuration}`);
   try {
     for (const words of [

@@ -38,8 +38,16 @@ async function look(view: Bun.WebView, number: number, words: RegExp): Promise<P
   return { text: await text(), picture };
 }
 
-const seen = await visit().catch((error: unknown) => ({ url, refusal: String(error), pages: [] }));
-Bun.WebView.closeAll();
+/** A browser that ends before it has shown anything is started again: that happens where Chromium starts on a busy computer. */
+async function attempt(more: number): Promise<Visit> {
+  const seen = await visit().catch((error: unknown) => ({ url, refusal: String(error), pages: [] }));
+  Bun.WebView.closeAll();
+  return more > 0 && seen.pages.length === 0 && seen.refusal?.includes("closed the pipe") === true
+    ? attempt(more - 1)
+    : seen;
+}
+
+const seen = await attempt(2);
 // All of it at once: somebody waits for it.
 await Bun.write(join(folder, "seen"), JSON.stringify(seen));
 await rename(join(folder, "seen"), join(folder, "seen.json"));

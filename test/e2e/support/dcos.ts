@@ -15,15 +15,23 @@ export async function dcosNodeImage(): Promise<string> {
   return "localhost/cluster-e2e-machine:debian-12-docker";
 }
 
-export async function buildDcosArtifact(
+export function buildDcosArtifact(
   variant: "oss" | "enterprise",
   release: DcosRelease,
   folder: string,
 ): Promise<string> {
   const output = join(folder, `dcos_generate_config.${variant}.${release}.sh`);
-  await finished("build", ["--variant", variant, "--release", release, "--output", output]);
-  return output;
+  const build = async (): Promise<string> => {
+    await finished("build", ["--variant", variant, "--release", release, "--output", output]);
+    return output;
+  };
+  // Tests run at the same time, and none may replace a file that another one's program has listed.
+  const building = builds.get(output) ?? build();
+  builds.set(output, building);
+  return building;
 }
+
+const builds = new Map<string, Promise<string>>();
 
 /** Options that launch machines with Docker, unzip and ipset. Makes their image first where it isn't there. */
 export async function dcosMachineWords(region: string): Promise<readonly string[]> {

@@ -132,6 +132,7 @@ test.each([
   const { api } = scriptedCloud([], []);
   const answers = {
     Images: [{ ImageId: "ami-1" }],
+    InstanceTypes: [{}],
     Subnets: [{ SubnetId: "subnet-1", State: "available" }],
   };
   const quick = { ...api, call: async () => answers as never };

@@ -111,7 +111,7 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<
     /its manifest is not valid/,
     () => flipped(good().bytes, good().bytes.indexOf("installed")),
   ],
-  ["contents with flipped bits", damaged, /is damaged/, () => flipped(flipped(good().bytes, -300), -60)],
+  ["contents with flipped bits", damaged, /is damaged|is incomplete/, () => flipped(flipped(good().bytes, -300), -60)],
   ["a newer format", damaged, /newer version/, () => withFields({ formatVersion: 2 })],
   ["a file of containers", damaged, /is a cluster of cluster-container/, () => withFields({ backend: "container" })],
   ["a backend that there isn't", damaged, /its manifest is not valid/, () => withFields({ backend: "moon" })],
