@@ -9,7 +9,7 @@ import {
 } from "../model/cluster-record.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import type { Layout } from "../platform/layouts/layout.ts";
-import { askNode } from "../platform/readiness/ask-nodes.ts";
+import { askLayout } from "../platform/readiness/ask-nodes.ts";
 import { type NodeReport, hasTls, reportedLayout } from "../platform/readiness/node-question.ts";
 import { createKnownHosts } from "../ssh/openssh-files.ts";
 import { creationFiles } from "../store/creation-folder.ts";
@@ -21,8 +21,6 @@ export interface FoundWebUi {
   /** Where the certificate of the cluster's own authority is: a URL, or a file on the masters; undefined without TLS. */
   readonly authority: string | undefined;
 }
-
-const askLimitMs = 15_000;
 
 /** Returns the URL of the web UI on the first running master, as far as it can be known without asking the node. */
 export function expectedWebUrl(cluster: ClusterRecord): string | undefined {
@@ -112,6 +110,5 @@ async function nodeReport(
   signal: AbortSignal,
 ): Promise<NodeReport | undefined> {
   await using connections = openMaskedConnections(cluster, runtime);
-  const question = { connections, clock: runtime.clock, limitMs: askLimitMs, looks: 1, lookPauseMs: 0 };
-  return (await askNode(master, question, signal)).report;
+  return await askLayout(master, { connections, clock: runtime.clock }, signal);
 }

@@ -29,6 +29,15 @@ export function momentText(moment: Date | string, nowMs: number): string {
   return `${day === today ? "" : `${day} `}${time.slice(0, 5)} UTC`;
 }
 
+const unitMs = Object.entries({ d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 });
+const duration = /^(?:(?<d>\d+)d)?(?:(?<h>\d+)h)?(?:(?<m>\d+)m(?!s))?(?:(?<s>\d+)s)?(?:(?<ms>\d+)ms)?$/;
+
+/** Converts `15m`, `90s`, `1h30m` or `250ms` to milliseconds; undefined for anything else. */
+export function readDurationMs(text: string): number | undefined {
+  const parts = text === "" ? undefined : duration.exec(text)?.groups;
+  return parts && unitMs.reduce((sum, [unit, length]) => sum + Number(parts[unit] ?? 0) * length, 0);
+}
+
 /** Formats for people: `0.4 s`, `12.3 s`, `2 min 5 s`, `1 h 59 min`. */
 export function formatDuration(ms: number): string {
   if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;

@@ -9,6 +9,7 @@ export const leastFacts: PlatformFacts = {
   packages: { apt: [], dnf: [] },
   ports: [],
   web: undefined,
+  checkSeconds: undefined,
   conditions: [],
   kernelModules: [],
   logs: { units: [], files: [] },

@@ -1,4 +1,5 @@
 import { quoted } from "../../errors.ts";
+import { readDurationMs } from "../../system/amounts.ts";
 import { BadValue, type Invocation, type Option, type ValueType, counted, option } from "./option.ts";
 
 export const text: ValueType<string> = { parse: refuseEmpty };
@@ -75,17 +76,12 @@ export function outputFormat<const Format extends string>(
   });
 }
 
-const unitMs = Object.entries({ d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 });
-
-const shape = /^(?:(?<d>\d+)d)?(?:(?<h>\d+)h)?(?:(?<m>\d+)m(?!s))?(?:(?<s>\d+)s)?(?:(?<ms>\d+)ms)?$/;
-
 /** Converts `15m`, `90s`, `1h30m` or `250ms` to milliseconds, more than zero. Throws `BadValue`. */
 export function parseDuration(given: string): number {
-  const parts = given === "" ? undefined : shape.exec(given)?.groups;
-  if (parts === undefined) {
+  const ms = readDurationMs(given);
+  if (ms === undefined) {
     throw new BadValue(`${JSON.stringify(given)} is not a duration such as 90s, 15m or 1h30m`);
   }
-  const ms = unitMs.reduce((sum, [unit, length]) => sum + Number(parts[unit] ?? 0) * length, 0);
   // A timer of the runtime holds 31 bits, which is 24 days. No wait needs more.
   if (ms < 1 || ms > 2 ** 31 - 1) throw new BadValue(`${JSON.stringify(given)} is not between 1ms and 24d`);
   return ms;

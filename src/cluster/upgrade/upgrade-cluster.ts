@@ -188,8 +188,6 @@ async function survey(
   return surveyed;
 }
 
-const answerLimitMs = 60_000;
-
 /** Nodes that an earlier run upgraded count as done if their check passes. */
 async function remaining(
   surveyed: readonly SurveyedNode[],
@@ -198,7 +196,7 @@ async function remaining(
   signal: AbortSignal,
 ): Promise<readonly NodeWork[]> {
   const { version, layout, connections } = to;
-  const question = { connections, clock, limitMs: answerLimitMs, looks: 1, lookPauseMs: 0 };
+  const question = { connections, clock, looks: 1, lookPauseMs: 0 };
   const doubtful = surveyed.filter((each) => wasUpgradedTo(each, version));
   const answers = await mapConcurrently(
     doubtful,

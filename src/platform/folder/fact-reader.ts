@@ -43,12 +43,12 @@ export function readMapping(reader: FactReader, key: string, found: unknown, key
 const isPlainMapping = (found: unknown): found is Mapping =>
   typeof found === "object" && found !== null && Object.getPrototypeOf(found) === Object.prototype;
 
-export function readFact(
+export function readFact<Value>(
   reader: FactReader,
   key: string,
   found: unknown,
-  { read, what }: Rule<string>,
-): string | undefined {
+  { read, what }: Rule<Value>,
+): Value | undefined {
   if (found === undefined) return undefined;
   if (typeof found === "string") return read(found) ?? report(reader, key, `${quoted(found)} is not ${what}`);
   const isWord = typeof found === "number" || typeof found === "bigint" || typeof found === "boolean";

@@ -1,8 +1,8 @@
 import { type Role, type WebEndpoint, masterCounts, roles } from "../../model/cluster-record.ts";
-import { integer, matching, oneOf, refined } from "../../model/reader.ts";
+import { integer, matching, oneOf, refined, string } from "../../model/reader.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { parseJson } from "../../system/files/read-text.ts";
-import { numbered } from "../../system/amounts.ts";
+import { numbered, readDurationMs } from "../../system/amounts.ts";
 import { unicodeEscape } from "../../system/printable.ts";
 import { parseConfiguration } from "../configuration/configuration-file.ts";
 import type { NodeCondition } from "../layouts/layout.ts";
@@ -29,6 +29,8 @@ export interface PlatformFacts {
   /** TCP ports that users' machines reach, besides 22 and that of the web UI. */
   readonly ports: readonly number[];
   readonly web: PlatformWeb | undefined;
+  /** Time limit for one run of `check`; undefined: the usual one. */
+  readonly checkSeconds: number | undefined;
   readonly conditions: readonly NodeCondition[];
   readonly kernelModules: readonly string[];
   readonly logs: { readonly units: readonly string[]; readonly files: readonly string[] };
@@ -78,7 +80,7 @@ export function parsePlatformHead(line: string): Checked<PlatformFacts> {
 export const upgradeLine = "# upgrade: yes";
 
 /** Returns the line of JSON that `parsePlatformHead` reads, in ASCII, with the keys in a fixed order. */
-export function platformHead({ nodes, kernelModules, logs, secrets, ...facts }: PlatformFacts): string {
+export function platformHead({ nodes, checkSeconds, kernelModules, logs, secrets, ...facts }: PlatformFacts): string {
   const limited = roles.filter((role) => Object.keys(nodes[role]).length > 0);
   const { name, version, description, ...others } = facts;
   const limits = Object.fromEntries(limited.map((role) => [nodeKeys[role], nodes[role]]));
@@ -88,6 +90,8 @@ export function platformHead({ nodes, kernelModules, logs, secrets, ...facts }: 
     description,
     nodes: limits,
     ...others,
+    // node.sh reads this text.
+    checkTimeout: checkSeconds === undefined ? undefined : `${checkSeconds}s`,
     kernel_modules: kernelModules,
     logs,
     secrets,
@@ -122,6 +126,7 @@ function readFacts(found: unknown): Checked<PlatformFacts> {
     "packages",
     "ports",
     "web",
+    "checkTimeout",
     "conditions",
     "kernel_modules",
     "logs",
@@ -143,6 +148,7 @@ function readFacts(found: unknown): Checked<PlatformFacts> {
     nodes: readNodes(reader, top["nodes"]),
     packages: readPackages(reader, top["packages"]),
     ...readReachable(reader, top),
+    checkSeconds: readCheckSeconds(reader, top["checkTimeout"]),
     conditions: readList(reader, "conditions", top["conditions"], {
       most: conditions.length,
       read: oneOf(...conditions),
@@ -162,6 +168,20 @@ function readFacts(found: unknown): Checked<PlatformFacts> {
   return {
     problems: more > 0 ? [...problems.slice(0, mostProblems), `and ${numbered(more, "more problem")}`] : problems,
   };
+}
+
+/** The longest time limit for one run of `check`. */
+export const mostCheckSeconds = 600;
+
+function readCheckSeconds(reader: FactReader, found: unknown): number | undefined {
+  const text = typeof found === "number" ? String(found) : found;
+  return readFact(reader, "checkTimeout", text, {
+    read: refined(string, (duration) => {
+      const seconds = (readDurationMs(duration) ?? 0) / 1000;
+      return Number.isInteger(seconds) && seconds >= 1 && seconds <= mostCheckSeconds ? seconds : undefined;
+    }),
+    what: `a duration of 1s to ${mostCheckSeconds / 60}m in whole seconds, such as 90s`,
+  });
 }
 
 const mostNodes = 1000;

@@ -13,6 +13,7 @@ import {
   judgeNode,
   nodeScript,
   parseNodeReport,
+  usualCheckSeconds,
 } from "./node-question.ts";
 
 export interface NodesRequest {
@@ -37,13 +38,13 @@ export async function askNodes(
   signal: AbortSignal,
 ): Promise<readonly NodeAnswer[]> {
   const { clock, deadlineMs } = request;
-  const limitMs = Math.max(1000, Math.min(askLimitMs, deadlineMs - clock.now()));
+  const latestMs = Math.max(clock.now() + 1000, deadlineMs);
   const answers = new Map<string, NodeAnswer>();
   const failed = Promise.withResolvers<void>();
   const enough = new AbortController();
   const either = AbortSignal.any([signal, enough.signal]);
   const ask = async (node: NodeRecord): Promise<void> => {
-    const answer = await askNode(node, { ...request, limitMs }, either);
+    const answer = await askNode(node, { ...request, deadlineMs: latestMs }, either);
     answers.set(node.id, answer);
     if (answer.verdict.kind === "failed") failed.resolve();
   };
@@ -71,16 +72,39 @@ export interface NodeAnswer {
 }
 
 type NodeQuestion = Pick<NodesRequest, "connections" | "clock" | "looks" | "lookPauseMs" | "gracePeriodMs"> & {
-  readonly limitMs: number;
+  readonly deadlineMs?: number;
 };
 
-/** How long a node may take to answer. */
-const askLimitMs = 60_000;
+/** How long a node may take to answer, besides two runs of its check: a login, and the end of a check that hangs. */
+const answerLimitMs = 20_000;
 
-/** Asks a node. An unreachable node counts as waiting; a changed host key or a missing key is an error. */
-export async function askNode(
+/**
+ * Asks a node. An unreachable node counts as waiting; a changed host key or a missing key is an error. How long a check may take is only known on the
+ * node. If that is longer than usual, it is asked once more, with more time.
+ */
+export async function askNode(node: NodeRecord, question: NodeQuestion, signal: AbortSignal): Promise<NodeAnswer> {
+  const first = await askWithin(usualCheckSeconds, node, question, signal);
+  const { checkSeconds } = first.report ?? {};
+  if (checkSeconds === undefined) return first;
+  const next = await askWithin(checkSeconds, node, question, signal);
+  return next.isCutShort === true ? { ...first, isCutShort: true } : next;
+}
+
+/** Asks what a node is, without running its check. */
+export async function askLayout(
   node: NodeRecord,
-  { connections, clock, limitMs, looks, lookPauseMs, gracePeriodMs = 0 }: NodeQuestion,
+  question: Pick<NodeQuestion, "connections" | "clock">,
+  signal: AbortSignal,
+): Promise<NodeReport | undefined> {
+  const quick = { ...question, looks: 1, lookPauseMs: 0 };
+  return (await askWithin(0, node, quick, signal)).report;
+}
+
+/** `checkSeconds`: the longest limit of a check that is waited for. */
+async function askWithin(
+  checkSeconds: number,
+  node: NodeRecord,
+  { connections, clock, deadlineMs = Infinity, looks, lookPauseMs, gracePeriodMs = 0 }: NodeQuestion,
   signal: AbortSignal,
 ): Promise<NodeAnswer> {
   const unanswered = (reason: string): NodeAnswer => ({
@@ -90,8 +114,11 @@ export async function askNode(
   });
   if (node.state === "starting") return unanswered("the machine is starting");
   if (node.ssh.host === "") return unanswered("the machine has no address");
-  using limit = watchdog(limitMs, signal);
   const startedAtMs = clock.now();
+  const wholeMs = answerLimitMs + 2000 * checkSeconds;
+  const limitMs = Math.max(0, Math.min(wholeMs, deadlineMs - startedAtMs));
+  const isCutShort = limitMs < wholeMs;
+  using limit = watchdog(limitMs, signal);
   let askedAfterMs = 0;
   async function* question(): AsyncGenerator<Uint8Array> {
     askedAfterMs = clock.now() - startedAtMs;
@@ -101,7 +128,13 @@ export async function askNode(
     const connection = await connections.connect(node, limit.signal);
     const result = await connection.run(
       {
-        argv: ["sh", "-s", "--", "e2e-readiness", looks, lookPauseMs / 1000, gracePeriodMs / 10].map(String),
+        argv: [
+          "sh",
+          "-s",
+          "--",
+          "e2e-readiness",
+          ...[looks, lookPauseMs / 1000, gracePeriodMs / 10, checkSeconds].map(String),
+        ],
         sudo: true,
         stdin: question(),
         limitMs,
@@ -115,7 +148,6 @@ export async function askNode(
     return { node, verdict: judgeNode(report), report, askedAfterMs };
   } catch (error) {
     signal.throwIfAborted();
-    const isCutShort = limitMs < askLimitMs;
     if (limit.hasExpired()) return { ...unanswered("it does not answer"), isCutShort };
     if (error instanceof ClusterError && error.id === "deadline-passed")
       return { ...unanswered(`it does not answer: ${messageOf(error)}`), isCutShort };

@@ -3,15 +3,15 @@ import { shellText } from "../../ssh/shell-text.ts";
 import { parseJson } from "../../system/files/read-text.ts";
 import { outsideLine, plainLine } from "../../system/printable.ts";
 import { installPaths, installUnits } from "../install-paths.ts";
-import { parsePlatformHead } from "../folder/platform-file.ts";
+import { mostCheckSeconds, parsePlatformHead } from "../folder/platform-file.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import { folderLayout } from "../layouts/folder.ts";
 import type { Layout } from "../layouts/layout.ts";
 import findLayout from "./find-layout.sh" with { type: "text" };
 import nodeFile from "./node.sh" with { type: "text" };
 
-/** Time limit for one run of the node's own check. */
-const checkSeconds = 20;
+/** Time limit for one run of the node's own check, unless the platform names one. */
+export const usualCheckSeconds = 20;
 /** The exit status of `timeout` for a command that it ended. */
 const timedOut = 124;
 const tailLines = 20;
@@ -25,7 +25,7 @@ export const nodeScript =
     STATUS_FILE: installPaths.installStatus,
     LOG_FILE: installPaths.installLog,
     UNIT: installUnits.install,
-    CHECK_SECONDS: checkSeconds,
+    CHECK_SECONDS: usualCheckSeconds,
     TIMED_OUT: timedOut,
     TAIL_LINES: tailLines,
     TAIL_BYTES: tailBytes,
@@ -50,6 +50,8 @@ export interface NodeReport {
   /** Undefined: the check has not run, or does not exist yet. */
   readonly checkStatus: number | undefined;
   readonly checkOutput: string;
+  /** The check's time limit, if the question allowed less; then the check has not run. */
+  readonly checkSeconds?: number | undefined;
   /** Undefined: the platform has not reported it yet. */
   readonly isTlsEnabled: boolean | undefined;
   /** The facts of a platform that is a folder, as JSON; empty for other platforms, and before the installation. */
@@ -76,6 +78,7 @@ export function parseNodeReport(stdout: string): NodeReport {
       .slice(0, 1)
       .find((text) => shape.test(text));
   const checkStatus = value("check.status", exitStatus);
+  const limit = Number(value("check.limit", /^[1-9]\d{0,2}$/)) || undefined;
   return {
     layout: value("layout", word) ?? "",
     status: value("status", installStatus) ?? "",
@@ -87,6 +90,7 @@ export function parseNodeReport(stdout: string): NodeReport {
     ),
     checkStatus: checkStatus === undefined ? undefined : Number(checkStatus),
     checkOutput: all("check").join("\n"),
+    checkSeconds: limit === undefined || limit > mostCheckSeconds ? undefined : limit,
     isTlsEnabled: saysTls(all("config")[0] ?? ""),
     facts: all("facts")[0] ?? "",
     log: all("log")
@@ -137,8 +141,9 @@ export function judgeNode(report: NodeReport): NodeVerdict {
   const busy = Object.entries(report.setup).find(([, state]) => isBusy(state));
   if (report.checkStatus === 0) return { kind: "ready" };
   if (busy !== undefined) return waiting(`${outside(busy[0])} is running`);
+  if (report.checkStatus === timedOut || report.checkSeconds !== undefined)
+    return waiting("the platform's own check does not finish");
   if (report.checkStatus === undefined) return waiting("the platform's own check is not installed yet");
-  if (report.checkStatus === timedOut) return waiting("the platform's own check does not finish");
   return waiting(`its check says: ${checkReason(report)}`);
 }
 

@@ -1,21 +1,23 @@
 #!/bin/sh
 # Collects everything that `wait` needs from a node, in one round trip. Runs as root, behind find-layout.sh. $2: how
 # often to run a check that passes; $3: the seconds between; $4: for how many hundredths of a second a node that isn't
-# ready may look again before it answers, as long as looking is quick. It prints lines "key=value"; after "log=" and
-# "check=" come whole lines of text, until that list ends:
+# ready may look again before it answers, as long as looking is quick; $5: the longest limit for one check
+# that is waited for. It prints lines "key=value"; after "log=" and "check=" come whole lines of text, until that list
+# ends:
 #
 #     layout=cluster            empty if no installation has started
 #     status=exit 0             status of the install script; or "running", or empty
 #     unit=active               systemd's ActiveState of the install unit
 #     setup.NAME=failed         ActiveState of a unit that continues after the install script
 #     check.status=1            exit status of the node's own check; empty while that program doesn't exist
+#     check.limit=90            the check's limit in seconds, if it is longer than $5: then the check has not run
 #     config={"ssl_enabled": …} the platform's own TLS setting, in one line
 #     facts={"name": …}         what a platform that is a folder says about itself, in one line
 #     check=…                   the check's output
 #     log=…                     the last lines of the install log, if the installation failed
 #
-# Values: STATUS_FILE, LOG_FILE and UNIT of the installation; CHECK_SECONDS, the limit for one check; TIMED_OUT, the
-# status of a check that exceeds it; TAIL_LINES and TAIL_BYTES of a log; for each layout, SETUP_UNITS_<name>, CONFIG_FILE_<name>, CHECKS_<name>, one command a line,
+# Values: STATUS_FILE, LOG_FILE and UNIT of the installation; CHECK_SECONDS, the limit for a check whose platform
+# names none; TIMED_OUT, the status of a check that exceeds it; TAIL_LINES and TAIL_BYTES of a log; for each layout, SETUP_UNITS_<name>, CONFIG_FILE_<name>, CHECKS_<name>, one command a line,
 # newest first, WRAPPER_<name>, a program that runs them, if the node has it, and FACTS_FILE_<name>, which may be empty.
 
 LC_ALL=C
@@ -27,6 +29,7 @@ say() { printf '%s=%s\n' "$1" "$(printf '%s' "$2" | tr -d '\n')"; }
 
 looks=${2:-1}
 pause=${3:-0}
+most_seconds=${5:-$CHECK_SECONDS}
 # A check that outlives its limit has the status 124, even if it had to be killed: then timeout itself ends with 137.
 run_once() {
   started=$(uptime_now)
@@ -46,10 +49,17 @@ run_check() {
   printf '%s\n' "$output" | tail -c 16000 | lines_of check
 }
 
+# The limit that a platform's facts name. A quotation mark inside of a text has a backslash there.
+own_limit() { sed -n 's/.*"checkTimeout": *"\([1-9][0-9]\{0,2\}\)s".*/\1/p' "$1" 2>/dev/null | head -n 1; }
+
 # Runs the first check whose program exists, through the wrapper if the node has it.
 check_node() {
+  [ -z "$facts_file" ] || limit=$(own_limit "$facts_file")
+  limit=${limit:-$CHECK_SECONDS}
   while read -r program arguments; do
     [ -x "$program" ] || continue
+    [ "$limit" -le "$most_seconds" ] || { say check.limit "$limit" && has_more=yes && break; }
+    seconds=${seconds:-$limit}
     [ ! -x "$wrapper" ] || arguments="$program $arguments" program=$wrapper
     # shellcheck disable=SC2086 # one word each
     run_check "$program" $arguments
@@ -59,9 +69,10 @@ $checks
 CLUSTER_E2E_END
 }
 
-# Prints the whole answer. Succeeds if looking again would not change it soon: the node is ready, or has failed.
+# Prints the whole answer. Succeeds if looking again would not change it soon: the node is ready, has failed,
+# or must be asked with more time.
 look() {
-  is_ready=no
+  is_ready=no has_more=no limit=''
   status=$(head -c 100 "$STATUS_FILE" 2>/dev/null || :)
   state=$(state_of "$UNIT")
   # The status is written before the unit ends, so a second reading is at least as recent as the unit's state.
@@ -94,7 +105,7 @@ look() {
   done
 
   [ "$failed" != yes ] || tail -c "$TAIL_BYTES" "$LOG_FILE" 2>/dev/null | tail -n "$TAIL_LINES" | lines_of log
-  [ "$is_ready" = yes ] || [ "$failed" != no ]
+  [ "$is_ready" = yes ] || [ "$has_more" = yes ] || [ "$failed" != no ]
 }
 
 # Hundredths of a second since the machine has booted.
@@ -110,7 +121,7 @@ hangs() { printf '%s\n' "$next" | grep -qx "check.status=$TIMED_OUT"; }
 look_pause=20
 ends=$(($(uptime_now) + ${4:-0}))
 while is_running && [ "$(uptime_now)" -lt "$ends" ]; do sleep 0.1; done
-seconds=$CHECK_SECONDS
+seconds=''
 answer=''
 while :; do
   began=$(uptime_now)

@@ -31,7 +31,6 @@ export interface UpgradeNode extends NodeObserver {
 
 /** How long a node's check may fail after its upgrade. */
 const checkLimitMs = 10 * 60_000;
-const answerLimitMs = 60_000;
 const lookPauseMs = 250;
 
 /**
@@ -103,7 +102,7 @@ async function untilReady(
   const state = { isSilent: false, reason: "" };
   const look = async (inner: AbortSignal): Promise<true | undefined> => {
     await watch.current(state.isSilent, inner);
-    const question = { connections, clock, limitMs: answerLimitMs, looks: 2, lookPauseMs };
+    const question = { connections, clock, looks: 2, lookPauseMs };
     const { verdict, report } = await askNode(node, question, inner);
     state.isSilent = report === undefined;
     if (verdict.kind === "ready") return true;

@@ -11,7 +11,12 @@ const manyCommas = '{"name": "meter", "version": "1.0",\n "ports": [1, 2, 3], "d
 const script = nodeScript.replace(/^CHECK_SECONDS=.*$/m, "CHECK_SECONDS=1");
 
 /** The answer of a node with this check that may look for five seconds until it is ready. */
-async function answerWith(check: string, facts = manyCommas): Promise<ReturnType<typeof parseNodeReport>> {
+async function answerWith(
+  check: string,
+  facts = manyCommas,
+  more: readonly string[] = [],
+  text = script,
+): Promise<ReturnType<typeof parseNodeReport>> {
   await using machines = await startMachines({ roles: ["master"] });
   const machine = machines.machines[0]!;
   await machine.write("var/lib/cluster-e2e/layout", "folder\n");
@@ -21,8 +26,8 @@ async function answerWith(check: string, facts = manyCommas): Promise<ReturnType
   await machine.write("opt/cluster-platform/check-node", `#!/bin/bash\n${check}\n`);
   await chmod(join(machine.folder, "opt/cluster-platform/check-node"), 0o755);
   const connection = await machines.connections.connect(machine.node, neverAborted);
-  const argv = ["sh", "-s", "--", "e2e-readiness", "1", "0", "500"];
-  const { stdout } = await connection.run({ argv, sudo: true, stdin: script, limitMs: 60_000 }, neverAborted);
+  const argv = ["sh", "-s", "--", "e2e-readiness", "1", "0", "500", ...more];
+  const { stdout } = await connection.run({ argv, sudo: true, stdin: text, limitMs: 60_000 }, neverAborted);
   return parseNodeReport(stdout);
 }
 
@@ -49,6 +54,41 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
     const check = '[ ! -e "$MACHINE/asked" ] || sleep 300\ntouch "$MACHINE/asked"\necho not, yet\nexit 1';
     expect(await answerWith(check)).toMatchObject({ layout: "folder", checkStatus: 1, checkOutput: "not, yet" });
   }, 120_000);
+
+  describe("has the limit of the platform", () => {
+    const facts = (limit: string) =>
+      `{"name":"meter","description":"\\"checkTimeout\\":\\"1s\\"","checkTimeout":"${limit}","logs":{}}\n`;
+
+    test("if that is longer than usual", async () => {
+      const report = await answerWith("sleep 2; echo done", facts("60s"), ["60"]);
+      expect(report).toMatchObject({ checkStatus: 0, checkOutput: "done", checkSeconds: undefined });
+    }, 120_000);
+
+    test("if that is shorter than usual", async () => {
+      const short = nodeScript.replace(/^CHECK_SECONDS=.*$/m, "CHECK_SECONDS=600");
+      const report = await answerWith("sleep 300", facts("1s"), ["600"], short);
+      expect(report).toMatchObject({ checkStatus: 124 });
+    }, 120_000);
+
+    test.each(["60s", "600s"])(
+      "which it names if nobody waits that long for a check: %s",
+      async (limit) => {
+        const report = await answerWith('touch "$MACHINE/ran"; exit 1', facts(limit), ["20"]);
+        expect(report).toMatchObject({ checkStatus: undefined, checkSeconds: Number.parseInt(limit) });
+        expect(report.facts).toContain("meter");
+      },
+      120_000,
+    );
+
+    test.each(["", "0s", "s", "-1s", "09s", "6000s", "1m", "2", "$(touch x)s"])(
+      "unless it is none: %j",
+      async (limit) => {
+        const report = await answerWith("echo done", facts(limit), ["20"]);
+        expect(report).toMatchObject({ checkStatus: 0, checkOutput: "done", checkSeconds: undefined });
+      },
+      120_000,
+    );
+  });
 
   test.each([
     ["check.status=124", 0],

@@ -23,6 +23,7 @@ nodes:
 packages: { apt: [etcd-server, g++], dnf: [etcd] }
 ports: [2379, 2380]
 web: { port: 443, path: /ui/, scheme: https, certificate: /etc/etcd/ca.pem }
+checkTimeout: 1m30s
 conditions: [docker, cgroups-1, dns-port-free, clock-synchronized]
 kernel_modules: [ip_vs]
 logs: { units: [etcd, "etcd@1.service"], files: [/var/log/etcd.log] }
@@ -37,6 +38,7 @@ const fullFacts: PlatformFacts = {
   packages: { apt: ["etcd-server", "g++"], dnf: ["etcd"] },
   ports: [2379, 2380],
   web: { port: 443, path: "/ui/", scheme: "https", certificate: "/etc/etcd/ca.pem" },
+  checkSeconds: 90,
   conditions: ["docker", "cgroups-1", "dns-port-free", "clock-synchronized"],
   kernelModules: ["ip_vs"],
   logs: { units: ["etcd", "etcd@1.service"], files: ["/var/log/etcd.log"] },
@@ -64,6 +66,8 @@ describe("platform.yaml", () => {
       `${smallest}nodes: { masters: { max: 1 } }`,
       { ...emptyFacts, nodes: { ...emptyFacts.nodes, master: { max: 1 } } },
     ],
+    ["the longest limit for a check", `${smallest}checkTimeout: 10m`, { ...emptyFacts, checkSeconds: 600 }],
+    ["the shortest limit for a check", `${smallest}checkTimeout: 1s`, { ...emptyFacts, checkSeconds: 1 }],
     [
       "a web UI's defaults",
       `${smallest}web: { port: 80 }`,
@@ -92,6 +96,7 @@ describe("platform.yaml", () => {
 });
 
 const webKeys = "port, path, scheme, certificate";
+const limit = "a duration of 1s to 10m in whole seconds, such as 90s";
 const path = "an absolute path of letters, digits and ._+@:,=~-";
 
 /** What is added to the smallest file (or, behind `=`, what is the whole file), and the only problem. */
@@ -110,7 +115,7 @@ const mistakes: readonly (readonly [text: string, problem: string])[] = [
   ["=name: etcd\nversion: [1]", "version: must be a text, not a list"],
   [
     "colour: red",
-    'unknown key "colour"; the keys are name, version, description, nodes, packages, ports, web, conditions, kernel_modules, logs, secrets',
+    'unknown key "colour"; the keys are name, version, description, nodes, packages, ports, web, checkTimeout, conditions, kernel_modules, logs, secrets',
   ],
   [
     `description: "${"x".repeat(101)}"`,
@@ -169,6 +174,10 @@ const mistakes: readonly (readonly [text: string, problem: string])[] = [
   ],
   ["web: { port: 80, certificate: /x }", "web.certificate: only https has one"],
   ["web: { port: 443, scheme: https, certificate: x }", `web.certificate: "x" is not ${path}`],
+  ...["60", "0s", "500ms", "1500ms", "601s", "11m", "1d", "-5s", "''", "ten"].map(
+    (text) => [`checkTimeout: ${text}`, `checkTimeout: "${text === "''" ? "" : text}" is not ${limit}`] as const,
+  ),
+  ["checkTimeout: [9s]", "checkTimeout: must be a text, not a list"],
   ["conditions: [podman]", 'conditions: "podman" is not one of docker, cgroups-1, dns-port-free, clock-synchronized'],
   ["kernel_modules: ['ip vs']", 'kernel_modules: "ip vs" is not the name of a kernel module'],
   ["logs: /var/log/x", 'logs: must be a mapping (key: value), not "/var/log/x"'],
