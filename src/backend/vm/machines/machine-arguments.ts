@@ -91,9 +91,10 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
  */
 const smallTranslation = "tcg,tb-size=64";
 
-function firmwareOptions({ architecture, files }: MachinePlan): readonly (readonly [string, string])[] {
-  const { firmware } = architecture;
-  const machine = `${architecture.machine},memory-backend=memory`;
+function firmwareOptions({ architecture, files, options }: MachinePlan): readonly (readonly [string, string])[] {
+  const { firmware, manyCpus } = architecture;
+  const more = manyCpus !== undefined && options.cpus > manyCpus.above ? `,${manyCpus.properties}` : "";
+  const machine = `${architecture.machine}${more},memory-backend=memory`;
   if (firmware === "BIOS") return [["-machine", machine]];
   const flash = (name: string, filename: string, isReadOnly: boolean) =>
     ["-blockdev", JSON.stringify(layer(name, filename, { "read-only": isReadOnly }))] as const;

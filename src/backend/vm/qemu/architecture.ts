@@ -15,6 +15,8 @@ export interface Architecture {
   readonly packages: string;
   /** QEMU's name for the kind of machine. */
   readonly machine: "q35" | "virt";
+  /** The properties of a machine that has more CPUs than the kind has by default; absent if that is no limit. */
+  readonly manyCpus?: { readonly above: number; readonly properties: string };
   readonly translatedCpu: string;
   /** The firmware that an image must boot with. */
   readonly firmware: "BIOS" | "UEFI";
@@ -56,6 +58,8 @@ const architectures: Readonly<Record<string, Architecture>> = {
     debianName: "arm64",
     packages: "qemu-system-arm qemu-efi-aarch64 qemu-utils",
     machine: "virt",
+    // The default interrupt controller of QEMU 7.2 serves eight CPUs; newer versions choose the third one for more by themselves.
+    manyCpus: { above: 8, properties: "gic-version=3" },
     // "max" enables every feature, which is more than the kernels of older distributions can boot with.
     translatedCpu: "neoverse-n1",
     firmware: "UEFI",

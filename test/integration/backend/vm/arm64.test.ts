@@ -77,7 +77,8 @@ async function planOf(directory: string, node: NodeFacts): Promise<Parameters<ty
       createdBy: "1",
       nodes: [node],
     },
-    options: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 64 },
+    // More than the default interrupt controller serves.
+    options: { memoryMegabytes: 256, cpus: 9, diskMegabytes: 64 },
     accelerator: "tcg",
     isSandboxed: true,
     firmware,
