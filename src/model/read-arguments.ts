@@ -145,11 +145,20 @@ export const anything: ArgumentCheck = () => undefined;
 export const plainData: ArgumentCheck = (given) => dataProblem(given, []);
 
 function dataProblem(given: unknown, outer: readonly unknown[]): string | undefined {
-  if (["bigint", "function", "symbol"].includes(typeof given)) return wrongType(given, "plain data");
+  const isOther = ["bigint", "function", "symbol"].includes(typeof given) || !isOrdinary(given);
+  if (isOther) return wrongType(given, "plain data");
+  if (typeof given === "number" && !Number.isFinite(given)) return `${given} is not a number that JSON can hold`;
   if (typeof given !== "object" || given === null) return undefined;
   if (outer.includes(given)) return "the value contains itself";
   const entries = Object.entries(given);
   return firstProblem(entries.map(([name, value]) => [quoted(name), dataProblem(value, [...outer, given])]));
+}
+
+/** Dates, sets and the like lose their contents in JSON. Objects of another realm, as in some test runners, are ordinary. */
+function isOrdinary(given: unknown): boolean {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return true;
+  const prototype: unknown = Object.getPrototypeOf(given);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function firstProblem(found: readonly (readonly [subject: string, problem: string | undefined])[]): string | undefined {

@@ -2,7 +2,7 @@ import { ClusterError } from "../errors.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import { shellText } from "../ssh/shell-text.ts";
 import secretsFile from "./cluster-secrets.sh" with { type: "text" };
-import { parseConfiguration } from "./configuration/configuration-file.ts";
+import { searchableMapping } from "./configuration/configuration-file.ts";
 import { configurationSecrets } from "./configuration/configuration.ts";
 import { mostSecretFiles } from "./folder/platform-file.ts";
 import { frameFunction, parseFrames } from "./node-logs.ts";
@@ -102,10 +102,9 @@ export async function parseSecrets(stdout: string): Promise<ClusterSecrets | und
 /** Returns the secret values of a mapping (YAML or JSON), or the whole text if it is something else, such as a key. */
 async function secretsIn(text: string): Promise<readonly string[]> {
   try {
-    const parsed = await parseConfiguration(text, "");
+    const found = await searchableMapping(text);
     // A key may begin like a comment.
-    if (parsed.problems === undefined && Object.keys(parsed.value).length > 0)
-      return configurationSecrets(parsed.value);
+    if (found !== undefined && Object.keys(found).length > 0) return configurationSecrets(found);
   } catch {
     // A text that is nested too deeply isn't one of our configurations.
   }

@@ -1,4 +1,3 @@
-import type * as Yaml from "yaml";
 import { outside } from "../../outside-text.ts";
 import { unicodeEscape } from "../../system/printable.ts";
 import { isMapping } from "../../model/reader.ts";
@@ -12,10 +11,10 @@ import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import type { Environment } from "../../system/runtime.ts";
 import { variable } from "../../system/variable.ts";
+import { type Fault, problems, yamlFaults } from "./yaml-faults.ts";
 
 /**
- * Reads the file of `--extra-config`. Problems name the file, and line and column for bad YAML, but quote nothing from it: it may hold a license. It
- * reads and writes YAML 1.1, like the artifacts, so that `yes` or `010` keep the meaning that their documentation gives them.
+ * Reads the file of `--extra-config`. Problems name the file, and line and column for bad YAML, but quote nothing from it: it may hold a license.
  */
 export async function readExtraConfiguration(path: string, signal: AbortSignal): Promise<Checked<Configuration>> {
   const text = await readConfigurationText(path, signal);
@@ -23,42 +22,73 @@ export async function readExtraConfiguration(path: string, signal: AbortSignal):
 }
 
 /**
- * Returns the configuration as the text of `config.yaml`. It quotes strings and escapes unprintable characters, because parsers disagree on `1:30`,
- * `=` or a bare control character. It folds no line, because the reader may not be a full YAML parser.
+ * Returns the configuration as the text of `config.yaml`, which has the same meaning in YAML 1.1 and 1.2. It quotes strings and escapes unprintable
+ * characters, because parsers disagree on `1:30`, `=` or a bare control character. It folds no line, because the reader may not be a full YAML parser.
  */
 export async function renderConfiguration(configuration: Configuration): Promise<string> {
-  const { stringify } = await import("yaml");
-  const text = stringify(configuration, {
+  const { Document, visit } = await import("yaml");
+  const document = new Document(configuration, {
     version: "1.1",
-    lineWidth: 0,
     aliasDuplicateObjects: false,
-    defaultStringType: "QUOTE_DOUBLE",
-    defaultKeyType: "PLAIN",
-    doubleQuotedAsJSON: true,
+    // Without the tag of merges, the text `<<` gets quotes.
+    customTags: (tags) => [
+      exponential,
+      ...tags.filter((tag) => typeof tag === "string" || tag.test?.test("<<") !== true),
+    ],
   });
+  visit(document, {
+    Scalar: (place, node) => {
+      if (typeof node.value !== "string") return;
+      node.type = place === "key" && plainKey.test(node.value) ? "PLAIN" : "QUOTE_DOUBLE";
+    },
+  });
+  const text = document.toString({ lineWidth: 0, doubleQuotedAsJSON: true });
   return text.replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, unicodeEscape);
 }
 
+/** Words that are truth values or null in some version get quotes from the library. */
+const plainKey = /^[A-Za-z_][\w.-]*$/;
+
+/** YAML 1.1 takes `1e+21` for text: it wants a point. */
+const exponential = {
+  tag: "tag:yaml.org,2002:float",
+  default: true,
+  identify: (value: unknown) => typeof value === "number" && String(value).includes("e"),
+  test: /^-?\d+\.\d+e[-+]\d+$/,
+  resolve: Number,
+  stringify: ({ value }: { readonly value: unknown }) => String(value).replace(/^(-?\d+)e/, "$1.0e"),
+} as const;
+
 export const configurationText = async (configuration: Configuration, format: "yaml" | "json"): Promise<string> =>
-  format === "json" ? `${JSON.stringify(configuration)}\n` : renderConfiguration(configuration);
+  format === "json" ? `${exactJson(configuration)}\n` : renderConfiguration(configuration);
+
+/** Integers of any length stay exact. */
+const exactJson = (configuration: Configuration): string =>
+  JSON.stringify(configuration, (_key, value: unknown) =>
+    typeof value === "bigint" ? rawJson.rawJSON(String(value)) : value,
+  );
+
+/** TypeScript's types lack this function. */
+const rawJson = JSON as unknown as { readonly rawJSON: (text: string) => unknown };
 
 /** A real configuration has a few kilobytes. The parser's time for some texts grows with the square of their length. */
 const mostBytes = 256 * 1024;
 const mostProblems = 20;
 
-/** Exported for texts from elsewhere. `path` is the name that problems show. */
+/**
+ * Reads a text of YAML 1.2, and so of JSON. What JSON can't hold is refused, and so is what readers of YAML 1.1 would take for something else. `path`
+ * is the name that problems show.
+ */
 export async function parseConfiguration(text: string, path: string): Promise<Checked<Configuration>> {
   if (text.length > mostBytes) return problem(`${path}: ${reasons["EFBIG"]}`);
   const yaml = await import("yaml");
   const lineCounter = new yaml.LineCounter();
-  // The parser's own search for repeated keys compares each key with all others.
-  const options = { version: "1.1", intAsBigInt: true, prettyErrors: false, uniqueKeys: false, lineCounter } as const;
-  const document = yaml.parseDocument(text, options);
-  const faults = [...document.errors, ...document.warnings].map(({ pos, code, message }) => ({
+  const document = yaml.parseDocument(text, { ...yamlOptions, lineCounter });
+  const faults = [...document.errors, ...document.warnings].map(({ pos, code, message }): Fault => ({
     at: pos[0],
     message: plainer[code] ?? message,
   }));
-  const found = faults.length > 0 ? faults : repeatedKeys(yaml, document.contents);
+  const found = faults.length > 0 ? faults : yamlFaults(yaml, document);
   if (found.length > 0) {
     const shown = found.slice(0, mostProblems);
     return {
@@ -71,35 +101,31 @@ export async function parseConfiguration(text: string, path: string): Promise<Ch
   return mapping(() => document.toJS({ reviver: (_key, value: unknown) => plain(value) }) as unknown, path);
 }
 
+/** Returns the mapping that a text of any version of YAML contains, for those who only search it: it may be a platform's own file. */
+export async function searchableMapping(text: string): Promise<Configuration | undefined> {
+  if (text.length > mostBytes) return undefined;
+  const { parseDocument } = await import("yaml");
+  const document = parseDocument(text, yamlOptions);
+  return document.errors.length > 0 ? undefined : mapping(() => document.toJS() as unknown, "").value;
+}
+
+/** Sets, dates and other values of YAML 1.1 aren't resolved, even if a document asks for them. */
+const yamlOptions = {
+  version: "1.2",
+  schema: "core",
+  resolveKnownTags: false,
+  merge: true,
+  intAsBigInt: true,
+  prettyErrors: false,
+  uniqueKeys: false,
+  logLevel: "error",
+} as const;
+
 const plainer: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: "a second document begins here; put all settings into one",
   RESOURCE_EXHAUSTION: "this is nested too deeply",
+  TAG_RESOLVE_FAILED: problems.tag,
 };
-
-interface Fault {
-  readonly at: number;
-  readonly message: string;
-}
-
-function repeatedKeys(
-  { isMap, isPair, isScalar, isSeq }: Pick<typeof Yaml, "isMap" | "isPair" | "isScalar" | "isSeq">,
-  contents: unknown,
-): readonly Fault[] {
-  const faults: Fault[] = [];
-  const pending = [contents];
-  for (const node of pending) {
-    if (isPair(node)) pending.push(node.key, node.value);
-    else if (isSeq(node) || isMap(node)) for (const item of node.items) pending.push(item);
-    if (!isMap(node)) continue;
-    const seen = new Set<unknown>();
-    for (const { key } of node.items) {
-      if (!isScalar(key)) continue;
-      if (seen.has(key.value)) faults.push({ at: key.range?.[0] ?? 0, message: "Map keys must be unique" });
-      seen.add(key.value);
-    }
-  }
-  return faults;
-}
 
 function mapping(read: () => unknown, path: string): Checked<Configuration> {
   try {

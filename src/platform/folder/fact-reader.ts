@@ -1,5 +1,5 @@
 import { quoted } from "../../errors.ts";
-import { type Reader, refined, string } from "../../model/reader.ts";
+import { type Reader, isMapping, refined, string } from "../../model/reader.ts";
 import { outside } from "../../outside-text.ts";
 import { isPlainLine } from "../../system/printable.ts";
 
@@ -29,7 +29,7 @@ const report = ({ problems }: FactReader, key: string, text: string): undefined 
 /** Reads a mapping with no other keys than these. A missing one is empty. */
 export function readMapping(reader: FactReader, key: string, found: unknown, keys: readonly string[]): Mapping {
   if (found === undefined) return {};
-  if (!isPlainMapping(found)) {
+  if (!isMapping(found)) {
     report(reader, key, `must be a mapping (key: value), not ${described(found)}`);
     return {};
   }
@@ -38,10 +38,6 @@ export function readMapping(reader: FactReader, key: string, found: unknown, key
   }
   return found;
 }
-
-/** YAML also has dates, sets and the like, which are objects too. */
-const isPlainMapping = (found: unknown): found is Mapping =>
-  typeof found === "object" && found !== null && Object.getPrototypeOf(found) === Object.prototype;
 
 export function readFact<Value>(
   reader: FactReader,
@@ -52,7 +48,7 @@ export function readFact<Value>(
   if (found === undefined) return undefined;
   if (typeof found === "string") return read(found) ?? report(reader, key, `${quoted(found)} is not ${what}`);
   const isWord = typeof found === "number" || typeof found === "bigint" || typeof found === "boolean";
-  const advice = isWord || found instanceof Date ? "; put it in quotes" : "";
+  const advice = isWord ? "; put it in quotes" : "";
   return report(reader, key, `must be a text, not ${described(found)}${advice}`);
 }
 
@@ -119,5 +115,5 @@ function described(found: unknown): string {
   }
   if (found === null || found === undefined) return "nothing";
   if (Array.isArray(found)) return "a list";
-  return found instanceof Date ? "a date" : "a mapping";
+  return "a mapping";
 }

@@ -96,11 +96,16 @@ test.each<
   [
     "plain data",
     check.plainData,
-    [null, undefined, 1, ["a", { b: true }], { one: shared, other: shared }],
+    [null, undefined, 1, ["a", { b: true }], Object.create(null), { one: shared, other: shared }],
     [
       [1n, "not of the type bigint"],
       [{ a: ["b", () => {}] }, '"a": "1": must be plain data'],
       [Symbol("a"), "not of the type symbol"],
+      [{ a: new Date(0) }, '"a": must be plain data'],
+      [[new Set(["a"])], '"0": must be plain data'],
+      [Buffer.from("a"), "must be plain data"],
+      [{ a: [Infinity] }, "Infinity is not a number that JSON can hold"],
+      [Number.NaN, "NaN is not a number that JSON can hold"],
       [circular, '"inner": "outer": the value contains itself'],
     ],
   ],

@@ -34,6 +34,11 @@ test("a mapping without secrets has none", async () => {
   expect(values).toEqual([]);
 });
 
+test("a platform's own file may be of any version of YAML", async () => {
+  const own = "enabled: yes\nmode: 010\nsince: !!timestamp 2020-01-01\n8080: x\npassword: !vault hunter2\n";
+  expect((await secretsIn(frame("secret-0", own))).values).toEqual(["hunter2"]);
+});
+
 test("a key file that looks like a comment is a secret", async () => {
   const { values } = await secretsIn(frame("secret-0", "#k3y-0123abcd\n"));
   expect(values).toEqual(["#k3y-0123abcd\n"]);

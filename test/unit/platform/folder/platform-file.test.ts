@@ -109,7 +109,6 @@ const mistakes: readonly (readonly [text: string, problem: string])[] = [
   ],
   ['=name: 5\nversion: "1"', "name: must be a text, not 5; put it in quotes"],
   ["=name: etcd\nversion: 3.10", "version: must be a text, not 3.1; put it in quotes"],
-  ["=name: etcd\nversion: 2026-01-01", "version: must be a text, not a date; put it in quotes"],
   ['=name: etcd\nversion: ""', 'version: "" is not one printable line of 1 to 50 characters'],
   ['=name: etcd\nversion: "a\\nb"', 'version: "a\\nb" is not one printable line of 1 to 50 characters'],
   ["=name: etcd\nversion: [1]", "version: must be a text, not a list"],
@@ -122,7 +121,7 @@ const mistakes: readonly (readonly [text: string, problem: string])[] = [
     `description: "${"x".repeat(100)}…" is not one printable line of 1 to 100 characters`,
   ],
   ["description: ' x'", 'description: " x" is not one printable line of 1 to 100 characters'],
-  ["description: yes", "description: must be a text, not true; put it in quotes"],
+  ["description: true", "description: must be a text, not true; put it in quotes"],
   ["nodes: 3", "nodes: must be a mapping (key: value), not 3"],
   ["nodes: { master: {} }", 'nodes: unknown key "master"; the keys are masters, agents, public_agents'],
   ["nodes: { masters: 3 }", "nodes.masters: must be a mapping (key: value), not 3"],
@@ -199,7 +198,7 @@ describe("mistakes", () => {
     expect(found.problems?.map(unmarked)).toEqual([`etcd/platform.yaml: ${problem}`]);
   });
 
-  test.each(mistakes.filter(([text]) => !/10{20}|2026|3\.10/.test(text)))(
+  test.each(mistakes.filter(([text]) => !/10{20}|3\.10/.test(text)))(
     "in an artifact's head: %s",
     async (text, problem) => {
       const whole = text.startsWith("=") ? text.slice(1) : smallest + text;
