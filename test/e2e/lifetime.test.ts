@@ -23,6 +23,16 @@ test("nodes end when the lifetime is over, even after a restart, and paused ones
   for (const action of ["restart agent_0", "pause agent_1"])
     expect(await containers.run(["node", ...action.split(" "), "-c", id])).toMatchObject({ status: 0 });
 
+  // Neither stopping its unit, nor killing it, nor an offset of the clock that nobody stands for prolongs a node's life.
+  const script = `systemctl stop cluster-e2e-deadline 2>/dev/null && echo stopped
+systemctl restart cluster-e2e-deadline 2>/dev/null && echo restarted
+echo 1000000 >/run/cluster-e2e-clock-offset
+systemctl kill --signal=KILL cluster-e2e-deadline
+until systemctl is-active cluster-e2e-deadline; do sleep 0.2; done`;
+  const attacked = await containers.run(["run", "-c", id, "--no-test-env", "--node", "agent_0", script]);
+  expect(attacked.stdout.trim().split("\n").at(-1), attacked.stderr).toBe("active");
+  expect(attacked.stdout).not.toMatch(/stopped|restarted/);
+
   const stateOf = async (node: string): Promise<string> =>
     (await docker(["inspect", "--format={{.State.Status}}", `cluster-e2e-${id}-${node}`]).catch(() => "gone")).trim();
   const hasEnded = async (node: string): Promise<boolean> => ["exited", "gone"].includes(await stateOf(node));

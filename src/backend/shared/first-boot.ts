@@ -184,12 +184,16 @@ const scriptText = `#!/bin/sh\n${shellText(deadlineFile)}`;
 
 /**
  * The deadline is an absolute second, so that a reboot doesn't prolong the machine's life. `DefaultDependencies=no` keeps the first attempt at
- * power-off from ending the loop itself.
+ * power-off from ending the loop itself. Neither `systemctl stop` nor another target ends the unit, and systemd starts it again however often it is
+ * killed. `StartLimitInterval` stands where systemd 219 reads it; later versions still do.
  */
 const unitText = (deadline: Date): string => `[Unit]
 Description=End of this test machine
 DefaultDependencies=no
+RefuseManualStop=yes
+IgnoreOnIsolate=yes
 [Service]
+StartLimitInterval=0
 ExecStart=/bin/sh ${scriptPath} ${Math.floor(deadline.getTime() / 1000)}
 Restart=always
 [Install]

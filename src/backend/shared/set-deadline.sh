@@ -20,4 +20,6 @@ printf %s "$UNIT_TEXT" >"$file"
 chmod 0755 "$SCRIPT"
 systemctl daemon-reload
 systemctl enable "$UNIT"
-systemctl --no-block restart "$UNIT"
+# The unit refuses to be stopped, and so to be restarted. If it runs with another deadline, systemd starts it again.
+systemctl kill --signal=KILL "$UNIT" 2>/dev/null || :
+systemctl --no-block start "$UNIT"
