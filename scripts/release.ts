@@ -13,6 +13,7 @@ import { mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { programBuild, programs } from "./build.ts";
+import { buildLibrary } from "./build-library.ts";
 import { cutChangelog } from "./release/changelog.ts";
 import { commitAndTag, releasableCheckout } from "./release/checkout.ts";
 import { declaredPrograms } from "./release/declarations.ts";
@@ -96,9 +97,9 @@ async function main(): Promise<void> {
   const seconds = ((performance.now() - started) / 1e3).toFixed(0);
   if (chosen.isDryRun) return console.log(`${tag}: a dry run of ${seconds} s; nothing was committed or tagged.`);
   await Bun.write(join(root, "CHANGELOG.md"), changelog);
-  await commitAndTag(root, tag, notes);
+  await commitAndTag(root, tag, notes, [await buildLibrary(tag)]);
   console.log(`${tag} is committed and tagged here, after ${seconds} s. To publish it:
-  git push --follow-tags
+  git push --atomic origin HEAD ${tag}
   upload the files of ${chosen.output} to ${chosen.url}/${tag}/`);
 }
 

@@ -1,5 +1,6 @@
 /** The checkout that a release is made from. */
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { output } from "./command.ts";
 
 export interface Checkout {
@@ -22,11 +23,35 @@ export async function releasableCheckout(root: string): Promise<Checkout> {
   return { tags, time: Number(await git("log", "-1", "--format=%ct")) * 1000 };
 }
 
-/** Commits the changelog as it was cut, and tags that commit. */
-export async function commitAndTag(root: string, tag: string, notes: string): Promise<void> {
+/**
+ * Commits the changelog as it was cut, and tags the release. If there are folders of what was built for it, which git ignores, the tag's commit is a child
+ * of that one and has them too, while no branch has: npm builds nothing of a package that it installs globally from git.
+ */
+export async function commitAndTag(
+  root: string,
+  tag: string,
+  notes: string,
+  built: readonly string[] = [],
+): Promise<void> {
   await output(["git", "commit", "--quiet", "--message", `Release ${tag}`, "--", "CHANGELOG.md"], { cwd: root });
-  await output(["git", "tag", "--annotate", "--cleanup=verbatim", tag, "--file", "-"], {
+  const commit = built.length === 0 ? "HEAD" : await commitWith(root, tag, built);
+  await output(["git", "tag", "--annotate", "--cleanup=verbatim", tag, commit, "--file", "-"], {
     cwd: root,
     stdin: `${tag}\n\n${notes}\n`,
   });
+}
+
+/** Returns a commit of HEAD's files and those of some folders, which changes neither the branch nor the index. */
+async function commitWith(root: string, tag: string, folders: readonly string[]): Promise<string> {
+  const index = resolve(root, await output(["git", "rev-parse", "--git-path", "release-index"], { cwd: root }));
+  const git = (...words: readonly string[]): Promise<string> =>
+    output(["git", ...words], { cwd: root, environment: { GIT_INDEX_FILE: index } });
+  try {
+    await git("read-tree", "HEAD");
+    await git("add", "--force", "--", ...folders);
+    const message = `Add what was built for ${tag}`;
+    return await git("commit-tree", await git("write-tree"), "-p", "HEAD", "-m", message);
+  } finally {
+    await rm(index, { force: true });
+  }
 }

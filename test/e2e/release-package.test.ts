@@ -1,6 +1,6 @@
 /** The programs, installed by package managers from a version tag of a repository that is served on loopback. */
 import { expect, test } from "bun:test";
-import { mkdir } from "node:fs/promises";
+import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { commitAndTag } from "../../scripts/release/checkout.ts";
 import { readmeExample } from "./support/readme.ts";
@@ -30,7 +30,9 @@ const installers = [
 /** Tags the checkout's commit as `bun run release` would, and makes what is served know it. */
 async function tagged(checkout: string, tag: string): Promise<void> {
   await shell(`sed -i 's/^## Unreleased$/&\\n\\n## ${tag}/' CHANGELOG.md`, [], checkout);
-  await commitAndTag(checkout, tag, "- A thing.");
+  const build = `console.log(await (await import("./scripts/build-library.ts")).buildLibrary("${tag}"))`;
+  const library = await shell('"$0" -e "$1"', [process.execPath, build], checkout);
+  await commitAndTag(checkout, tag, "- A thing.", [library.trim()]);
   await shell(
     `[ -d ../repo.git ] || git init -q --bare -b main ../repo.git
     git push -q ../repo.git main ${tag} && git -C ../repo.git update-server-info`,
@@ -75,11 +77,47 @@ for (const { name, lack, set, uninstall } of installers) {
       expect(await shell('env -i PATH=/usr/bin:/bin "$0" --version', [program], home)).toBe(`${newer}\n`);
       const wrong = await tryShell('env -i PATH=/usr/bin:/bin "$0" inspect --node', [program], home);
       expect(wrong).toMatchObject({ status: 2, output: expect.stringContaining("[bad-usage]") });
+      await expectTestedPackages(join(home, "there"));
+      if (name === "npm") await expectLibraryForNode(home, newer);
       await shell(`${set}\n${uninstall}`, [], home);
       expect(await namesIn(home, "cluster-*")).toBe("");
     },
     limitMs,
   );
+}
+
+/** All packages are those with which the programs were tested. */
+async function expectTestedPackages(folder: string): Promise<void> {
+  const lock = await Bun.file(join(import.meta.dir, "../../bun.lock")).text();
+  const tested = new Set([...lock.matchAll(/^ {4}"[^"]+": \["([^"]+)",/gm)].map(([, id = ""]) => id));
+  const places = new Bun.Glob("**/node_modules/{*,@*/*}/package.json").scan({ cwd: folder, followSymlinks: false });
+  const found: string[] = [];
+  for await (const place of places) {
+    const { name, version } = await Bun.file(join(folder, place)).json();
+    if (name !== "cluster-e2e") found.push(`${name}@${version}`);
+  }
+  expect(found.length).toBeGreaterThan(40);
+  expect(found.filter((id) => !tested.has(id))).toEqual([]);
+}
+
+/** The installed package is a library for Node too, with its types. */
+async function expectLibraryForNode(home: string, version: string): Promise<void> {
+  const folder = join(home, "project");
+  await mkdir(folder);
+  await symlink(join(home, "there", "lib", "node_modules"), join(folder, "node_modules"));
+  const script = `
+    import { Cluster, ClusterError, CloudBackend } from "cluster-e2e";
+    const backend = new CloudBackend({ region: "us-west-2", linuxDistribution: "debian-12" });
+    const cancelSignal = AbortSignal.abort(new Error("no longer wanted"));
+    await Cluster.create(backend, { variant: "oss", cancelSignal }).catch((error) => console.log(error.message));
+    console.log(typeof ClusterError);`;
+  await Bun.write(join(folder, "use.mjs"), script);
+  expect(await shell("env -i PATH=/usr/bin:/bin HOME=$PWD node use.mjs", [], folder)).toBe(
+    "no longer wanted\nfunction\n",
+  );
+  const library = join(folder, "node_modules", "cluster-e2e", "dist", "library");
+  expect(await Bun.file(join(library, "version.js")).text()).toContain(`"${version}"`);
+  expect(await Bun.file(join(library, "index.d.ts")).exists()).toBe(true);
 }
 
 /** What has such a name in the installer's own folder, packages' folders and links included. */

@@ -38,6 +38,29 @@ test("a release is one commit of the changelog, with a tag that contains the not
   expect(failure.message).toBe(`HEAD has already been released as ${tag}.`);
 });
 
+test("the tag has what was built for the release, and the branch has not", async () => {
+  await using checkout = await checkoutWith("");
+  await Bun.write(join(checkout.path, ".gitignore"), "dist/\n");
+  await checkout.git("add", "--all");
+  await checkout.git("commit", "--quiet", "--message", "Ignore");
+  for (const name of ["library/index.js", "library/model/node.js", "program"])
+    await Bun.write(join(checkout.path, "dist", name), "built\n");
+  await Bun.write(join(checkout.path, "CHANGELOG.md"), "after\n");
+  await commitAndTag(checkout.path, tag, "- A thing.", [join(checkout.path, "dist", "library")]);
+  const filesOf = async (commit: string): Promise<readonly string[]> =>
+    (await checkout.git("ls-tree", "-r", "--name-only", commit)).split("\n");
+  const own = [".gitignore", "CHANGELOG.md", "scripts/check.ts"];
+  expect(await filesOf("main")).toEqual(own);
+  expect((await filesOf(tag)).toSorted()).toEqual(
+    [...own, "dist/library/index.js", "dist/library/model/node.js"].toSorted(),
+  );
+  expect(await checkout.git("show", `${tag}:CHANGELOG.md`)).toBe("after");
+  expect(await checkout.git("rev-parse", `${tag}^{commit}^`)).toBe(await checkout.git("rev-parse", "main"));
+  expect(await checkout.git("status", "--porcelain")).toBe("");
+  const failure = await failureOf(releasableCheckout(checkout.path));
+  expect(failure.message).toBe(`HEAD has already been released as ${tag}.`);
+});
+
 test("a checkout with changes or a failing check is rejected", async () => {
   await using checkout = await checkoutWith("console.log('FAIL  lint'); process.exitCode = 1;");
   const red = await failureOf(releasableCheckout(checkout.path));
