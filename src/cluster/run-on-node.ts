@@ -7,6 +7,7 @@ import type { Layout } from "../platform/layouts/layout.ts";
 import { type Login, loginVariables, testEnvironment } from "../platform/test-environment.ts";
 import { firstToAnswer, greeting, waitingFor } from "../ssh/connection/connection-pool.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
+import { silenceLimitMs } from "../ssh/connection/open-connection.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session/session-line.ts";
 import { type Session, type SessionEnd, startSession } from "../ssh/session/session.ts";
 import { findSsh } from "../ssh/session/ssh-process.ts";
@@ -128,7 +129,7 @@ async function carryOut(
   if (request.checkout !== undefined) {
     await syncCheckout(cluster, request.checkout, { connections, progress: runtime.progress }, signal);
   }
-  const node = await firstToAnswer(candidates, { limitMs: greetingLimitMs, progress: runtime.progress }, signal);
+  const node = await firstToAnswer(candidates, { limitMs: silenceLimitMs, progress: runtime.progress }, signal);
   const script = sessionScript(cluster, node, request);
   const connect = async (inner: AbortSignal): Promise<Connection> => connections.connect(node, inner);
   const { environment } = runtime;
@@ -247,8 +248,6 @@ export function hideOwnValues({ login }: Pick<RunRequest, "login">, { progress }
   for (const value of [login.name, login.password]) if (value !== undefined) progress.hide(value);
 }
 
-/** How long masters may take to answer at all. */
-const greetingLimitMs = 15_000;
 const probeLimitMs = 5_000;
 
 type Candidates = readonly [NodeRecord, ...NodeRecord[]];
@@ -258,7 +257,7 @@ export const firstMaster = async (
   cluster: ClusterRecord,
   { progress }: Pick<Runtime, "progress">,
   signal: AbortSignal,
-): Promise<NodeRecord> => firstToAnswer(runningMasters(cluster), { limitMs: greetingLimitMs, progress }, signal);
+): Promise<NodeRecord> => firstToAnswer(runningMasters(cluster), { limitMs: silenceLimitMs, progress }, signal);
 
 function runningMasters(cluster: ClusterRecord): Candidates {
   const [first, ...others] = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");

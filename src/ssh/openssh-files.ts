@@ -148,11 +148,16 @@ function hostBlock(node: Destination, { identityFile, knownHostsFile }: SshConfi
     ["UpdateHostKeys", "no"],
     // It includes the server's greeting. To this computer itself, a connection takes no time: a machine here may be slow.
     ["ConnectTimeout", isLoopback(host) ? "60" : "15"],
+    // It also limits each answer to a login.
     ["ServerAliveInterval", "10"],
+    ["ServerAliveCountMax", String(unansweredRequests(host))],
     ["LogLevel", "ERROR"],
   ];
   return [`Host ${wordOf("reference", name)}`, ...settings.map(([key, value]) => `  ${key} ${value}`), ""].join("\n");
 }
+
+/** After how many keepalive requests without an answer, one each 10 s, a node counts as lost. A machine on this computer may just be slow. */
+export const unansweredRequests = (host: string): number => (isLoopback(host) ? 6 : 3);
 
 const isLoopback = (host: string): boolean => /^127\.\d+\.\d+\.\d+$/.test(host);
 

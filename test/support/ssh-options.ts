@@ -29,7 +29,7 @@ export const optionsFor = ({ port, user, loginKey, firstHostKey }: Server): Conn
   privateKey: loginKey.privateKey,
   hostKeys: [wireKey(firstHostKey.publicKey)],
   connectTimeoutMs: 2_000,
-  readyTimeoutMs: 5_000,
+  silenceMs: 5_000,
   keepaliveMs: 5_000,
   authenticationMayComeLater: false,
   clock: systemClock,

@@ -9,7 +9,7 @@ import { ruleOf, waits } from "../../system/waits.ts";
 import { parseKey } from "../keys.ts";
 import type { KnownHosts } from "../openssh-files.ts";
 import { type Connection, type Destination, targetOf } from "./connection.ts";
-import { openConnection, openSocket } from "./open-connection.ts";
+import { connectLimitMs, openConnection, openSocket } from "./open-connection.ts";
 
 /** The open connections of one cluster, one per node: opened when first needed, and reopened after a loss. */
 export interface ConnectionPool extends AsyncDisposable {
@@ -163,7 +163,8 @@ export async function greeting<Node extends Destination>(
 ): Promise<Node> {
   using end = eitherSignal([signal, AbortSignal.timeout(limitMs)]);
   const { host, port } = node.ssh;
-  const socket = await openSocket({ host, port, connectTimeoutMs: limitMs }, end.signal);
+  const connectTimeoutMs = Math.min(limitMs, connectLimitMs);
+  const socket = await openSocket({ host, port, connectTimeoutMs }, end.signal);
   const greeted = Promise.withResolvers<Node>();
   socket.once("data", () => greeted.resolve(node));
   socket.once("error", greeted.reject).once("close", () => greeted.reject(new Error("closed without an SSH greeting")));

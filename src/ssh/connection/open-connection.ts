@@ -2,7 +2,7 @@ import { type Socket, createConnection } from "node:net";
 import type { Client, ConnectConfig, PublicKeyAuthMethod } from "ssh2";
 import { ClusterError } from "../../errors.ts";
 import { createSemaphore } from "../../system/concurrency.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import { type Clock, type Runtime, systemClock } from "../../system/runtime.ts";
 import { orAborted } from "../../system/time-limit.ts";
 import {
   type Target,
@@ -13,6 +13,7 @@ import {
   isServerOffer,
   readServerOffer,
 } from "./connection-errors.ts";
+import { unansweredRequests } from "../openssh-files.ts";
 import { commandNotBegun } from "../session/session-messages.ts";
 import type { Connection } from "./connection.ts";
 import type { Link } from "./exec-channel.ts";
@@ -32,9 +33,11 @@ export interface ConnectionOptions extends Target, Pick<Runtime, "clock" | "prog
   readonly connect?: (signal: AbortSignal) => Promise<Socket>;
   /** Time limit for the TCP connection; default: 10 s. */
   readonly connectTimeoutMs?: number;
-  /** Time limit from the TCP connection to the finished login; default: 20 s. */
-  readonly readyTimeoutMs?: number;
-  /** Silence before a keepalive request; default: 10 s. After three unanswered requests the node counts as lost. */
+  /** How long the server may be silent during the login; default: 60 s. */
+  readonly silenceMs?: number;
+  /** Measures that silence; default: the system's. */
+  readonly loginClock?: Clock;
+  /** Silence before a keepalive request; default: 10 s. See `unansweredRequests`. */
   readonly keepaliveMs?: number;
   /** Whether a refused login is `transient`, because the node's users may not exist yet; default: no. */
   readonly authenticationMayComeLater?: boolean;
@@ -74,7 +77,17 @@ export async function openConnection(options: ConnectionOptions, signal: AbortSi
       return await openConnection({ ...options, hostKeys }, another);
     },
   };
-  await login({ client, socket, failure }, configuration(options, socket, seen), signal);
+  const ended = new AbortController();
+  const slow = silence(options, socket, ended.signal);
+  try {
+    await login(
+      { client, socket, failure: Promise.race([failure, slow]) },
+      configuration(options, socket, seen),
+      signal,
+    );
+  } finally {
+    ended.abort(new Error("the login has ended"));
+  }
   return connectionOver(link, { client, socket }, lost);
 }
 
@@ -89,7 +102,7 @@ interface ServerSeen {
 async function connectSocket(options: ConnectionOptions, signal: AbortSignal): Promise<Socket> {
   try {
     if (options.connect !== undefined) return await options.connect(signal);
-    return await openSocket({ connectTimeoutMs: 10_000, ...options }, signal);
+    return await openSocket({ connectTimeoutMs: connectLimitMs, ...options }, signal);
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ClusterError) throw error;
@@ -146,9 +159,10 @@ function configuration(options: ConnectionOptions, socket: Socket, seen: ServerS
     debug: (line: string) => {
       if (isServerOffer(line)) seen.offer = line;
     },
-    readyTimeout: options.readyTimeoutMs ?? loginLimitMs,
+    // See `silence`.
+    readyTimeout: 0,
     keepaliveInterval: options.keepaliveMs ?? 10_000,
-    keepaliveCountMax: 3,
+    keepaliveCountMax: unansweredRequests(options.host),
   };
 }
 
@@ -183,8 +197,30 @@ function closed(client: Client, socket: Socket): Promise<void> {
   });
 }
 
-/** Somebody has accepted the connection: a translated node on a busy computer needs half a minute for a login. */
-const loginLimitMs = 60_000;
+/**
+ * Rejects when the server has been silent for too long during a login, or keeps it waiting for much too long. A translated node on a busy computer needs
+ * minutes for a login, but goes on sending its greeting, its keys and its answers.
+ */
+async function silence(
+  options: ConnectionOptions,
+  socket: Pick<Socket, "bytesRead">,
+  signal: AbortSignal,
+): Promise<never> {
+  const { silenceMs = silenceLimitMs, loginClock: clock = systemClock } = options;
+  const givesUpAtMs = clock.now() + loginLimitMs;
+  for (let heard = -1; heard !== socket.bytesRead && clock.now() < givesUpAtMs;) {
+    heard = socket.bytesRead;
+    await clock.sleep(silenceMs, signal);
+  }
+  throw loginFailure(options, {}, Object.assign(new Error("no answer"), { level: "client-timeout" }));
+}
+
+/** A machine that is gone drops packets. */
+export const connectLimitMs = 10_000;
+/** How long an SSH server that has accepted a connection may be silent. */
+export const silenceLimitMs = 60_000;
+/** Otherwise a server that sends a byte now and then could hold a command for ever. */
+const loginLimitMs = 10 * 60_000;
 
 export interface SocketTarget {
   readonly host: string;

@@ -99,7 +99,6 @@ export async function replaceKeys(replacement: KeyReplacement, runtime: Runtime,
 
 const limits = {
   connectTimeoutMs: 3_000,
-  readyTimeoutMs: 60_000,
   keepaliveMs: 10_000,
   authenticationMayComeLater: false,
 };

@@ -290,7 +290,7 @@ test.each([
   ["speaks HTTP", (socket: Socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"), /master_0/],
 ])("a server that %s is a transient error", async (_name, onSocket, message) => {
   await using server = await listen(onSocket);
-  const error = await failureOf(connectTo({ ...nowhere, port: server.port }, { readyTimeoutMs: 300 }));
+  const error = await failureOf(connectTo({ ...nowhere, port: server.port }, { silenceMs: 300 }));
   expect(error).toMatchObject({ id: "connection-failed", transient: true });
   expect(error.message).toMatch(message);
 });

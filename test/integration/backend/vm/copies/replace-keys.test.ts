@@ -20,7 +20,7 @@ const checks = test.skipIf(opensshLack !== undefined);
 const runtime = { environment: process.env, clock: systemClock, progress: silentProgress };
 const limits = {
   connectTimeoutMs: 3_000,
-  readyTimeoutMs: 10_000,
+  silenceMs: 10_000,
   keepaliveMs: 10_000,
   authenticationMayComeLater: false,
 };
