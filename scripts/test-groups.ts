@@ -37,6 +37,7 @@ export const longFiles = [
   "platforms",
   "examples",
   "vm-flow",
+  "vm-newer-qemu",
   "node-recipe",
   "release",
   "vm-platforms",

@@ -3,9 +3,8 @@
  * Debian 11, whose kernel doesn't notice by itself that a machine is a copy.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { expectDifferentCopies, onNodes } from "./support/copies.ts";
+import { writeEmptyPlatform } from "./support/empty-platform.ts";
 import { buildVmImage, startTestVms } from "./support/test-vms.ts";
 import type { TestVms } from "./support/test-vms.ts";
 
@@ -20,24 +19,12 @@ const vms = (): TestVms => state.vms!;
 
 beforeAll(async () => {
   state.vms = await startTestVms();
-  state.platform = await writePlatform();
+  state.platform = await writeEmptyPlatform(vms().folder);
 });
 
 afterAll(async () => {
   await state.vms?.[Symbol.asyncDispose]();
 }, 120_000);
-
-/** Installs nothing, and is ready at once. */
-async function writePlatform(): Promise<string> {
-  const folder = join(vms().folder, "nothing");
-  await mkdir(folder);
-  await writeFile(join(folder, "platform.yaml"), 'name: nothing\nversion: "1.0"\n');
-  for (const name of ["install", "check"]) {
-    await writeFile(join(folder, name), "#!/bin/sh\n");
-    await chmod(join(folder, name), 0o755);
-  }
-  return folder;
-}
 
 const peer = `ping -c 1 -W 20 "$([ "$(hostname)" = master-0 ] && echo agent-0 || echo master-0)" >/dev/null && hostname`;
 const hostnames = { master_0: "master-0", agent_0: "agent-0" };

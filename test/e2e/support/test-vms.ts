@@ -32,11 +32,17 @@ export interface TestVms extends AsyncDisposable {
 }
 
 /** Path of the disk image that the tests' machines boot, built if it isn't there yet. */
-export async function buildVmImage(...words: readonly ("--docker" | "--networkd" | "--debian-11")[]): Promise<string> {
-  const child = Bun.spawn([join(repository, "test/vm-image/build"), ...words], { stdout: "pipe", stderr: "pipe" });
+export const buildVmImage = async (...words: readonly ("--docker" | "--networkd" | "--debian-11")[]): Promise<string> =>
+  make("test/vm-image/build", words);
+
+/** A folder for the PATH, in which QEMU is that of Debian 13. */
+export const newerQemu = async (): Promise<string> => make("test/vm-image/newer-qemu", []);
+
+async function make(script: string, words: readonly string[]): Promise<string> {
+  const child = Bun.spawn([join(repository, script), ...words], { stdout: "pipe", stderr: "pipe" });
   const outputs = [new Response(child.stdout).text(), new Response(child.stderr).text()] as const;
   const [status, stdout, stderr] = await Promise.all([child.exited, ...outputs]);
-  if (status !== 0) throw new Error(`building the machines' image failed (${status}):\n${stderr}`);
+  if (status !== 0) throw new Error(`${script} failed (${status}):\n${stderr}`);
   return stdout.trim();
 }
 
