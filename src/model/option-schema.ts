@@ -111,6 +111,14 @@ export function checked(problemOf: (text: string) => string | undefined): (text:
 export const lifetimeSummary =
   "Time until the nodes end by themselves, even if this program is gone; a later command removes the rest";
 
+/** The option of backends whose nodes are on this computer. */
+export const offlineOption = {
+  isFlag: true,
+  summary: "Let nodes reach each other and nothing else: not this computer, its networks or a metadata service",
+  default: false,
+  read: (given: string): boolean => given === "true",
+} as const;
+
 /** The option that all backends have. Each has its own distributions. */
 export const distributionOption = <const Default extends string>(
   known: readonly string[],

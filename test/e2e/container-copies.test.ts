@@ -3,11 +3,12 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
+import { listenEverywhere } from "./support/listener.ts";
 import { attackCommand, serviceScript } from "./support/overlay-attacker.ts";
 import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
-const state: { containers?: TestContainers } = {};
+const state: { containers?: TestContainers; artifact?: string } = {};
 const containers = (): TestContainers => state.containers!;
 const id = (name: string): string => containers().id(name);
 const source = (): string => id("source");
@@ -34,8 +35,8 @@ async function things(...names: readonly string[]): Promise<readonly string[]> {
 
 beforeAll(async () => {
   state.containers = await startTestContainers();
-  const artifact = await buildArtifact("oss", containers().folder);
-  const options = ["--public-agents", "0", "--memory", "1g", "--node-image", nodeImage, "--wait", artifact];
+  state.artifact = await buildArtifact("oss", containers().folder);
+  const options = ["--public-agents", "0", "--memory", "1g", "--node-image", nodeImage, "--wait", state.artifact];
   const created = await run("create --variant oss", source(), ...options);
   if (created.status !== 0) throw new Error(created.stderr);
   await on(source(), "echo saved >/root/note; mkdir -p /var/lib/docker/deep; echo saved >/var/lib/docker/deep/note");
@@ -43,7 +44,8 @@ beforeAll(async () => {
 }, 300_000);
 
 afterAll(async () => {
-  for (const name of ["source", "copy", "third"]) await run("destroy --yes", id(name));
+  for (const name of ["source", "copy", "third", "offline", "offline-copy", "offline-file"])
+    await run("destroy --yes", id(name));
   await state.containers?.[Symbol.asyncDispose]();
 }, 120_000);
 
@@ -150,6 +152,61 @@ test.each(refusals)("$errorId: --from $from", async ({ errorId, from }) => {
   expect(refused.stderr).toContain(`[${errorId}]`);
   expect(await things("refused")).toEqual([]);
 });
+
+// Shows R138.
+test("nodes that are offline reach each other and nothing else, after a restart, a restore and a pruned network, and in copies too", async () => {
+  await using listener = await listenEverywhere();
+  const [cluster, twin, loaded] = [id("offline"), id("offline-copy"), id("offline-file")];
+  const succeed = async (words: string, of: string, ...more: readonly string[]) => {
+    const ran = await run(words, of, ...more);
+    expect(ran.status, ran.stderr).toBe(0);
+    return ran.stdout;
+  };
+  const networkOf = async (of: string) =>
+    (await docker(["network", "ls", "--quiet", `--filter=label=cluster-e2e.cluster-id=${of}`])).trim();
+  const reachedFrom = async (of: string): Promise<boolean> => {
+    const gateway = await docker([
+      "network",
+      "inspect",
+      "--format={{(index .IPAM.Config 0).Gateway}}",
+      await networkOf(of),
+    ]);
+    await succeed("run --no-test-env --node all", of, "bash", "-c", listener.sending(of, [gateway]));
+    const heard = await listener.heard([gateway]);
+    expect(heard.filter((text) => text !== of)).toEqual([]);
+    return heard.length > 0;
+  };
+  const expectOffline = async (of: string) => {
+    expect(await reachedFrom(of)).toBe(false);
+    expect(await docker(["network", "inspect", "--format={{.Internal}}", await networkOf(of)])).toBe("true");
+    expect(await on(of, "ip route show default; timeout 60 getent hosts www.example.com; echo $?")).toBe("2");
+    expect(await on(of, "ping -c1 master-0 >/dev/null && echo reached")).toBe("reached");
+  };
+  expect(await reachedFrom(source())).toBe(true);
+
+  const options = ["--public-agents", "0", "--node-image", nodeImage, "--wait", state.artifact!];
+  await succeed("create --variant oss --offline", cluster, ...options);
+  await expectOffline(cluster);
+  expect(await succeed("run", cluster, "srun", "-N1", "hostname")).toBe("agent-0\n");
+  await succeed("node restart agent_0", cluster);
+  await expectOffline(cluster);
+  await succeed("snapshot create installed", cluster);
+  await succeed("snapshot restore installed", cluster);
+  await expectOffline(cluster);
+  await succeed("stop", cluster);
+  await docker(["network", "rm", await networkOf(cluster)]);
+  await succeed("start", cluster);
+  await expectOffline(cluster);
+  const file = join(containers().folder, "offline.zst");
+  await succeed("snapshot save installed", cluster, file);
+  await succeed(`create --from ${cluster}:installed`, twin, "--wait", "--timeout", "3m");
+  await expectOffline(twin);
+  expect(await succeed("run", twin, "srun", "-N1", "hostname")).toBe("agent-0\n");
+  for (const each of [twin, cluster]) await succeed("destroy --yes", each);
+  await succeed(`create --from ${file}`, loaded);
+  await expectOffline(loaded);
+  await succeed("destroy --yes", loaded);
+}, 400_000);
 
 test("a snapshot that lacks an image is refused before anything exists", async () => {
   expect((await run("snapshot create broken", source())).status).toBe(0);

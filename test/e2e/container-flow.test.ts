@@ -35,7 +35,8 @@ test("doctor finds nothing that would stop it", async () => {
   const { checks } = JSON.parse(ran.stdout) as {
     readonly checks: readonly { readonly name: string; readonly status: string }[];
   };
-  const own = "engine,node addresses,storage driver,image space,memory,cgroups,inotify,mounts,selinux,leftovers";
+  const own =
+    "engine,node addresses,storage driver,image space,memory,cgroups,inotify,mounts,selinux,metadata service,leftovers";
   expect(checks.map(({ name }) => name).join(",")).toContain(own);
   expect(checks.filter(({ status }) => status === "fail")).toEqual([]);
   expect(ran.status).toBe(0);

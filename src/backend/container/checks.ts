@@ -4,6 +4,7 @@ import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { outsideLine } from "../../system/printable.ts";
 import type { Clock, Runtime } from "../../system/runtime.ts";
 import { leftovers, withFinding, withForeignResources } from "../shared/foreign-resource.ts";
+import { metadataCheck } from "../shared/metadata-check.ts";
 import type { EngineName } from "./engine/engine-kind.ts";
 import { type Engine, removalCommand } from "./engine/engine.ts";
 import { type ContainerFacts, checkOfEngine, containerFacts, hostChecks, volumeChecks } from "./host-checks.ts";
@@ -22,6 +23,7 @@ export function containerChecks(
     engineCheck(facts),
     ...host,
     ...volumeChecks(facts, runtime.environment, signal),
+    metadataCheck(runtime.environment),
     leftoversCheck(facts, runtime.clock, signal),
   ];
 }

@@ -20,9 +20,10 @@ import { type ContainerOptions, assertVolumesExist } from "./options.ts";
 import { networkName } from "./records/labels.ts";
 import { nodesText } from "../../system/amounts.ts";
 import { nodeCount, nodeReference } from "../../model/cluster-record.ts";
+import { wayOutText } from "../shared/describe-copy.ts";
 import { endFacts, endLine } from "../shared/lifetimes.ts";
 import { assertCgroups1 } from "../shared/machine-errors.ts";
-import { findReach, readEngineFacts } from "./engine/choose-engine.ts";
+import { assertReachable, findReach, readEngineFacts } from "./engine/choose-engine.ts";
 import type { EngineFacts, EngineKind, Reach } from "./engine/engine-kind.ts";
 import type { Engine } from "./engine/engine.ts";
 
@@ -45,8 +46,8 @@ export class ContainerCreation extends ContainerMachines implements Creation {
 
   protected get facts(): ClusterFacts {
     const { request, resolved } = this.#plan;
-    const { counts, variant, webUi } = request;
-    return { counts, variant, webUi, distribution: resolved.distribution };
+    const { counts, variant, webUi, options } = request;
+    return { counts, variant, webUi, distribution: resolved.distribution, isOffline: options.isOffline === true };
   }
 
   async claim({ creationId }: CreationFolder, signal: AbortSignal): Promise<void> {
@@ -150,6 +151,7 @@ export async function resolveCreation(
     findReach(engine, facts, platform, signal),
     findNodeImage(engine, distribution, { options, imagePreparation }, signal),
   ]);
+  assertReachable(engine, { reach, isOffline: options.isOffline === true });
   return { kind: engine.kind, facts, reach, distribution, image };
 }
 
@@ -168,7 +170,7 @@ export function describePlan(
       ["Image", `${image.name} (${image.isPresent ? "present" : source})`],
       ["Containers", `${nodeCount(counts)}: ${nodesText(counts)}`],
       ["Per container", `memory: ${options.memory ?? "no limit"}, CPUs: ${options.cpus ?? "no limit"}`],
-      ["Network", "its own bridge"],
+      ["Network", `its own bridge${wayOutText(options.isOffline)}`],
       [
         "Reached at",
         reach === "direct"
@@ -188,6 +190,7 @@ export function describePlan(
       volumes: options.volumes,
       ...(options.memory !== undefined && { memory: options.memory }),
       ...(options.cpus !== undefined && { cpus: options.cpus }),
+      ...(options.isOffline === true && { offline: true }),
       ...endFacts(lifetimeMs, clock),
     },
   };

@@ -25,7 +25,10 @@ export interface MachinesPlan {
 }
 
 /** The facts in the labels of a cluster's network. */
-export type ClusterFacts = Pick<CreationRequest<never>, "counts" | "variant" | "distribution" | "webUi">;
+export interface ClusterFacts extends Pick<CreationRequest<never>, "counts" | "variant" | "distribution" | "webUi"> {
+  /** Whether nodes reach each other and nothing else. */
+  readonly isOffline: boolean;
+}
 
 /** The part of a creation that is the same whether its containers are new or copied from a snapshot. See Creation. */
 export abstract class ContainerMachines {
@@ -54,12 +57,13 @@ export abstract class ContainerMachines {
 
   /** The labels of the network and of all nodes. */
   protected labelsOf(name: CreationName, reach: Reach): LabelValues {
-    const { counts, variant, distribution, webUi } = this.facts;
+    const { counts, variant, distribution, webUi, isOffline } = this.facts;
     const { expiresAt } = this.begun;
     const known = { ...name, counts: countsText(counts), variant, distribution, reach, createdBy: version };
     return {
       ...known,
       ...(webUi !== undefined && { webUi }),
+      ...(isOffline && { offline: "yes" }),
       ...(expiresAt !== undefined && { expiresAt: expiresAt.toISOString() }),
     };
   }

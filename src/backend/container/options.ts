@@ -1,6 +1,7 @@
 import {
   distributionOption,
   matching,
+  offlineOption,
   oneOf,
   parsed,
   readOptions,
@@ -8,7 +9,15 @@ import {
 } from "../../model/option-schema.ts";
 import * as read from "../../model/reader.ts";
 import { readMegabytes } from "../../model/parse-values.ts";
-import { anyText, listOf, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
+import {
+  anyText,
+  flag,
+  listOf,
+  optional,
+  readArguments,
+  type Shape,
+  textOrNumber,
+} from "../../model/read-arguments.ts";
 import { accepted, type Checked } from "../../model/checked.ts";
 import { type EngineName, engineNames } from "./engine/engine-kind.ts";
 import { defaultDistribution, defaultDistributionText, distributions } from "./distributions.ts";
@@ -22,6 +31,8 @@ export interface ContainerOptions {
   readonly cpus?: string;
   /** The user's own image, with systemd and sshd. Absent: an image built for the distribution. */
   readonly nodeImage?: string;
+  /** Whether nodes reach each other and nothing else. */
+  readonly isOffline?: boolean;
 }
 
 /** Docker refuses less. */
@@ -69,6 +80,7 @@ export const containerSchema = {
     defaultText: "an image that is built once for the distribution",
     read: matching(/^[a-z0-9][A-Za-z0-9._/:@-]*$/, "is not an image such as registry.example.com/node:1"),
   },
+  offline: offlineOption,
   linuxDistribution: distributionOption(distributions, defaultDistribution, defaultDistributionText),
 } as const;
 
@@ -79,9 +91,16 @@ export async function parseContainerOptions(values: Partial<ContainerValues>): P
   return checkVolumes(containerOptions(values));
 }
 
-function containerOptions({ customVolumes = [], memory, cpus, nodeImage }: Partial<ContainerValues>): ContainerOptions {
+function containerOptions({
+  customVolumes = [],
+  memory,
+  cpus,
+  nodeImage,
+  offline = false,
+}: Partial<ContainerValues>): ContainerOptions {
   return {
     volumes: customVolumes,
+    ...(offline && { isOffline: offline }),
     ...(memory !== undefined && { memory }),
     ...(cpus !== undefined && { cpus }),
     ...(nodeImage !== undefined && { nodeImage }),
@@ -124,6 +143,8 @@ export interface ContainerBackendOptions {
   readonly memory?: string;
   /** CPUs that each node may use, such as 1.5; default: no limit. */
   readonly cpus?: number;
+  /** Whether nodes reach each other and nothing else; default: `false`. */
+  readonly offline?: boolean;
 }
 
 const shape: Shape<ContainerBackendOptions> = {
@@ -133,6 +154,7 @@ const shape: Shape<ContainerBackendOptions> = {
   customVolumes: optional(listOf(anyText)),
   memory: optional(textOrNumber),
   cpus: optional(textOrNumber),
+  offline: optional(flag),
 };
 
 /** Reads the options into the form that a creation needs. Throws `bad-usage` with every problem found. */

@@ -4,6 +4,12 @@ import type { Clock } from "../../system/runtime.ts";
 import type { CopyRequest, CreationSummary } from "../contract.ts";
 import { endFacts, endLine } from "./lifetimes.ts";
 
+export const outsideText = "; outside traffic goes through this machine";
+
+/** Continues a description of the nodes' network. */
+export const wayOutText = (isOffline: boolean | undefined, usual = ""): string =>
+  isOffline === true ? "; nodes reach each other and nothing else" : usual;
+
 interface OriginFacts extends Omit<CreationSummary, "nodeCount">, Pick<ClusterRecord, "variant" | "distribution"> {
   readonly counts: Counts;
   /** With its version. */

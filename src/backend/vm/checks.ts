@@ -6,12 +6,11 @@ import { ClusterError } from "../../errors.ts";
 import { type Check, type Outcome, fail, localCheck, pass, skip, warn, isOlder } from "../../model/check.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
-import { openSocket } from "../../ssh/connection/open-connection.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import { gigabytes, isAccessible, systemTemporaryFolder, writeProblem } from "../../system/files/private-file.ts";
 import type { Clock, Environment, Runtime } from "../../system/runtime.ts";
-import { variable } from "../../system/variable.ts";
 import { leftovers, withForeignResources } from "../shared/foreign-resource.ts";
+import { metadataCheck } from "../shared/metadata-check.ts";
 import { foreignFolders, readClusters, removalCommand } from "./cluster-facts.ts";
 import { imageFolder } from "./images/image-store.ts";
 import { isRunning } from "./machines/machine-process.ts";
@@ -228,31 +227,6 @@ const templateCheck = (environment: Environment, clock: Clock): Check =>
       return `${name}: ${gigabytes(sizeBytes)} GB, ${state}, ${users.length === 0 ? "unused" : "in use"}`;
     });
     return pass(`${templates.length} in ${folder}, ${gigabytes(total)} GB`, lines);
-  });
-
-const metadataLimitMs = 800;
-
-/**
- * Machines reach whatever this computer reaches, so also the metadata service of a cloud instance or a hosted CI runner, past its limit of hops. It is
- * where the variable of Amazon's programs says, or at its usual address. Whether it answers is enough: nothing is sent.
- */
-export const metadataCheck = (environment: Environment): Check =>
-  localCheck("metadata service", async (signal) => {
-    const named = variable(environment, "AWS_EC2_METADATA_SERVICE_ENDPOINT") ?? "";
-    const { hostname, port } = new URL(URL.canParse(named) ? named : "http://169.254.169.254");
-    const target = { host: hostname, port: Number(port || "80"), connectTimeoutMs: metadataLimitMs };
-    const answers = await openSocket(target, signal).then(
-      (socket) => {
-        socket.destroy();
-        return true;
-      },
-      () => false,
-    );
-    if (!answers) return pass(`None answers at ${outside(hostname)}`);
-    return warn(
-      `One answers at ${outside(hostname)}. Nodes reach it too, and get whatever it hands out, such as credentials.`,
-      "Run only software that you trust with that, or take the role away from this machine.",
-    );
   });
 
 async function freeSpace(folder: string): Promise<number> {

@@ -43,6 +43,8 @@ export const parseMachineSettings = read.object({
   cpuModel: read.optional(parseCpuModel),
   /** Whether they have a device that tells their kernel of each continuation. Copies of templates have it in any case. */
   hasGenerationId: read.optional(read.boolean),
+  /** Whether they reach each other and nothing else. */
+  isOffline: read.optional(read.boolean),
   /** The name of the template that the machines are copies of. Absent: they booted. */
   template: read.optional(parseTemplateName),
 });

@@ -2,6 +2,7 @@ import { ClusterError } from "../../errors.ts";
 import {
   distributionOption,
   matching,
+  offlineOption,
   oneOf,
   parsed,
   readOptions,
@@ -27,6 +28,8 @@ export interface VmOptions {
   readonly accelerator?: Accelerator;
   /** QEMU's name for the processor that the nodes see. Absent: the accelerator's own. */
   readonly cpuModel?: string;
+  /** Whether nodes reach each other and nothing else. */
+  readonly isOffline?: boolean;
   /** The user's own image. Absent: the distribution's. */
   readonly image?: OwnImage;
   /** Machines are copies of templates, which may take this much space before unused ones are removed. Absent: every machine boots. */
@@ -133,6 +136,7 @@ export const vmSchema = {
     summary: "SHA-256 checksum of `image`; required if that is a URL",
     read: matching(/^[0-9a-f]{64}$/i, "is not a SHA-256 checksum, which has 64 hexadecimal digits"),
   },
+  offline: offlineOption,
   linuxDistribution: distributionOption(distributions, defaultDistribution, defaultDistributionText),
 } as const;
 
@@ -160,6 +164,7 @@ function combineValues({
   templateSpace = defaults.templateMegabytes,
   image,
   imageSha256,
+  offline = false,
 }: Partial<VmValues>): Checked<VmOptions> {
   const found = imageProblem(image, imageSha256);
   if (found !== undefined) return problem(found);
@@ -168,6 +173,7 @@ function combineValues({
       memoryMegabytes: memory,
       cpus,
       diskMegabytes: diskSize,
+      ...(offline && { isOffline: offline }),
       ...(accelerator !== undefined && { accelerator }),
       ...(cpuModel !== undefined && { cpuModel }),
       ...(!freshBoot && { templates: { mostMegabytes: templateSpace } }),
@@ -207,6 +213,8 @@ export interface VmBackendOptions {
   readonly image?: string;
   /** The image's SHA-256 sum, hexadecimal. */
   readonly imageSha256?: string;
+  /** Whether nodes reach each other and nothing else; default: `false`. */
+  readonly offline?: boolean;
 }
 
 const shape: Shape<VmBackendOptions> = {
@@ -220,6 +228,7 @@ const shape: Shape<VmBackendOptions> = {
   templateSpace: optional(anyText),
   image: optional(anyText),
   imageSha256: optional(anyText),
+  offline: optional(flag),
 };
 
 /** Reads the options into the form that a creation needs. Throws `bad-usage` with every problem found. */

@@ -5,6 +5,7 @@ import { ClusterError } from "../../errors.ts";
 import { nodeCount } from "../../model/cluster-record.ts";
 import type { Clock, Environment } from "../../system/runtime.ts";
 import type { CreationRequest, CreationSummary } from "../contract.ts";
+import { outsideText, wayOutText } from "../shared/describe-copy.ts";
 import { endFacts, endLine } from "../shared/lifetimes.ts";
 import { assertCgroups1, cgroups1Advice } from "../shared/machine-errors.ts";
 import { type MachineImage, findImage } from "./images/image-store.ts";
@@ -133,7 +134,7 @@ export function describePlan(
   { accelerator, choice, image, ...resolved }: ResolvedCreation,
   clock: Clock,
 ): CreationSummary {
-  const { memoryMegabytes, cpus, diskMegabytes, cpuModel } = options;
+  const { memoryMegabytes, cpus, diskMegabytes, cpuModel, isOffline = false } = options;
   const model = cpuModel === undefined ? "" : ` (${cpuModel})`;
   const isPresent = image.path !== undefined;
   const slowly = accelerator === "tcg" ? `; ${whyTranslated(choice)}` : "";
@@ -148,7 +149,7 @@ export function describePlan(
         "Per machine",
         `${memoryMegabytes} MB of memory, ${numbered(cpus, "CPU")}${model}, a disk of up to ${diskMegabytes} MB`,
       ],
-      ["Network", "a private network between the machines; outside traffic goes through this machine"],
+      ["Network", `a private network between the machines${wayOutText(isOffline, outsideText)}`],
       ["Reached at", "ports of 127.0.0.1"],
       endLine(lifetimeMs, clock),
     ],
@@ -161,6 +162,7 @@ export function describePlan(
       cpus,
       ...(cpuModel !== undefined && { cpuModel }),
       diskMegabytes,
+      ...(isOffline && { offline: true }),
       ...endFacts(lifetimeMs, clock),
     },
   };

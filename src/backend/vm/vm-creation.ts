@@ -157,7 +157,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const { request, resolved } = this.#plan;
     const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
     const { isSandboxed } = resolved;
-    const { memoryMegabytes, cpus, cpuModel } = request.options;
+    const { memoryMegabytes, cpus, cpuModel, isOffline } = request.options;
     const hasGenerationId = true;
     return {
       directory,
@@ -170,6 +170,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
           cpus,
           cpuModel,
           hasGenerationId,
+          isOffline,
           template: template?.name,
         },
       },

@@ -2,10 +2,10 @@ import { platform } from "node:os";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
 import type { Creation, CreationFolder, CreationSummary } from "../../contract.ts";
-import { describeOrigin } from "../../shared/describe-copy.ts";
+import { describeOrigin, wayOutText } from "../../shared/describe-copy.ts";
 import { deadlineFiles } from "../../shared/first-boot.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "../container-machines.ts";
-import { findReach } from "../engine/choose-engine.ts";
+import { assertReachable, findReach } from "../engine/choose-engine.ts";
 import type { Reach } from "../engine/engine-kind.ts";
 import { addressesIn, createNetwork } from "../launch/create-network.ts";
 import { beginNode, hostsFiles, identityArchive } from "../launch/launch.ts";
@@ -49,6 +49,7 @@ export class ContainerCopy extends ContainerMachines implements Creation {
       findReach(engine, origin.engineFacts, platform(), signal),
       assertIdCanBeClaimed(engine, { root, clusterId: request.clusterId, clock: runtime.clock }, signal),
     ]);
+    assertReachable(engine, { reach, isOffline: origin.facts.isOffline });
     return new ContainerCopy({ engine, root, request, origin, reach, hasLeftovers }, runtime);
   }
 
@@ -142,10 +143,15 @@ function describe({ engine: { kind }, request, origin, reach }: CopyPlan, clock:
       engine: `${kind.title} ${engineFacts.version}`,
       lines: [
         ["Limits", `memory ${settings.memory ?? "none"}, CPUs ${settings.cpus ?? "none"}, each`],
-        ["Network", "its own bridge, and on it the private addresses of the snapshot"],
+        ["Network", `its own bridge, and on it the private addresses of the snapshot${wayOutText(facts.isOffline)}`],
         ["Reached at", reach === "direct" ? "the containers' own addresses" : "ports of 127.0.0.1"],
       ],
-      facts: { engine: { name: kind.name, version: engineFacts.version }, reach, ...settings },
+      facts: {
+        engine: { name: kind.name, version: engineFacts.version },
+        reach,
+        ...settings,
+        ...(facts.isOffline && { offline: true }),
+      },
     },
     clock,
   );

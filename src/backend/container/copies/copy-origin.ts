@@ -49,11 +49,11 @@ export async function snapshotOrigin(
 ): Promise<CopyOrigin> {
   const { source, snapshot } = request;
   const [nodes, engineFacts] = await Promise.all([findNodes(engine, request, signal), readEngineFacts(engine, signal)]);
-  const [{ counts, settings }] = nodes;
+  const [{ counts, settings, labels }] = nodes;
   const { id: cluster, variant, distribution, webUi } = source;
   const summary = { cluster, snapshot, createdAt: createdAt({ images: nodes })?.toISOString() };
   return {
-    facts: { counts, variant, distribution, webUi },
+    facts: { counts, variant, distribution, webUi, isOffline: labels.offline !== undefined },
     settings,
     engineFacts,
     title: snapshotTitle(summary),

@@ -185,6 +185,19 @@ export async function findReach(
   throw elsewhere(engine, `the address of its bridge, ${gateway}, is not an address of this machine`);
 }
 
+/** Throws `machine-not-set-up` for a cluster that is offline, if its nodes are reached at published ports: these need a network with a way out. */
+export function assertReachable(
+  { kind }: Engine,
+  { reach, isOffline }: { readonly reach: Reach; readonly isOffline: boolean },
+): void {
+  if (reach === "direct" || !isOffline) return;
+  throw new ClusterError(
+    "machine-not-set-up",
+    `Nodes can't be offline here: ${kind.title} runs in a virtual machine, and leads to nodes only in networks with a way out.`,
+    { hint: "Use cluster-vm, or a computer with Linux.", facts: { reach } },
+  );
+}
+
 async function addressOf(engine: Engine, signal: AbortSignal): Promise<string> {
   const words = engine.kind.addressWords;
   return words === undefined ? "" : engine.ask({ words, accepts: () => true }, signal);

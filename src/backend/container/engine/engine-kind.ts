@@ -48,6 +48,8 @@ export interface EngineKind {
   knowsLayers(facts: Pick<EngineFacts, "storageDriver">): boolean;
   /** The network that the engine has by itself, and the option of networks for the size of packets. */
   readonly defaultNetwork: { readonly name: string; readonly mtuOption: string };
+  /** Options for a network whose nodes reach nothing else, as far as the engine can see to that; see `start-system.sh`. */
+  readonly offlineWords: readonly string[];
   /** Whether a container can ask for an address in a network whose addresses the engine chose. */
   readonly grantsAddresses: boolean;
   readonly advice: Readonly<Record<"install" | "forbidden" | "silent" | "rootless" | "storage", string>>;

@@ -66,6 +66,7 @@ const docker: EngineKind = {
   // Containerd's image store, whose drivers have other names, doesn't know layers.
   knowsLayers: ({ storageDriver }) => storageDriver === "overlay2",
   defaultNetwork: { name: "bridge", mtuOption: "com.docker.network.driver.mtu" },
+  offlineWords: ["--internal"],
   grantsAddresses: false,
   advice: {
     install:
@@ -127,6 +128,8 @@ const podman: EngineKind = {
   // Seen with Podman 4.3.
   litteredFolder: "/var/tmp",
   defaultNetwork: { name: "podman", mtuOption: "mtu" },
+  // An internal network gives this computer no address, so it could not reach the nodes. Seen with Podman 4.3.
+  offlineWords: ["--disable-dns"],
   grantsAddresses: true,
   advice: {
     install:

@@ -13,6 +13,8 @@ export interface ContainerFileFacts extends SavedCluster {
   readonly architecture: string;
   /** The version on the computer that saved it. */
   readonly cgroupVersion: "1" | "2";
+  /** Whether nodes reach each other and nothing else. */
+  readonly isOffline?: boolean | undefined;
   /** The name of the image whose layers the file lacks. */
   readonly base?: string | undefined;
   readonly nodes: readonly SavedNodeFacts[];
@@ -78,6 +80,7 @@ const parseShape: read.Reader<ContainerFileFacts> = read.object({
   ...savedClusterFields,
   architecture: read.matching(/^[a-z0-9_]{1,32}$/),
   cgroupVersion: read.oneOf("1", "2"),
+  isOffline: read.optional(read.boolean),
   base: read.optional(read.matching(/^[a-z0-9][A-Za-z0-9._/:@-]{0,499}$/)),
   nodes: read.list(parseNode),
 });

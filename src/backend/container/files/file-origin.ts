@@ -75,10 +75,20 @@ export async function fileOrigin(
   await assertSpace(file, here);
   const bases = await findBases(engine, { file, facts }, signal);
   checking.done();
-  const { clusterId: cluster, snapshot, createdAt, counts, variant, distribution, webUi, nodes } = facts;
+  const {
+    clusterId: cluster,
+    snapshot,
+    createdAt,
+    counts,
+    variant,
+    distribution,
+    webUi,
+    isOffline = false,
+    nodes,
+  } = facts;
   const summary = { cluster, snapshot, createdAt };
   return {
-    facts: { counts, variant, distribution, webUi },
+    facts: { counts, variant, distribution, webUi, isOffline },
     settings: settingsOf(nodes[0]),
     engineFacts: here,
     title: `${outside(file.shown)}: ${snapshotTitle(summary)}`,

@@ -100,6 +100,7 @@ function factsOf({ source: { nodes, snapshot }, images, base, here }: Saving): C
     distribution: labels.distribution ?? "unknown",
     counts,
     webUi: parseWebUi(labels.webUi),
+    isOffline: labels.offline !== undefined,
     architecture: images[0]?.architecture ?? "",
     cgroupVersion: here.cgroupVersion,
     base: base?.name,

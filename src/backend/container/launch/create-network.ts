@@ -30,6 +30,7 @@ async function create(engine: Engine, { labels, ...name }: NewNetwork, { range, 
   const words = [
     ...(range === undefined ? [] : [`--subnet=${range}`, `--gateway=${addressesIn(range, 0)[0]}`]),
     ...(mtu === undefined ? [] : [`--opt=${engine.kind.defaultNetwork.mtuOption}=${mtu}`]),
+    ...(labels.offline === undefined ? [] : engine.kind.offlineWords),
   ];
   await engine.change({
     words: ["network", "create", "--driver=bridge", ...words, ...labelArguments(labels), networkName(name)],

@@ -11,6 +11,7 @@ import type { EngineKind, Reach } from "../engine/engine-kind.ts";
 import { type Engine, removalCommand } from "../engine/engine.ts";
 import type { ContainerOptions } from "../options.ts";
 import { type LabelValues, containerName, labelArguments, settingsText } from "../records/labels.ts";
+import { addressesIn } from "./create-network.ts";
 import { type SystemFlags, nodeState } from "./system-flags.ts";
 
 const atOnce = 6;
@@ -107,6 +108,7 @@ function createWords({ consoleWords }: EngineKind, plan: LaunchPlan, { role, ind
     `--network-alias=${hostname}`,
     `--ip=${plan.addressOf({ role, index })}`,
     ...(plan.labels.platformAddress === undefined ? [] : overlaySettings.map((setting) => `--sysctl=${setting}`)),
+    ...(plan.labels.offline === undefined ? [] : [`--dns=${noNameServer}`]),
     // These override the image's own settings.
     "--user=0:0",
     `--entrypoint=${program}`,
@@ -119,7 +121,19 @@ function createWords({ consoleWords }: EngineKind, plan: LaunchPlan, { role, ind
     ...(options.cpus === undefined ? [] : [`--cpus=${options.cpus}`]),
     plan.image,
     ...rest,
+    ...offlineWords(plan),
   ];
+}
+
+/** Nobody has this address. Docker would otherwise ask this computer's name servers for the nodes. */
+const noNameServer = "192.0.2.53";
+
+/** The arguments of start-system.sh for a node that is offline. */
+function offlineWords(plan: LaunchPlan): readonly string[] {
+  const { offline, range } = plan.labels;
+  if (offline === undefined) return [];
+  if (range === undefined) throw new TypeError("Nobody knows the addresses of a network that leads nowhere");
+  return ["start-system", ...addressesIn(range, 0), ...publishedPorts(plan).map(String)];
 }
 
 /**

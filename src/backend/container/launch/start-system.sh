@@ -2,6 +2,8 @@
 # Makes a machine of a container, then starts systemd in it. The engine runs it at each start, as root and as the
 # first process. Prints what keeps it from that, on the console.
 # Values: STATE, a folder for what this script keeps. Its file "hosts" has the lines for the cluster's nodes.
+# Arguments, if the node is to be offline: this computer's address in the cluster's network, and the ports of the node at
+# which this computer may ask.
 
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
@@ -16,6 +18,24 @@ PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 set_network() { [ ! -e "/proc/sys/net/$1" ] || echo "$2" >"/proc/sys/net/$1"; }
 set_network ipv4/ip_unprivileged_port_start 1024
 set_network ipv6/conf/lo/disable_ipv6 0
+
+# Leaves no way but the one to the other nodes. To this computer go only answers, from ports that are not for everyone.
+# An IPsec policy blocks the rest: every `ip` can set one, and no firewall on a node removes it.
+cut_off() {
+  host=$1 ipv6=/proc/sys/net/ipv6/conf/eth0/disable_ipv6
+  shift
+  ip xfrm policy update dir out src 0.0.0.0/0 dst "$host/32" priority 2 action block || return
+  for port; do
+    ip xfrm policy update dir out src 0.0.0.0/0 dst "$host/32" proto 6 sport "$port" priority 1 || return
+  done
+  while ip -4 route delete default 2>/dev/null; do :; done
+  [ -z "$(ip -4 route show default)" ] || return
+  [ ! -e "$ipv6" ] || echo 1 >"$ipv6"
+}
+[ $# = 0 ] || cut_off "$@" || {
+  echo 'This node can not be offline: that needs ip (iproute2) in its image, and IPsec policies in the kernel (modprobe xfrm_user)'
+  exit 1
+}
 
 first_text() {
   case $1 in
@@ -46,6 +66,8 @@ mkdir -p "$STATE/given"
 for name in hosts hostname resolv.conf; do
   file=/etc/$name
   cat "$file" >"$STATE/new" 2>/dev/null
+  # Nobody answers there, and programs notice at once.
+  [ $# = 0 ] || [ "$name" != resolv.conf ] || echo 'nameserver 127.0.0.1' >"$STATE/new"
   umount "$file" 2>/dev/null
   ! grep -q " $file " /proc/self/mountinfo || continue
   if [ ! -e "$STATE/given/$name" ]; then

@@ -22,6 +22,8 @@ export const labelNames = {
   expiresAt: "cluster-e2e.expires-at",
   /** `direct` or `published`. */
   reach: "cluster-e2e.reach",
+  /** `yes`: nodes reach each other and nothing else. Absent: they reach what this computer reaches. */
+  offline: "cluster-e2e.offline",
   createdBy: "cluster-e2e.created-by",
   /** On nodes: the range of the network's addresses, such as `172.18.0.0/16`, to create it again if somebody removes it. */
   range: "cluster-e2e.range",

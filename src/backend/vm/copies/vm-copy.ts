@@ -5,7 +5,7 @@ import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest, Creation, CreationFolder, CreationSummary } from "../../contract.ts";
 import { deadlineSetup } from "../../shared/first-boot.ts";
-import { describeOrigin } from "../../shared/describe-copy.ts";
+import { describeOrigin, outsideText, wayOutText } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import {
   type ClusterFacts,
@@ -201,7 +201,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
 }
 
 function describe({ request, origin }: CopyPlan, clock: Clock): CreationSummary {
-  const { accelerator, memoryMegabytes, cpus } = origin.machines;
+  const { accelerator, memoryMegabytes, cpus, isOffline = false } = origin.machines;
   const boots = origin.whyBoot === undefined ? [] : ([["Boots", origin.whyBoot]] as const);
   return describeOrigin(
     request,
@@ -212,7 +212,7 @@ function describe({ request, origin }: CopyPlan, clock: Clock): CreationSummary 
       lines: [
         ...boots,
         ["Per machine", `${memoryMegabytes} MB of memory, ${numbered(cpus, "CPU")}`],
-        ["Network", "a private network of its own; outside traffic goes through this machine"],
+        ["Network", `a private network of its own${wayOutText(isOffline, outsideText)}`],
         ["Reached at", "ports of 127.0.0.1"],
       ],
       facts: {
@@ -220,6 +220,7 @@ function describe({ request, origin }: CopyPlan, clock: Clock): CreationSummary 
         engine: { name: "qemu", version: origin.qemuVersion, accelerator },
         memoryMegabytes,
         cpus,
+        ...(isOffline && { offline: true }),
       },
     },
     clock,

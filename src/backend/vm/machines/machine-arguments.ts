@@ -20,6 +20,7 @@ export interface MachinePlan {
   readonly options: Pick<VmOptions, "memoryMegabytes" | "cpus"> & {
     readonly cpuModel?: string | undefined;
     readonly hasGenerationId?: boolean | undefined;
+    readonly isOffline?: boolean | undefined;
   };
   readonly files: MachineFiles;
   readonly node: Pick<NodeFacts, "id" | "ports">;
@@ -69,7 +70,7 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
     ["-serial", "chardev:console"],
     ...firmwareConsole(plan),
     ...diskOptions(files),
-    ["-netdev", `user,id=outside${plan.hasIpv6 ? "" : ",ipv6=off"}${firstLease(plan)}${forwards(plan)}`],
+    ["-netdev", `user,id=outside${wayOut(plan)}${firstLease(plan)}${forwards(plan)}`],
     ["-device", networkCard("outside", macAddresses(place).outside)],
     ...privateNetworkOptions(plan),
     // Otherwise a node whose kernel panicked would look the same as one that was switched off.
@@ -162,6 +163,10 @@ function diskOptions({ disk, seed }: MachineFiles): readonly (readonly [string, 
 
 /** The card has no firmware of its own, because that would try to boot from the network. */
 const networkCard = (network: string, mac: string): string => `virtio-net-pci,netdev=${network},mac=${mac},romfile=`;
+
+/** Restricted, QEMU's network leads only to the node, from the ports of this computer that are forwarded. Nothing on the node can change that. */
+const wayOut = ({ options, hasIpv6 }: MachinePlan): string =>
+  `${hasIpv6 && options.isOffline !== true ? "" : ",ipv6=off"}${options.isOffline === true ? ",restrict=on" : ""}`;
 
 /** The second address that QEMU's network lends. The state of that network is part of a copy's, and in it the template has the first. */
 const copyAddress = "10.0.2.16";

@@ -103,7 +103,8 @@ async function boot(qemu: Qemu, { making, machine, memory }: Booting, signal: Ab
     architecture: qemu.architecture,
     accelerator,
     isSandboxed,
-    options,
+    // Machines that are offline are copies of the same template: QEMU's network decides what they reach, not the machine.
+    options: { ...options, isOffline: false },
     files: machine,
     node: { id: hostname, ports: { ssh: 0, http: 0, https: 0 } },
     place,

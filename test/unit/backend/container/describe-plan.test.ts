@@ -54,6 +54,12 @@ test("a plan with a lifetime says when the cluster ends, in whole seconds", () =
   expect(facts).toMatchObject({ expiresAt: "2026-01-01T13:30:00.000Z" });
 });
 
+test("a plan for nodes that are offline says so", () => {
+  const { lines, facts } = planned({ volumes: [], isOffline: true });
+  expect(lines).toMatchObject({ Network: "its own bridge; nodes reach each other and nothing else" });
+  expect(facts).toMatchObject({ offline: true });
+});
+
 test("a plan with options shows all of them", () => {
   const volumes = ["/a:/b", "/c:/d:ro"];
   const { lines, facts } = planned({ memory: "2g", cpus: "1.5", volumes }, { reach: "published" });

@@ -19,6 +19,9 @@ const engine = (cgroupVersion: "1" | "2"): Engine => ({
   defer: async () => ({ run: async () => Promise.reject(new Error("Nothing may be changed")) }),
 });
 
+/** Of an engine in a virtual machine. */
+const facts = engineKinds.docker.readFacts({ CgroupVersion: "2", OperatingSystem: "Docker Desktop" });
+
 const resolve = async (cgroupVersion: "1" | "2", needsCgroups1: boolean, image: { readonly nodeImage?: string } = {}) =>
   resolveCreation(
     engine(cgroupVersion),
@@ -32,6 +35,16 @@ const resolve = async (cgroupVersion: "1" | "2", needsCgroups1: boolean, image: 
     "linux",
     neverAborted,
   );
+
+test("nodes can't be offline where they are reached at published ports, and that is said before anything is created", async () => {
+  const here = { ...engine("2"), kind: { ...engineKinds.docker, readFacts: () => facts } };
+  const request = { distribution: "debian-12", needsCgroups1: false, needsApt: false, imagePreparation: undefined };
+  const planned = async (isOffline: boolean) =>
+    resolveCreation(here, { ...request, options: { volumes: [], isOffline } }, "linux", neverAborted);
+  const error = await failureOf(planned(true));
+  expect([error.id, error.hint]).toEqual(["machine-not-set-up", expect.stringContaining("cluster-vm")]);
+  expect((await planned(false)).reach).toBe("published");
+});
 
 // Shows R114.
 test("a machine with cgroups 2 is refused before anything is created if the platform needs cgroups 1", async () => {

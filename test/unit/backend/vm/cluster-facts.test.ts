@@ -48,6 +48,13 @@ test("cluster.json is read back, also one that lacks what it may lack", () => {
   expect(endOf(parseClusterFacts(least, directory)!).expiresAt).toBeUndefined();
 });
 
+test("whether its machines are offline is kept, and nothing else counts for it", () => {
+  const machines = { accelerator: "tcg", isSandboxed: true, memoryMegabytes: 768, cpus: 1 };
+  const read = (isOffline: unknown) => parseClusterFacts({ ...facts, machines: { ...machines, isOffline } }, directory);
+  expect(read(true)?.machines?.isOffline).toBe(true);
+  expect(read("true")).toBeUndefined();
+});
+
 test("it must be its own folder's", () => {
   expect(parseClusterFacts(facts, "/state/vm/other-0123456789abcdef")).toBeUndefined();
   expect(parseClusterFacts(facts, "/state/vm/default-fedcba9876543210")).toBeUndefined();

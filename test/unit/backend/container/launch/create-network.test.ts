@@ -35,7 +35,7 @@ function engineWith(ranges: readonly string[], { mtu = "1500", kind = engineKind
       .flatMap((word) => [...word.matchAll(/^--label=([^=]*)=(.*)$/g)])
       .map(([, key, value]) => [key, value]);
     offered.push(range);
-    created.push(words.filter((word) => /^--(?:subnet|gateway|opt)/.test(word)).join(" "));
+    created.push(words.filter((word) => /^--(?:subnet|gateway|opt|internal|disable)/.test(word)).join(" "));
     networks.set(named, { Id: "f".repeat(64), Labels: Object.fromEntries(found), range });
     return "";
   };
@@ -75,6 +75,20 @@ test("Docker's range is asked for by name, so that nodes can have addresses of o
   await createNetwork(podman.engine, network, [], neverAborted);
   expect(podman.created).toEqual([""]);
 });
+
+test.each([
+  ["docker", ["--internal", "--internal --subnet=172.19.0.0/16 --gateway=172.19.0.1"]],
+  ["podman", ["--disable-dns"]],
+] as const)(
+  "a network of %s for nodes that are offline leads nowhere, also when its range is asked for by name",
+  async (title, expected) => {
+    const { engine, created } = engineWith(["172.19.0.0/16"], { kind: engineKinds[title] });
+    await createNetwork(engine, { ...network, labels: { ...labels, offline: "yes" } }, [], neverAborted);
+    expect(created.map((words) => words.split(" ").toSorted().join(" "))).toEqual(
+      expected.map((words) => words.split(" ").toSorted().join(" ")),
+    );
+  },
+);
 
 test("if another program takes the range meanwhile, the next one is taken", async () => {
   const { engine, ranged } = engineWith(["172.19.0.0/16"], { taken: 2 });

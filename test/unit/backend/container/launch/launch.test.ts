@@ -90,6 +90,24 @@ test.each([
   expect(words.filter((word) => word.startsWith("--shm-size"))).toEqual([`--shm-size=${shared}`]);
 });
 
+test("a node that is offline has no name server, and learns which way to cut and at which ports to answer", async () => {
+  const labels = { ...plan.labels, range: "172.18.0.0/16", webUi: "http:8080/ui", offline: "yes" };
+  const words = await createWords({ labels });
+  expect(words).toEqual([
+    ...usual.slice(0, 6),
+    "--dns=192.0.2.53",
+    ...usual.slice(6),
+    ...rest,
+    "start-system",
+    "172.18.0.1",
+    "22",
+    "8080",
+    "443",
+  ]);
+  const { range: _, ...unknown } = labels;
+  expect(await failureOf(createWords({ labels: unknown }))).toBeInstanceOf(TypeError);
+});
+
 test("nodes know each other's names and addresses before they start", () => {
   const nodes = [
     { role: "master", index: 0, address: "172.18.0.2" },
