@@ -2,7 +2,9 @@
 # Tells a node's clock, and shifts it. Runs as root on a node, by bash if that is there, which reads the clock without
 # starting a program. A shift reads and sets the clock in one process if there is perl or python3; date takes the time
 # from this script, and on a busy node starts a tenth of a second later or more. Stdin: lines that are "ask", or a number
-# of nanoseconds to add to the clock. Prints a line for each: the time in seconds with a fraction, "set", or "failed".
+# of nanoseconds to add to the clock. Prints a line for each: the time in seconds with a fraction and by how many seconds
+# faults have set the clock ahead, "set", or "failed".
+# Values: FAULTS, the folder of clock.sh, whose idea of the true time is shifted too.
 
 LC_ALL=C
 # The numbers of the system calls clock_settime and clock_gettime.
@@ -31,10 +33,24 @@ by_date() {
   fraction=$((then % 1000000000 + 1000000000))
   date "--set=@$((then / 1000000000)).${fraction#1}" >/dev/null
 }
+# No program is started, because the time until the answer counts.
+ahead() {
+  sum=0
+  for each in "$FAULTS"/*.offset; do
+    [ ! -e "$each" ] || ! read -r seconds _ <"$each" || sum=$((sum + seconds))
+  done
+  echo "$1 $sum"
+}
+shift_base() {
+  [ -e "$FAULTS/clock.base" ] || return 0
+  awk -v nanoseconds="$1" '{ printf "%.3f\n", $1 + nanoseconds / 1000000000 }' "$FAULTS/clock.base" \
+    >"$FAULTS/clock.base.new" && mv -f "$FAULTS/clock.base.new" "$FAULTS/clock.base"
+}
 while read -r word; do
   if [ "$word" = ask ]; then
-    if [ -n "${EPOCHREALTIME-}" ]; then echo "$EPOCHREALTIME"; else date +%s.%N; fi
+    if [ -n "${EPOCHREALTIME-}" ]; then ahead "$EPOCHREALTIME"; else ahead "$(date +%s.%N)"; fi
   elif by_perl "$word" || by_python "$word" || by_date "$word"; then
+    shift_base "$word"
     echo 'set'
   else
     echo failed

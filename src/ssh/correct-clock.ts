@@ -5,6 +5,9 @@ import type { Connection } from "./connection/connection.ts";
 import correctClockFile from "./correct-clock.sh" with { type: "text" };
 import { shellText } from "./shell-text.ts";
 
+/** Where a node keeps its faults: in memory, because a restart of the node ends them all. */
+export const faultsFolder = "/run/cluster-e2e-faults";
+
 const limitMs = 120_000;
 /** Two nodes this close to us are within 50 ms of each other. */
 const closeMs = 20;
@@ -15,7 +18,7 @@ const mostSets = 12;
 const samples = 5;
 
 interface Measurement {
-  /** How far the node's clock is ahead of ours. */
+  /** How far the node's clock is ahead of ours, apart from what faults have set it ahead. */
   readonly offsetMs: number;
   /** The measurement is wrong by half of it at most. */
   readonly roundTripMs: number;
@@ -26,7 +29,7 @@ export type Correction = Measurement & { readonly sets: number };
 
 /**
  * Sets a node's clock by ours, by measured differences: whatever is computed here and set there is late by the time of the way, and of a program's
- * start. A clock that is right already isn't touched. Throws `remote-command-failed` if the node refuses.
+ * start. A clock that is right already isn't touched, and one that a fault has set wrong stays wrong by as much. Throws `remote-command-failed` if the node refuses.
  */
 export async function correctClock(
   connection: Pick<Connection, "run">,
@@ -40,7 +43,7 @@ export async function correctClock(
     "-c",
     'if command -v bash >/dev/null; then exec bash -c "$1"; else exec sh -c "$1"; fi',
     "e2e-clock",
-    shellText(correctClockFile),
+    shellText(correctClockFile, { FAULTS: faultsFolder }),
   ];
   const request = { argv, sudo: true, stdin: talk.lines(), limitMs, task: "setting its clock", isOutputHidden: true };
   const running = connection.run({ ...request, onOutput: talk.hear }, signal);
@@ -85,7 +88,8 @@ async function measure(say: (word: string) => Promise<string>, clock: Pick<Clock
   let best: Measurement = { offsetMs: Number.NaN, roundTripMs: Infinity };
   for (let times = 0; times < samples; times += 1) {
     const before = clock.now();
-    const nodeMs = Number(await say("ask")) * 1000;
+    const [time = "", aheadSeconds = "0"] = (await say("ask")).split(" ");
+    const nodeMs = (Number(time) - Number(aheadSeconds)) * 1000;
     const after = clock.now();
     const found = { offsetMs: nodeMs - (before + after) / 2, roundTripMs: after - before };
     if (!(found.roundTripMs >= best.roundTripMs)) best = found;

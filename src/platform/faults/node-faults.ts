@@ -2,6 +2,7 @@ import { ClusterError } from "../../errors.ts";
 import { parseIpv4 } from "../../model/parse-values.ts";
 import * as read from "../../model/reader.ts";
 import type { RemoteResult } from "../../ssh/connection/connection.ts";
+import { faultsFolder } from "../../ssh/correct-clock.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { parseJson } from "../../system/files/read-text.ts";
 import { outsideLines, plainLine } from "../../system/printable.ts";
@@ -66,8 +67,6 @@ export interface Observation {
   readonly linksMs: ReadonlyMap<string, number | undefined>;
 }
 
-/** In memory, because a restart of the node ends all faults. */
-const folder = "/run/cluster-e2e-faults";
 const unitPrefix = "cluster-e2e-fault-";
 /** deadline.sh reads it. */
 const deadlineOffset = "/run/cluster-e2e-clock-offset";
@@ -75,7 +74,7 @@ const deadlineOffset = "/run/cluster-e2e-clock-offset";
 /** Returns the script that begins a fault; see start-fault.sh. */
 export function startFaultScript({ id, durationSeconds, part, record }: NewFault): string {
   const unit = `${unitPrefix}${id}.service`;
-  const own = { ID: id, FOLDER: folder, UNIT_FILE: `/run/systemd/system/${unit}`, DURATION: durationSeconds };
+  const own = { ID: id, FOLDER: faultsFolder, UNIT_FILE: `/run/systemd/system/${unit}`, DURATION: durationSeconds };
   const [file, values] = fileOf(part);
   const script = `${shellText(file, { ...own, ...values })}${shellText(unitFile, { RECORD: JSON.stringify(record) })}`;
   return shellText(startFile, { ...own, UNIT: unit, SCRIPT_TEXT: script });
@@ -103,7 +102,7 @@ export async function startFault(node: NodeConnection, fault: NewFault, signal: 
 
 /** Heals these faults on a node. Unknown faults count as healed. */
 export async function healFaults(node: NodeConnection, ids: readonly string[], signal: AbortSignal): Promise<void> {
-  const text = shellText(healFile, { FOLDER: folder, UNIT_PREFIX: unitPrefix });
+  const text = shellText(healFile, { FOLDER: faultsFolder, UNIT_PREFIX: unitPrefix });
   await runScript(node, { name: "e2e-heal-faults", text, words: ids, limitMs: 120_000, task: "heal faults" }, signal);
 }
 
@@ -122,7 +121,7 @@ export async function observeNode(
   signal: AbortSignal,
 ): Promise<Observation> {
   const { links, limitSeconds, tries } = request;
-  const values = { FOLDER: folder, DISK_FOLDER: request.folder, LIMIT: limitSeconds, TRIES: tries };
+  const values = { FOLDER: faultsFolder, DISK_FOLDER: request.folder, LIMIT: limitSeconds, TRIES: tries };
   const limitMs = 30_000 + limitSeconds * tries * 1000;
   const script = { name: "e2e-observe-node", text: shellText(observeFile, values), words: links, limitMs };
   return parseObservation((await runScript(node, { ...script, task: "observe the node" }, signal)).stdout);

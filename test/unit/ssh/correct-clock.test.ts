@@ -4,6 +4,7 @@ import { expect, test } from "bun:test";
 import correctClockFile from "../../../src/ssh/correct-clock.sh" with { type: "text" };
 import { correctClock } from "../../../src/ssh/correct-clock.ts";
 import type { Connection } from "../../../src/ssh/connection/connection.ts";
+import { shellText } from "../../../src/ssh/shell-text.ts";
 import { silentProgress } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
@@ -12,6 +13,8 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 interface Node {
   /** How far its clock is ahead. */
   offsetMs: number;
+  /** By how much of that because of a fault. */
+  readonly faultSeconds?: number;
   /** How long a line takes to it, and back. */
   readonly wayMs: number;
   /** How long the lines before the first set take to it; there is no time on the way back. */
@@ -29,12 +32,14 @@ function open(node: Node) {
       const word = Buffer.from(line).toString().trim();
       const firstWayMs = node.sets === 0 ? node.firstWayMs : undefined;
       here.nowMs += firstWayMs ?? node.wayMs;
-      const answer = word === "ask" ? String((here.nowMs + node.offsetMs) / 1000) : set(word);
+      const answer = word === "ask" ? told() : set(word);
       here.nowMs += firstWayMs === undefined ? node.wayMs : 0;
       await onOutput?.("stdout", `${answer}\n`);
     }
     return { status: 0, stdout: "", stderr: "" };
   };
+  const told = (): string =>
+    [(here.nowMs + node.offsetMs) / 1000, ...(node.faultSeconds === undefined ? [] : [node.faultSeconds])].join(" ");
   const set = (word: string): string => {
     const lateMs = node.lateMs[node.sets % node.lateMs.length] ?? 0;
     node.sets += 1;
@@ -65,6 +70,14 @@ test("a clock that is right isn't touched", async () => {
   const { connection, runtime } = open(node);
   expect(await correctClock(connection, "master_0", runtime, neverAborted)).toMatchObject({ sets: 0 });
   expect([node.offsetMs, node.sets]).toEqual([15, 0]);
+});
+
+test.each([3_600, -3_600])("a clock that a fault has set wrong stays wrong by as much: %d s", async (faultSeconds) => {
+  const node: Node = { offsetMs: faultSeconds * 1000 - 7_000, faultSeconds, wayMs: 5, lateMs: [0], sets: 0 };
+  const { connection, runtime } = open(node);
+  const { offsetMs } = await correctClock(connection, "master_0", runtime, neverAborted);
+  expect(Math.abs(offsetMs)).toBeLessThanOrEqual(20);
+  expect(Math.abs(node.offsetMs - faultSeconds * 1000)).toBeLessThanOrEqual(25);
 });
 
 test("a node that refuses is an error with its words, and so is one whose shell ends", async () => {
@@ -109,21 +122,30 @@ test.each(["bash", "sh"])(
       await writeFile(join(folder.path, name), "#!/bin/sh\nexit 1\n");
       await chmod(join(folder.path, name), 0o755);
     }
+    for (const [name, text] of [
+      ["a.offset", "90 1000"],
+      ["b.offset", "-30 1000"],
+      ["clock.base", "1700000000.250"],
+    ] as const)
+      await writeFile(join(folder.path, name), `${text}\n`);
     const before = Date.now() / 1000;
-    const child = Bun.spawn([shell, "-c", correctClockFile], {
+    const child = Bun.spawn([shell, "-c", shellText(correctClockFile, { FAULTS: folder.path })], {
       env: { PATH: `${folder.path}:/usr/bin:/bin` },
-      stdin: Buffer.from("ask\n3600000000001\n-3600000000001\n"),
+      stdin: Buffer.from("ask\n3600000000001\n-7200000000001\n"),
     });
-    const [time, ...rest] = (await new Response(child.stdout).text()).split("\n");
+    const [line = "", ...rest] = (await new Response(child.stdout).text()).split("\n");
     const after = Date.now() / 1000;
     const isBetween = (seconds: number, addSeconds = 0): boolean =>
       before - 0.01 <= seconds - addSeconds && seconds - addSeconds <= after + 0.01;
-    expect(time).toMatch(/^\d+\.\d+$/);
-    expect(isBetween(Number(time))).toBe(true);
+    // Two faults have set the clock ahead by a minute together.
+    expect(line).toMatch(/^\d+\.\d+ 60$/);
+    expect(isBetween(Number.parseFloat(line))).toBe(true);
+    // Their true time is shifted with the clock, so that they leave it right when they heal.
+    expect(await readFile(join(folder.path, "clock.base"), "utf8")).toBe("1699996400.250\n");
     expect(rest).toEqual(["set", "set", ""]);
     const [later, earlier] = (await readFile(asked, "utf8")).trim().split("\n");
     expect(later).toMatch(/^--set=@\d+\.\d{9}$/);
     expect(isBetween(Number(later!.slice("--set=@".length)), 3600)).toBe(true);
-    expect(isBetween(Number(earlier!.slice("--set=@".length)), -3600)).toBe(true);
+    expect(isBetween(Number(earlier!.slice("--set=@".length)), -7200)).toBe(true);
   },
 );
