@@ -18,6 +18,7 @@ interface MapConstructor {
 
 /** ES2024, and already in Node 20. */
 interface String {
+  isWellFormed(): boolean;
   toWellFormed(): string;
 }
 
