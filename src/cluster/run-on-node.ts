@@ -12,7 +12,8 @@ import type { SessionScript, SessionSettings } from "../ssh/session/session-line
 import { type Session, type SessionEnd, startSession } from "../ssh/session/session.ts";
 import { findSsh } from "../ssh/session/ssh-process.ts";
 import { creationFiles } from "../store/creation-folder.ts";
-import { errorCode, isDiskFull, systemTemporaryFolder, writePrivateFile } from "../system/files/private-file.ts";
+import { errorCode, isDiskFull, writePrivateFile } from "../system/files/private-file.ts";
+import { ownedTemporaryFolder } from "../system/files/owned-folder.ts";
 import { readOwnText } from "../system/files/read-text.ts";
 import type { Progress, Runtime } from "../system/runtime.ts";
 import { shellText } from "../ssh/shell-text.ts";
@@ -232,7 +233,7 @@ export async function writeConfiguration(cluster: ClusterRecord): Promise<SshCon
   } catch (error) {
     if (!isDiskFull(error) && !["EROFS", "EACCES", "EPERM"].includes(errorCode(error) ?? "")) throw error;
   }
-  const folder = await systemTemporaryFolder();
+  const folder = await ownedTemporaryFolder();
   const elsewhere = join(folder.path, "ssh_config");
   await writePrivateFile(elsewhere, text);
   return { path: elsewhere, isInFolder: false, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { type Check, type Outcome, fail, pass, skip, warn } from "../../model/check.ts";
 import { homeFolder } from "../../store/state-folder.ts";
-import { isAccessible, temporaryFolder } from "../../system/files/private-file.ts";
+import { isAccessible } from "../../system/files/private-file.ts";
+import { ownedFolder } from "../../system/files/owned-folder.ts";
 import { readOwnText } from "../../system/files/read-text.ts";
 import { outsideLine } from "../../system/printable.ts";
 import type { Environment, Runtime } from "../../system/runtime.ts";
@@ -134,7 +135,7 @@ async function tryMount({ engineFacts, engine, environment }: Trial, signal: Abo
   const image = await ownImage(engine, signal);
   if (image === undefined) return skip("Not checked: there is no node image until the first create builds one.");
   const home = homeFolder(environment);
-  const scratch = await temporaryFolder(home).catch(() => undefined);
+  const scratch = await ownedFolder(home).catch(() => undefined);
   if (scratch === undefined) return skip(`Not checked: cannot create a folder in ${home}.`);
   await using folder = scratch;
   // On an interrupt, and after this check's limit, the program ends without waiting for work under way here.

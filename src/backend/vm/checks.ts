@@ -7,7 +7,8 @@ import { type Check, type Outcome, fail, localCheck, pass, skip, warn, isOlder }
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { stateFolder } from "../../store/state-folder.ts";
-import { gigabytes, isAccessible, systemTemporaryFolder, writeProblem } from "../../system/files/private-file.ts";
+import { gigabytes, isAccessible, writeProblem } from "../../system/files/private-file.ts";
+import { ownedTemporaryFolder } from "../../system/files/owned-folder.ts";
 import type { Clock, Environment, Runtime } from "../../system/runtime.ts";
 import { leftovers, withForeignResources } from "../shared/foreign-resource.ts";
 import { metadataCheck } from "../shared/metadata-check.ts";
@@ -146,7 +147,7 @@ function firmwareCheck(qemu: Qemu): Check {
 }
 
 async function findLacking(qemu: Qemu, signal: AbortSignal): Promise<readonly string[]> {
-  await using folder = await systemTemporaryFolder();
+  await using folder = await ownedTemporaryFolder();
   const seed = `json:${JSON.stringify({ driver: "vvfat", dir: folder.path })}`;
   const [networks, drive] = await Promise.all([
     qemu.system(["-netdev", "help"], signal),

@@ -2,7 +2,8 @@ import { type FileHandle, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { type FileFacts, sha256OfListed } from "../../system/files/listed-file.ts";
-import { errorCode, freeSpaceProblem, isDiskFull, temporaryFolder, writeAll } from "../../system/files/private-file.ts";
+import { errorCode, freeSpaceProblem, isDiskFull, writeAll } from "../../system/files/private-file.ts";
+import { ownedFolder } from "../../system/files/owned-folder.ts";
 import { SentTooMuch, bounded, mostBytes } from "../../system/network.ts";
 import { retry } from "../../system/retry.ts";
 import type { Clock } from "../../system/runtime.ts";
@@ -42,7 +43,7 @@ export async function downloadArtifact(
 ): Promise<LocalArtifact> {
   if (location.kind === "file")
     return { file: await checked(location.path, location, request, signal), [Symbol.asyncDispose]: async () => {} };
-  const folder = await temporaryFolder(request.workspaceFolder);
+  const folder = await ownedFolder(request.workspaceFolder);
   try {
     const path = join(folder.path, "artifact.sh");
     await (location.kind === "folder"

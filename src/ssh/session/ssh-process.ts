@@ -2,6 +2,7 @@ import type { FileSink } from "bun";
 import { ClusterError } from "../../errors.ts";
 import { errorCode } from "../../system/files/private-file.ts";
 import { outsideReason } from "../../system/printable.ts";
+import { endWithThisProgram } from "../../system/processes/end-with-this-program.ts";
 import { minimalEnvironment } from "../../system/processes/run-program.ts";
 import type { Environment } from "../../system/runtime.ts";
 import type { Connection } from "../connection/connection.ts";
@@ -92,6 +93,7 @@ export function startSsh(
   const { child, output, proof } = request.terminal
     ? { ...startWithOutput(outputs, start), proof: createDeliveryProof(delivery) }
     : startWithProof({ token, targets: outputs, start }, signal);
+  endWithThisProgram(child, environment);
   const ended = new AbortController();
   const status = child.exited.then(async (code) => {
     ended.abort(new ClusterError("connection-failed", "ssh has ended."));
@@ -204,6 +206,7 @@ export interface StdinFeed {
  */
 export async function feedStdin({ head, source, sink, environment }: StdinFeed, signal: AbortSignal): Promise<void> {
   const cat = Bun.spawn(["cat"], { stdio: [source, "pipe", "ignore"], env: environment });
+  endWithThisProgram(cat, environment);
   const stop = (): void => cat.kill();
   signal.addEventListener("abort", stop);
   if (signal.aborted) stop();

@@ -1,9 +1,7 @@
-import { readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
-import { identifyThisProcess, isProcessAlive, parseProcessIdentity } from "../processes/process-identity.ts";
-import { isDiskFull, isOwnTemporaryFolder, temporaryFolder } from "./private-file.ts";
-import { readOwnJson } from "./read-text.ts";
+import { ownedFolder } from "./owned-folder.ts";
+import { isDiskFull } from "./private-file.ts";
 
 /** Where a file or folder is written before it is renamed to its target. Disposing of it removes whatever is still there. */
 export interface Draft extends AsyncDisposable {
@@ -21,31 +19,11 @@ export function cannotWrite(path: string, reason: string, cause?: unknown): Clus
       });
 }
 
-const ownerIn = (folder: string): string => join(folder, "owner.json");
-
 /**
  * Makes a folder for a draft beside its target: every other name there may be the user's. Removes the drafts that killed programs of this computer
  * have left there.
  */
 export async function draftBeside(target: string): Promise<Draft> {
-  const parent = dirname(target);
-  await removeLeftDrafts(parent);
-  const folder = await temporaryFolder(parent);
-  try {
-    await writeFile(ownerIn(folder.path), JSON.stringify((await identifyThisProcess()) ?? {}));
-  } catch (error) {
-    await folder[Symbol.asyncDispose]();
-    throw error;
-  }
+  const folder = await ownedFolder(dirname(target));
   return { ...folder, path: join(folder.path, "draft") };
-}
-
-async function removeLeftDrafts(parent: string): Promise<void> {
-  for (const name of await readdir(parent).catch(() => [])) {
-    const folder = join(parent, name);
-    if (!(await isOwnTemporaryFolder(folder))) continue;
-    const owner = await readOwnJson(ownerIn(folder), parseProcessIdentity);
-    if (owner !== undefined && !(await isProcessAlive(owner)))
-      await rm(folder, { recursive: true, force: true }).catch(() => {});
-  }
 }

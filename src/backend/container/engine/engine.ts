@@ -1,6 +1,7 @@
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
-import { type TemporaryFolder, temporaryFolder } from "../../../system/files/private-file.ts";
+import type { TemporaryFolder } from "../../../system/files/private-file.ts";
+import { ownedFolder } from "../../../system/files/owned-folder.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import {
   type DeferredCommand,
@@ -88,7 +89,7 @@ export function openEngine(kind: EngineKind, option: string, { environment, prog
   /** A folder for a command that would leave files in the usual one. */
   const folderToLitter = async (): Promise<TemporaryFolder | undefined> => {
     if (kind.litteredFolder === undefined) return undefined;
-    return await temporaryFolder(variable(environment, "TMPDIR") ?? kind.litteredFolder).catch(() => undefined);
+    return await ownedFolder(variable(environment, "TMPDIR") ?? kind.litteredFolder).catch(() => undefined);
   };
   const run = async (request: EngineRequest, usualLimitMs: number, signal: AbortSignal): Promise<string> => {
     const { words, accepts, limitMs = usualLimitMs, ...others } = request;

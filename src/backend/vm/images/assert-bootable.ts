@@ -1,7 +1,7 @@
 import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
-import { systemTemporaryFolder } from "../../../system/files/private-file.ts";
+import { ownedTemporaryFolder } from "../../../system/files/owned-folder.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import type { LayeredImage } from "./image-store.ts";
 
@@ -71,7 +71,7 @@ export async function assertBootable(qemu: Qemu, image: LayeredImage, signal: Ab
 
 async function firstSector(qemu: Qemu, { path, format }: LayeredImage, signal: AbortSignal): Promise<Buffer> {
   if (format === "raw") return (await readHead(path)).subarray(0, sectorBytes);
-  await using folder = await systemTemporaryFolder();
+  await using folder = await ownedTemporaryFolder();
   const copy = join(folder.path, "sector");
   const words = ["dd", "-f", format, "-O", "raw", `bs=${sectorBytes}`, "count=1", `if=${path}`, `of=${copy}`];
   const end = await qemu.image(words, signal);

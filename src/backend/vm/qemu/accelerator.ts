@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
-import { systemTemporaryFolder } from "../../../system/files/private-file.ts";
+import { ownedTemporaryFolder } from "../../../system/files/owned-folder.ts";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import { type Accelerator, accelerators } from "../options.ts";
 import type { Architecture } from "./architecture.ts";
@@ -107,7 +107,7 @@ export async function tryAsFirmware(
   signal: AbortSignal,
   cpu = "max",
 ): Promise<string | undefined> {
-  await using folder = await systemTemporaryFolder();
+  await using folder = await ownedTemporaryFolder();
   const rom = join(folder.path, "probe.rom");
   await writeFile(rom, qemu.architecture.probe.rom());
   return await trialProblem(qemu, { accelerator, cpu, media: ["-bios", rom] }, signal);
@@ -123,7 +123,7 @@ export async function tryAsDisk(
 ): Promise<string | undefined> {
   const { disk } = qemu.architecture.probe;
   if (disk === undefined) return undefined;
-  await using folder = await systemTemporaryFolder();
+  await using folder = await ownedTemporaryFolder();
   const filename = join(folder.path, "probe.img");
   await writeFile(filename, disk());
   const drive = { driver: "file", "node-name": "probe", filename, "read-only": true };

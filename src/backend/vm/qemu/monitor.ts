@@ -3,7 +3,8 @@ import { type Socket, connect } from "node:net";
 import { basename, join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import * as read from "../../../model/reader.ts";
-import { errorCode, systemTemporaryFolder } from "../../../system/files/private-file.ts";
+import { errorCode } from "../../../system/files/private-file.ts";
+import { ownedTemporaryFolder } from "../../../system/files/owned-folder.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import { outsideLine, withoutFullStop } from "../../../system/printable.ts";
 import { poll } from "../../../system/retry.ts";
@@ -56,7 +57,7 @@ export async function withShortPath<Result>(
 ): Promise<Result> {
   const path = join(folder, name);
   if (Buffer.byteLength(path) <= longestPathBytes) return await work(path);
-  await using short = await systemTemporaryFolder();
+  await using short = await ownedTemporaryFolder();
   const link = join(short.path, "machine");
   await symlink(folder, link);
   return await work(join(link, name));

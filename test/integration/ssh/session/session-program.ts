@@ -1,7 +1,9 @@
-/** Runs a command on the node of an ssh configuration, over this process's own streams. Ends with the command's status. Usage: CONFIGURATION COMMAND */
+/** Runs a command on the node of an ssh configuration, over this process's own streams. Ends with the command's status. Usage: CONFIGURATION COMMAND [terminal] */
 import { startSession } from "../../../../src/ssh/session/session.ts";
+import { orAborted } from "../../../../src/system/time-limit.ts";
 
-const [sshConfigFile = "", command = ""] = process.argv.slice(2);
+const noSecondConnection = (): Promise<never> => Promise.reject(new Error("no second connection"));
+const [sshConfigFile = "", command = "", mode] = process.argv.slice(2);
 const interrupt = new AbortController();
 process.on("SIGINT", () => interrupt.abort(new Error("interrupted")));
 const { end } = startSession(
@@ -11,11 +13,11 @@ const { end } = startSession(
     loginUser: "root",
     sudo: true,
     script: { settings: [], words: [command], missingFolderHint: "" },
-    terminal: false,
+    terminal: mode === "terminal",
     stdio: ["inherit", "inherit", "inherit"],
     environment: process.env,
     master: undefined,
-    connect: () => Promise.reject(new Error("no second connection")),
+    connect: (signal) => orAborted(mode === "terminal" ? new Promise(() => {}) : noSecondConnection(), signal),
   },
   interrupt.signal,
 );
