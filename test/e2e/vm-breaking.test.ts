@@ -22,9 +22,12 @@ esac
 
 beforeAll(async () => {
   state.vms = await startTestVms();
-  // Nothing boots from it.
+  // Its boot sector waits for ever: hlt, and back to it.
   state.empty = join(vms().folder, "empty.img");
-  await Bun.write(state.empty, new Uint8Array(1_048_576));
+  const disk = new Uint8Array(1_048_576);
+  disk.set([0xf4, 0xeb, 0xfd]);
+  disk.set([0x55, 0xaa], 510);
+  await Bun.write(state.empty, disk);
   state.artifact = join(vms().folder, "idle.sh");
   await Bun.write(state.artifact, idle);
 }, 60_000);
