@@ -7,7 +7,7 @@ set -eu
 release=''
 download_root=''
 signer=''
-# The checksums of all other files of this release, so that whoever pins this script pins what it installs.
+# The checksums of all other files of this release, so that pinning this script pins what it installs.
 sums=''
 
 usage() {

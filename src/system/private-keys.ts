@@ -4,7 +4,7 @@ const keyMark = /-----(BEGIN|END) (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY-----/g;
 const masked = "***";
 
 /**
- * Masks the contents of all private keys in a text, whoever's they are and whatever stands in front of their lines. The beginning or the end of a key may
+ * Masks the contents of all private keys in a text, whatever stands in front of their lines. The beginning or the end of a key may
  * be missing: then what can belong to it is masked. Takes linear time.
  */
 export function withoutPrivateKeys(text: string): string {

@@ -103,7 +103,7 @@ async function findCreation(
   { clusterId, creationId }: CreationName,
   signal: AbortSignal,
 ): Promise<FoundCreation> {
-  // Whoever names a creation to remove has found it.
+  // A caller that names a creation has found it before.
   const recorded = [{ clusterId, creationId }];
   const { containers, networks } = readContainers({ ...(await describe(engine, { clusterId }, signal)), recorded });
   const own = networks.filter((network) => network.creationId === creationId);
