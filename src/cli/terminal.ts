@@ -5,6 +5,7 @@ import { ClusterError, messageOf } from "../errors.ts";
 import { errorCode } from "../system/files/private-file.ts";
 import { plainLine, printable } from "../system/printable.ts";
 import { type Output, openOutput } from "../system/processes/output.ts";
+import { ifKilled } from "../system/processes/if-killed.ts";
 import { minimalEnvironment } from "../system/processes/run-program.ts";
 import type { Environment } from "../system/runtime.ts";
 import { orAborted } from "../system/time-limit.ts";
@@ -181,6 +182,7 @@ async function readUnseen(prompt: string, parts: Parts, signal: AbortSignal): Pr
     return "";
   };
   using _undo = parts.onAbandon(restore);
+  using _watching = ifKilled({ line: "stty echo", hasStdin: true }, parts.environment);
   parts.ask(prompt);
   try {
     return await readSecretLine(signal);

@@ -2,7 +2,7 @@ import type { FileSink } from "bun";
 import { ClusterError } from "../../errors.ts";
 import { errorCode } from "../../system/files/private-file.ts";
 import { outsideReason } from "../../system/printable.ts";
-import { endWithThisProgram } from "../../system/processes/end-with-this-program.ts";
+import { endWithThisProgram } from "../../system/processes/if-killed.ts";
 import { minimalEnvironment } from "../../system/processes/run-program.ts";
 import type { Environment } from "../../system/runtime.ts";
 import type { Connection } from "../connection/connection.ts";

@@ -184,6 +184,12 @@ test.each([
   expect(shown).toMatch(/[^-]\becho\b/);
 });
 
+test.each(["KILL", "TERM"])("a terminal echoes again after SIG%s during a prompt for a secret", async (signal) => {
+  const ask = `before=$(stty -g); $EXAMPLE secret <&0 & pid=$!; until stty -a | grep -q -e -echo\\\\b; do sleep 0.05; done`;
+  const line = `${ask}; kill -${signal} $pid; wait $pid; until [ "$(stty -g)" = "$before" ]; do sleep 0.05; done; echo restored`;
+  expect((await runShellOnTerminal(line, {})).shown).toContain("restored");
+});
+
 test("a prompt for a secret can be interrupted", async () => {
   const { shown, signal } = await runOnTerminal(["secret"], { "Password: ": "\x03" });
   expect(signal).toBe("SIGINT");
