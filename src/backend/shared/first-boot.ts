@@ -69,8 +69,8 @@ export interface FirstBoot {
   readonly hosts?: readonly { readonly address: string; readonly name: string }[];
   /** Keeps the login user's systemd instance running, because translated machines take seconds to start it at each login. */
   readonly lingers?: boolean;
-  /** A script to run as root at every boot. */
-  readonly script?: string;
+  /** Scripts to run as root at every boot. */
+  readonly scripts?: readonly string[];
 }
 
 /**
@@ -79,7 +79,7 @@ export interface FirstBoot {
  */
 export function userData(boot: FirstBoot): string {
   const scripts = [
-    ...(boot.script === undefined ? [] : [boot.script]),
+    ...(boot.scripts ?? []),
     ...(boot.hosts === undefined || boot.hosts.length === 0 ? [] : [hostsSetup(boot.hosts)]),
     ...(boot.lingers === true ? [lingerSetup(boot.user)] : []),
     ...(boot.deadline === undefined ? [] : [deadlineSetup(boot.deadline)]),

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type WebUi, webPortsOf } from "../../../model/cluster-record.ts";
+import { shellText } from "../../../ssh/shell-text.ts";
 import { type FirstBoot, userData } from "../../shared/first-boot.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { privateAddressWithBits, type NetworkSockets, socketPath } from "./private-network.ts";
@@ -11,6 +12,7 @@ import { monitorOptions } from "../qemu/monitor.ts";
 import { escaped } from "../qemu/qemu.ts";
 import { sandboxArguments } from "../qemu/accelerator.ts";
 import { consolePipeName } from "./console-sink.ts";
+import growRootFile from "./grow-root.sh" with { type: "text" };
 import { type MachineFiles, qemuLogName } from "./machine-process.ts";
 
 export interface MachinePlan {
@@ -231,6 +233,8 @@ export const macAddresses = (place: number): { readonly outside: string; readonl
   return { outside: `52:54:00:93:${end}`, inside: `52:54:00:94:${end}` };
 };
 
+const growRoot = shellText(growRootFile, {});
+
 /** Writes the part of a seed that a copy of its machine keeps. */
 export async function writeInstanceId(folder: string, instanceId: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -242,7 +246,7 @@ export async function writeSeed(folder: string, seed: Seed): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const metaData = { "instance-id": seed.instanceId, "local-hostname": seed.hostname };
   const files = {
-    "user-data": userData(seed.boot),
+    "user-data": userData({ ...seed.boot, scripts: [growRoot, ...(seed.boot.scripts ?? [])] }),
     "meta-data": `${JSON.stringify(metaData, undefined, 1)}\n`,
     "network-config": `${JSON.stringify(networkConfiguration(seed.place), undefined, 1)}\n`,
   };

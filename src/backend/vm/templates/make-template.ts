@@ -93,7 +93,7 @@ async function boot(qemu: Qemu, { making, machine, memory }: Booting, signal: Ab
       deadline: undefined,
       hosts: [],
       lingers: true,
-      script: installAgent,
+      scripts: [installAgent],
     },
   });
   if (firmware !== undefined) await createFlash(qemu, firmware, machine, signal);

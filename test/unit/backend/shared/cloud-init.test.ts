@@ -93,8 +93,8 @@ test("a machine without a first host key generates one, and one whose hosts are 
   expect(text).not.toContain("ssh_keys");
 });
 
-test("only a script that is given runs at each boot, and no empty list of hosts is written", () => {
+test("only scripts that are given run at each boot, and no empty list of hosts is written", () => {
   const bare = { ...boot, deadline: undefined };
   expect(parsed(userData({ ...bare, hosts: [] })).bootcmd).toBeUndefined();
-  expect(parsed(userData({ ...bare, script: "mount /data" })).bootcmd).toEqual([["sh", "-c", "mount /data"]]);
+  expect(parsed(userData({ ...bare, scripts: ["mount /data"] })).bootcmd).toEqual([["sh", "-c", "mount /data"]]);
 });
