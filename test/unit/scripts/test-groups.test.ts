@@ -10,9 +10,14 @@ const filesOf = async (tier: string): Promise<readonly string[]> =>
 const textOf = async (file: string): Promise<string> => await readFile(join(root, file), "utf8");
 
 /** Tests that run a QEMU without any system in it, for a second or two. */
-const emptyQemus = ["checks", "machines/forwards", "machines/private-network", "qemu/monitor", "qemu/x86-probe"].map(
-  (name) => `test/integration/backend/vm/${name}.test.ts`,
-);
+const emptyQemus = [
+  "checks",
+  "machines/forwards",
+  "machines/offline-network",
+  "machines/private-network",
+  "qemu/monitor",
+  "qemu/x86-probe",
+].map((name) => `test/integration/backend/vm/${name}.test.ts`);
 
 test("the files that take minutes are found", async () => {
   const { slow, busy } = await groupTests(await filesOf("e2e"));

@@ -19,7 +19,7 @@ set_network() { [ ! -e "/proc/sys/net/$1" ] || echo "$2" >"/proc/sys/net/$1"; }
 set_network ipv4/ip_unprivileged_port_start 1024
 set_network ipv6/conf/lo/disable_ipv6 0
 
-# Leaves no way but the one to the other nodes. To this computer go only answers, from ports that are not for everyone.
+# Leaves no way but the one to the other nodes. To this computer goes only what comes from the ports at which it may ask.
 # An IPsec policy blocks the rest: every `ip` can set one, and no firewall on a node removes it.
 cut_off() {
   host=$1 ipv6=/proc/sys/net/ipv6/conf/eth0/disable_ipv6
