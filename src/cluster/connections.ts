@@ -6,6 +6,7 @@ import { TooManySecrets, readClusterSecrets } from "../platform/cluster-secrets.
 import { renderSshConfig, createKnownHosts } from "../ssh/openssh-files.ts";
 import { type ConnectionPool, createConnectionPool } from "../ssh/connection/connection-pool.ts";
 import type { Connection, Destination } from "../ssh/connection/connection.ts";
+import { correctSleptClocks } from "./correct-slept-clocks.ts";
 import { type MasterConnection, masterConnection } from "../ssh/session/master-connection.ts";
 import { creationFiles, creationOfDirectory, isCutShort, isEndedCreation } from "../store/creation-folder.ts";
 import { isAccessible } from "../system/files/private-file.ts";
@@ -45,6 +46,7 @@ export function openMaskedConnections(
     isKnown: false,
   };
 
+  const clocks: { set?: Promise<void> } = {};
   const read = async (master: Destination, signal: AbortSignal): Promise<void> => {
     const connection = await pool.connect(master, signal);
     state.isKnown = await hideSecrets(connection, runtime, signal);
@@ -77,6 +79,8 @@ export function openMaskedConnections(
   return {
     adopt: (node, connection) => pool.adopt(node, connection),
     connect: async (node, signal) => {
+      clocks.set ??= correctSleptClocks(cluster, pool, runtime, signal).catch(() => {});
+      await orAborted(clocks.set, signal);
       const masked = untilMasked(node, signal);
       masked.catch(() => {});
       try {

@@ -28,6 +28,7 @@ import {
   sshConfig,
   withAdvice,
 } from "./connections.ts";
+import { correctSleptClocks } from "./correct-slept-clocks.ts";
 import { type FetchRequest, type FetchSource, fetchFiles } from "./fetch.ts";
 import { assertRuns, findNode, noRunningMaster } from "./find-cluster.ts";
 import { syncCheckout } from "./sync-checkout.ts";
@@ -127,6 +128,7 @@ async function carryOut(
       ? openConnections(cluster.directory, runtime)
       : openMaskedConnections(cluster, runtime),
   );
+  await correctSleptClocks(cluster, connections, runtime, signal);
   if (request.checkout !== undefined) {
     await syncCheckout(cluster, request.checkout, { connections, progress: runtime.progress }, signal);
   }

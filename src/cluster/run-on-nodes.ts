@@ -19,6 +19,7 @@ import {
   warnIfCutShort,
   withAdvice,
 } from "./connections.ts";
+import { correctSleptClocks } from "./correct-slept-clocks.ts";
 import { findNode } from "./find-cluster.ts";
 import { type FetchRequest, checkTarget, fetchFiles } from "./fetch.ts";
 import { type RunRequest, type RunRuntime, hideOwnValues, sessionScript, writeConfiguration } from "./run-on-node.ts";
@@ -82,6 +83,7 @@ export async function runOnNodes(
     await syncCheckout(cluster, request.checkout, { connections: masked, progress: runtime.progress }, signal);
   }
   await using pool = openConnections(cluster.directory, runtime);
+  await correctSleptClocks(cluster, pool, runtime, signal);
   const logins = await findReusableLogins(cluster, request.nodes, runtime, signal);
   const loggedIn = new Set<NodeRecord>();
   const connect = async (node: NodeRecord): Promise<Connection> => {

@@ -19,6 +19,8 @@ export interface CreationFiles {
   readonly log: string;
   readonly creation: string;
   readonly lastRecord: string;
+  /** The sleep of this computer after which the nodes' clocks were last set. */
+  readonly suspensions: string;
 }
 
 export function creationFiles(directory: string): CreationFiles {
@@ -29,6 +31,7 @@ export function creationFiles(directory: string): CreationFiles {
     log: join(directory, "log"),
     creation: join(directory, "creation.json"),
     lastRecord: join(directory, "last_record.json"),
+    suspensions: join(directory, "suspensions"),
   };
 }
 
