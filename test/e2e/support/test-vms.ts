@@ -35,6 +35,10 @@ export interface TestVms extends AsyncDisposable {
 export const buildVmImage = async (...words: readonly ("--docker" | "--networkd" | "--debian-11")[]): Promise<string> =>
   make("test/vm-image/build", words);
 
+/** Path of a disk image of Debian 13 as people have it. */
+export const buildUsualImage = async (kind: "netplan" | "lvm" | "btrfs"): Promise<string> =>
+  make("test/vm-image/usual", [kind]);
+
 /** A folder for the PATH, in which QEMU is that of Debian 13. */
 export const newerQemu = async (): Promise<string> => make("test/vm-image/newer-qemu", []);
 
