@@ -5,9 +5,8 @@ import type { Checkout } from "../platform/checkout/checkout.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import type { Layout } from "../platform/layouts/layout.ts";
 import { type Login, loginVariables, testEnvironment } from "../platform/test-environment.ts";
-import { firstToAnswer, greeting, waitingFor } from "../ssh/connection/connection-pool.ts";
+import { type ConnectionPool, firstToAnswer } from "../ssh/connection/connection-pool.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
-import { silenceLimitMs } from "../ssh/connection/open-connection.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session/session-line.ts";
 import { type Session, type SessionEnd, startSession } from "../ssh/session/session.ts";
 import { findSsh } from "../ssh/session/ssh-process.ts";
@@ -15,7 +14,7 @@ import { creationFiles } from "../store/creation-folder.ts";
 import { errorCode, isDiskFull, writePrivateFile } from "../system/files/private-file.ts";
 import { ownedTemporaryFolder } from "../system/files/owned-folder.ts";
 import { readOwnText } from "../system/files/read-text.ts";
-import type { Progress, Runtime } from "../system/runtime.ts";
+import type { Runtime } from "../system/runtime.ts";
 import { shellText } from "../ssh/shell-text.ts";
 import type { CommandEnd } from "../ssh/session/pass-output.ts";
 import { outsideLines } from "../system/printable.ts";
@@ -30,6 +29,7 @@ import {
 } from "./connections.ts";
 import { correctSleptClocks } from "./correct-slept-clocks.ts";
 import { type FetchRequest, type FetchSource, fetchFiles } from "./fetch.ts";
+import { type Candidates, type FirstSession, startFirstSession } from "./first-session.ts";
 import { assertRuns, findNode, noRunningMaster } from "./find-cluster.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
@@ -55,7 +55,7 @@ export interface RunRequest {
 export type RunRuntime = Runtime & { readonly onConnecting: () => void };
 
 /** A user's command on a node. Disposal closes the connections that the report of its end needs. */
-export type NodeRun = AsyncDisposable & Pick<Session, "mayHaveBegun" | "end">;
+export type NodeRun = AsyncDisposable & Pick<Session, "mayHaveBegun"> & { readonly end: Promise<SessionEnd> };
 
 /**
  * Runs a user's command on a node through this machine's ssh, which owns the terminal, stdin and output while it runs. Resolves with the remote command's
@@ -132,35 +132,20 @@ async function carryOut(
   if (request.checkout !== undefined) {
     await syncCheckout(cluster, request.checkout, { connections, progress: runtime.progress }, signal);
   }
-  const node = await firstToAnswer(candidates, { limitMs: silenceLimitMs, progress: runtime.progress }, signal);
-  const script = sessionScript(cluster, node, request);
-  const connect = async (inner: AbortSignal): Promise<Connection> => connections.connect(node, inner);
-  const { environment } = runtime;
-  const master = configuration.isInFolder ? await clusterMasterConnection(cluster, node, environment) : undefined;
-  const session = startSession(
-    {
-      environment,
-      script,
-      connect,
-      sshConfigFile: configuration.path,
-      host: nodeReference(node),
-      sudo: true,
-      loginUser: node.ssh.user,
-      terminal: request.isTerminal,
-      stdio: ["inherit", "inherit", "inherit"],
-      master,
-    },
+  const started = startFirstSession(
+    firstSession(cluster, request, { ...runtime, state, configuration, connections }, candidates),
     signal,
   );
-  state.mayHaveBegun = session.mayHaveBegun;
+  const { node, session } = await started;
+  const connect = async (inner: AbortSignal): Promise<Connection> => connections.connect(node, inner);
   using _held = request.isTerminal ? undefined : noteHeldOutput(session, { connect, node, ...runtime });
-  const ended = await endOf(session, node, request.isTerminal ? undefined : runtime.progress);
+  const ended = await endOf(session, connect);
   state.mayHaveBegun = () => ended.hasBegun;
   if (!ended.hasBegun) return ended;
   const open = async (inner: AbortSignal): Promise<FetchSource> => ({
     connection: await connect(inner),
     node: nodeReference(node),
-    settings: script.settings,
+    settings: sessionScript(cluster, node, request).settings,
   });
   const status = await fetchFiles(
     await ended.report(signal),
@@ -171,18 +156,54 @@ async function carryOut(
   return { hasBegun: true, report: async () => status };
 }
 
-/**
- * Waits for the session's end. If the node is silent, the user learns it. Over a login that is shared, only the SSH server's greeting shows
- * whether the node still answers. With a terminal, the connection that delivers the script says it.
- */
-async function endOf(session: Session, node: NodeRecord, progress: Progress | undefined): Promise<SessionEnd> {
-  const ended = new AbortController();
-  const note = (): void => {
-    if (!ended.signal.aborted) progress?.note(waitingFor(nodeReference(node)));
+interface SessionParts extends Runtime {
+  readonly state: RunState;
+  readonly configuration: SshConfiguration;
+  readonly connections: Pick<ConnectionPool, "connect">;
+}
+
+function firstSession(
+  cluster: ClusterRecord,
+  request: RunRequest,
+  { environment, progress, state, configuration, connections }: SessionParts,
+  candidates: Candidates,
+): FirstSession {
+  return {
+    candidates,
+    masterOf: async (node) =>
+      configuration.isInFolder ? clusterMasterConnection(cluster, node, environment) : undefined,
+    sshConfigFile: configuration.path,
+    connections,
+    progress: request.isTerminal ? undefined : progress,
+    start: ({ node, master }, signal) => {
+      const session = startSession(
+        {
+          environment,
+          script: sessionScript(cluster, node, request),
+          connect: async (inner) => connections.connect(node, inner),
+          sshConfigFile: configuration.path,
+          host: nodeReference(node),
+          sudo: true,
+          loginUser: node.ssh.user,
+          terminal: request.isTerminal,
+          stdio: ["inherit", "inherit", "inherit"],
+          master,
+        },
+        signal,
+      );
+      state.mayHaveBegun = session.mayHaveBegun;
+      return session;
+    },
   };
+}
+
+/**
+ * Waits for the session's end. Over a login that is shared, only another login shows whether the node still answers; if it is silent, the user learns it.
+ */
+async function endOf(session: Session, connect: Watched["connect"]): Promise<SessionEnd> {
+  const ended = new AbortController();
   using _slow = slowNote(() => {
-    if (!session.mayHaveBegun()) note();
-    else if (!session.hasLoggedIn()) greeting(node, probeLimitMs, ended.signal).catch(note);
+    if (!session.hasLoggedIn()) connect(ended.signal).catch(() => {});
   });
   try {
     return await session.end;
@@ -253,14 +274,13 @@ export function hideOwnValues({ login }: Pick<RunRequest, "login">, { progress }
 
 const probeLimitMs = 5_000;
 
-type Candidates = readonly [NodeRecord, ...NodeRecord[]];
-
 /** Resolves with the first master that answers. Throws `node-not-found`, `connection-failed`. */
-export const firstMaster = async (
-  cluster: ClusterRecord,
-  { progress }: Pick<Runtime, "progress">,
-  signal: AbortSignal,
-): Promise<NodeRecord> => firstToAnswer(runningMasters(cluster), { limitMs: silenceLimitMs, progress }, signal);
+export async function firstMaster(cluster: ClusterRecord, runtime: Runtime, signal: AbortSignal): Promise<NodeRecord> {
+  const masters = runningMasters(cluster);
+  if (masters.length === 1) return masters[0];
+  await using connections = openConnections(cluster.directory, runtime);
+  return await firstToAnswer(masters, connections.connect, signal);
+}
 
 function runningMasters(cluster: ClusterRecord): Candidates {
   const [first, ...others] = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");

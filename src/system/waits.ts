@@ -79,6 +79,8 @@ export const waits = {
   firstContact: { pauseMs: growing(23, 1.15) },
   /** An sshd that is reloading refuses connections for a moment. Callers that can wait longer retry when `error.transient` is set. */
   connection: { pauseMs: every(200), limitMs: 1_000 },
+  /** From OpenSSH 9.8 on, sshd turns an address away for at least 15 s, and longer if there is more to punish. The signal limits the wait too. */
+  turnedAway: { pauseMs: growing(1_000, 1.5, 5_000), limitMs: 180_000 },
   /** An sshd that allows fewer sessions than expected, or frees them slowly, has one a little later. */
   session: { pauseMs: rising(20, 200), limitMs: 10_000 },
   /** Machines that continue from a snapshot answer in a moment, but many of them share this computer. */

@@ -96,6 +96,24 @@ const tooMuchAtOnce = (address: string): FailureText => ({
   transient: false,
 });
 
+/** The cause of a failure that ends by itself. */
+export class TurnedAway extends Error {}
+
+/** What sshd sends in place of its greeting. https://man.openbsd.org/sshd_config#PerSourcePenalties */
+export const isTurnedAway = (first: string): boolean =>
+  /^(?:Not allowed at this time|Exceeded MaxStartups)/.test(first);
+
+/** For a server that accepts no connections from this computer for some seconds, such as after many without a login. */
+export function turnedAway(target: Target, error: Error | undefined): ClusterError {
+  const message = `${addressOf(target)} accepts no connections from this computer now, because there were too many.`;
+  return new ClusterError("connection-failed", message, {
+    hint: "Try again in a minute. If this happens again, change PerSourcePenalties or MaxStartups in the sshd_config of that node.",
+    transient: true,
+    facts: factsOf(target),
+    cause: new TurnedAway(message, { cause: error }),
+  });
+}
+
 const tryAgain =
   "Try again. If this happens again, the machine is overloaded or shutting down: check its console output.";
 

@@ -3,13 +3,14 @@ import { numbered } from "../../system/amounts.ts";
 import { createSemaphore } from "../../system/concurrency.ts";
 import { readOwnText } from "../../system/files/read-text.ts";
 import { retry } from "../../system/retry.ts";
-import type { Progress, Runtime } from "../../system/runtime.ts";
-import { eitherSignal, orAborted, slowNote } from "../../system/time-limit.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { orAborted, slowNote } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { parseKey } from "../keys.ts";
 import type { KnownHosts } from "../openssh-files.ts";
+import { TurnedAway } from "./connection-errors.ts";
 import { type Connection, type Destination, targetOf } from "./connection.ts";
-import { connectLimitMs, openConnection, openSocket } from "./open-connection.ts";
+import { openConnection } from "./open-connection.ts";
 
 /** The open connections of one cluster, one per node: opened when first needed, and reopened after a loss. */
 export interface ConnectionPool extends AsyncDisposable {
@@ -95,7 +96,11 @@ async function login(node: Destination, options: PoolOptions, signal: AbortSigna
   const { clock, progress } = options;
   const openIt = (attemptSignal: AbortSignal): Promise<Connection> =>
     openConnection({ ...target, privateKey, hostKeys: [hostKey], clock, progress }, attemptSignal);
-  return await retry(openIt, ruleOf(waits.connection, clock), signal);
+  return await retry(
+    async (inner) => retry(openIt, ruleOf(waits.connection, clock), inner),
+    { ...ruleOf(waits.turnedAway, clock), tolerates: ({ cause }) => cause instanceof TurnedAway },
+    signal,
+  );
 }
 
 async function readPrivateKey(path: string): Promise<string> {
@@ -130,48 +135,24 @@ const hostKeyUnknown = (name: string, path: string): ClusterError =>
   });
 
 /**
- * Returns the node whose SSH server greets first, without logging in. Doesn't contact a single node. Throws a transient `connection-failed` if none
- * answers within `limitMs`.
+ * Returns the node to which `connect` logs in first. Doesn't contact a single node. Throws a transient `connection-failed` if none answers. It logs in,
+ * because from OpenSSH 9.8 on sshd punishes connections that end without a login.
  */
 export async function firstToAnswer<Node extends Destination>(
   nodes: readonly [Node, ...Node[]],
-  { limitMs, progress }: { readonly limitMs: number; readonly progress: Pick<Progress, "note"> },
+  connect: ConnectionPool["connect"],
   signal: AbortSignal,
 ): Promise<Node> {
   if (nodes.length === 1) return nodes[0];
-  const settled = new AbortController();
-  using end = eitherSignal([signal, settled.signal]);
-  using _slow = slowNote(() => progress.note(waitingFor(namesOf(nodes).join(", "))));
+  const reach = async (node: Node): Promise<Node> => {
+    await connect(node, signal);
+    return node;
+  };
   try {
-    return await Promise.any(nodes.map((node) => greeting(node, limitMs, end.signal)));
+    return await Promise.any(nodes.map(reach));
   } catch (error) {
     signal.throwIfAborted();
     throw noneAnswers(nodes, error);
-  } finally {
-    settled.abort(new Error("another node has answered"));
-  }
-}
-
-/**
- * Resolves with the node as soon as its SSH server greets, which servers do unprompted. Rejects if it doesn't in time.
- * https://www.rfc-editor.org/rfc/rfc4253#section-4.2
- */
-export async function greeting<Node extends Destination>(
-  node: Node,
-  limitMs: number,
-  signal: AbortSignal,
-): Promise<Node> {
-  using end = eitherSignal([signal, AbortSignal.timeout(limitMs)]);
-  const { host, port } = node.ssh;
-  const connectTimeoutMs = Math.min(limitMs, connectLimitMs);
-  const socket = await openSocket({ host, port, connectTimeoutMs }, end.signal);
-  const greeted = Promise.withResolvers<Node>();
-  socket.once("data", () => greeted.resolve(node));
-  socket.once("error", greeted.reject).once("close", () => greeted.reject(new Error("closed without an SSH greeting")));
-  try {
-    return await orAborted(greeted.promise, end.signal);
-  } finally {
-    socket.destroy();
   }
 }
 

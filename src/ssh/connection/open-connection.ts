@@ -11,7 +11,9 @@ import {
   connectionLost,
   hostKeyChanged,
   isServerOffer,
+  isTurnedAway,
   readServerOffer,
+  turnedAway,
 } from "./connection-errors.ts";
 import { unansweredRequests } from "../openssh-files.ts";
 import { commandNotBegun } from "../session/session-messages.ts";
@@ -43,6 +45,7 @@ export interface ConnectionOptions extends Target, Pick<Runtime, "clock" | "prog
   readonly authenticationMayComeLater?: boolean;
 }
 
+const longestRefusal = 100;
 const commandsAtOnce = 5;
 const endingsAtOnce = 2;
 const farewellMs = 1_000;
@@ -55,6 +58,9 @@ export async function openConnection(options: ConnectionOptions, signal: AbortSi
   const client = new Ssh2Client();
   const lost = new AbortController();
   const seen: ServerSeen = {};
+  socket.once("data", (chunk: Buffer) => {
+    seen.first = chunk.toString("latin1", 0, longestRefusal);
+  });
   const failure = new Promise<never>((_resolve, reject) => {
     const onDown = (error?: Error): void => {
       // Only the first call has an effect.
@@ -93,6 +99,8 @@ export async function openConnection(options: ConnectionOptions, signal: AbortSi
 
 /** Facts that the server has sent during the login. */
 interface ServerSeen {
+  /** The beginning of what it sent first. */
+  first?: string;
   /** A host key that was not accepted. */
   refused?: Buffer;
   /** ssh2's debug line about the last offer. */
@@ -113,6 +121,7 @@ async function connectSocket(options: ConnectionOptions, signal: AbortSignal): P
 
 function loginFailure(options: ConnectionOptions, seen: ServerSeen, error: Error | undefined): Error {
   if (seen.refused !== undefined) return hostKeyChanged(options, options.hostKeys, seen.refused);
+  if (isTurnedAway(seen.first ?? "")) return turnedAway(options, error);
   return connectFailure(options, error ?? new Error("the connection was closed during the login"), {
     mayStillBoot: options.authenticationMayComeLater === true,
     offer: seen.offer === undefined ? undefined : readServerOffer(seen.offer),
@@ -216,9 +225,9 @@ async function silence(
 }
 
 /** A machine that is gone drops packets. */
-export const connectLimitMs = 10_000;
+const connectLimitMs = 10_000;
 /** How long an SSH server that has accepted a connection may be silent. */
-export const silenceLimitMs = 60_000;
+const silenceLimitMs = 60_000;
 /** Otherwise a server that sends a byte now and then could hold a command for ever. */
 const loginLimitMs = 10 * 60_000;
 

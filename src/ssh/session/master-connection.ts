@@ -18,6 +18,8 @@ export interface MasterConnection {
   hasSocket(): boolean;
   /** Whether the process answers. */
   isAlive(): Promise<boolean>;
+  /** Whether the node itself answers within `limitMs`. */
+  reaches(sshConfigFile: string, host: string, limitMs: number, signal: AbortSignal): Promise<boolean>;
   /** Logs in again in the background, and returns at once. Failures don't matter. */
   open(sshConfigFile: string, host: string): void;
   /** Ends it, with its sessions. Never throws: a process that doesn't answer is dead, or ends after its idle time. */
@@ -51,6 +53,26 @@ export function masterConnection(
     isAlive: () => command(folder, name, "check", environment),
     close: async () => {
       if (existsSync(join(folder, name))) await close(folder, name, environment);
+    },
+    reaches: async (sshConfigFile, host, limitMs, signal) => {
+      const argv = [
+        "ssh",
+        "-F",
+        sshConfigFile,
+        "-o",
+        `ControlPath=${path}`,
+        "-o",
+        "ControlMaster=no",
+        "-T",
+        host,
+        "true",
+      ] as const;
+      const run = { argv, cwd: folder, environment: minimalEnvironment(environment) };
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+      return await runProgram(run, limit).then(
+        ({ status }) => status === 0,
+        () => false,
+      );
     },
     open: (sshConfigFile, host) => {
       const words = ["-F", sshConfigFile, "-o", `ControlPath=${path}`, ...persistence, "-T", host, "true"];

@@ -84,6 +84,8 @@ export interface SshMessages extends AsyncDisposable {
   readonly options: readonly string[];
   /** Whether ssh has written none at all. */
   isEmpty(): boolean;
+  /** Whether the server has closed the connection in place of a greeting. */
+  tellHangUp(): boolean;
   /**
    * Prints the last of ssh's messages, once, even after disposal, but not those about a master connection. Each becomes one line that begins with
    * `ssh: `, because ssh quotes, line breaks included, what anyone who answers on the node's address says before the key exchange. Resolves when they
@@ -102,6 +104,10 @@ export function createSshMessages(path: string, stderr: "inherit" | number): Ssh
   return {
     options: ["-E", path],
     isEmpty: () => !existsSync(path) || statSync(path).size === 0,
+    tellHangUp: () =>
+      plainLines(read(), mostMessages).some(
+        (line) => /exchange_identification: /.test(line) && /closed|reset/.test(line),
+      ),
     release: async (signal) => {
       if (state.isReleased) return;
       state.isReleased = true;

@@ -20,10 +20,12 @@ export interface Session {
   mayHaveBegun(): boolean;
   /** Whether ssh has logged in by itself, so that the node has the command. */
   hasLoggedIn(): boolean;
+  /** Resolves with whether the node may have the command, as soon as it may, or when ssh has ended. */
+  readonly connected: Promise<boolean>;
   /** Resolves with the command's end, which may be never. Processes that it left may keep the session open. */
   readonly commandEnded: Promise<CommandEnd>;
   /** Never rejects. Resolves when ssh has ended. After an abort, that includes ending the remote processes. */
-  readonly end: Promise<SessionEnd>;
+  readonly end: Promise<SshSessionEnd>;
 }
 
 export interface SessionEnd {
@@ -31,6 +33,11 @@ export interface SessionEnd {
   readonly hasBegun: boolean;
   /** Prints ssh's own messages if they help. Resolves with the exit status, or throws what `outcomes` says. */
   report(signal: AbortSignal): Promise<number>;
+}
+
+interface SshSessionEnd extends SessionEnd {
+  /** Whether the server closed the connection in place of a greeting. Nothing of stdin has been read then. */
+  readonly wasHungUp: boolean;
 }
 
 /** Runs a user's command through this machine's `ssh`. Throws `machine-not-set-up` if there is none. */
@@ -42,9 +49,19 @@ export function startSession(request: SessionRequest, signal: AbortSignal): Sess
   const ssh = startSsh(request, transport, { mark, messages }, signal);
   const mayHaveBegun = (): boolean => mark.isSet() || mayBeShared;
   const hasLoggedIn = (): boolean => mark.isSet();
-  const end = endOf({ request, ssh, mark, messages, mayBeShared, mayHaveBegun }, signal);
-  return { mayHaveBegun, hasLoggedIn, commandEnded: ssh.proof.ended, end };
+  // A socket may have appeared after the look at it. Then only the node's own mark shows that the node has the command.
+  const connected = untilConnected(() => mayHaveBegun() || ssh.proof.hasBegun(), ssh);
+  const end = endOf({ request, ssh, mark, messages, mayBeShared, connected, mayHaveBegun }, signal);
+  return { mayHaveBegun, hasLoggedIn, connected, commandEnded: ssh.proof.ended, end };
 }
+
+/** ssh's mark is a file in the cluster's own folder, so looking at it costs microseconds. */
+async function untilConnected(isConnected: () => boolean, { ended }: Ssh): Promise<boolean> {
+  while (!isConnected() && !ended.aborted) await Bun.sleep(lookMs);
+  return isConnected();
+}
+
+const lookMs = 5;
 
 interface Parts {
   readonly request: SessionRequest;
@@ -53,10 +70,11 @@ interface Parts {
   readonly messages: SshMessages;
   /** Whether there was a master connection when ssh started. Over one, ssh sets no mark. */
   readonly mayBeShared: boolean;
+  readonly connected: Promise<boolean>;
   mayHaveBegun(): boolean;
 }
 
-async function endOf(parts: Parts, signal: AbortSignal): Promise<SessionEnd> {
+async function endOf(parts: Parts, signal: AbortSignal): Promise<SshSessionEnd> {
   await using mark = parts.mark;
   await using messages = parts.messages;
   const { request } = parts;
@@ -66,6 +84,7 @@ async function endOf(parts: Parts, signal: AbortSignal): Promise<SessionEnd> {
   if (end.ssh === "ended" && mark.isSet()) request.master?.open(request.sshConfigFile, request.host);
   return {
     hasBegun: node === "command",
+    wasHungUp: end.ssh === "failed" && node === "nothing" && messages.tellHangUp(),
     report: async (reportSignal) => {
       const { proof } = parts.ssh;
       const proved = node === "nothing" ? node : provedBy(proof, request.terminal && end.ssh === "ended");
@@ -137,9 +156,9 @@ function fits(row: Outcome, { ssh, node, reason }: Facts): boolean {
   return row.ssh === ssh && (row.node ?? node) === node && (row.reason ?? id) === id;
 }
 
-async function whatSshDid({ request, ssh }: Parts, signal: AbortSignal): Promise<SshEnd> {
+async function whatSshDid({ request, ssh, connected }: Parts, signal: AbortSignal): Promise<SshEnd> {
   using end = eitherSignal([signal, ssh.ended]);
-  const carried = carryInput(ssh, request, end.signal);
+  const carried = carryInput(ssh, request, { connected }, end.signal);
   try {
     // Once the script is on its way only a failure to deliver it matters; ssh reports the outcome.
     const status = await orAborted(Promise.race([ssh.status, carried.then(() => ssh.status)]), signal);

@@ -5,6 +5,7 @@ import { outsideReason } from "../../system/printable.ts";
 import { endWithThisProgram } from "../../system/processes/if-killed.ts";
 import { minimalEnvironment } from "../../system/processes/run-program.ts";
 import type { Environment } from "../../system/runtime.ts";
+import { orAborted } from "../../system/time-limit.ts";
 import type { Connection } from "../connection/connection.ts";
 import type { MasterConnection } from "./master-connection.ts";
 import {
@@ -129,22 +130,31 @@ function startWithProof({ token, targets, start }: ProofStart, signal: AbortSign
 }
 
 /** Resolves when the script, and all of stdin after it, has been sent, or when ssh has ended and it no longer matters. */
-export async function carryInput(ssh: Ssh, request: SessionRequest, signal: AbortSignal): Promise<void> {
+export async function carryInput(ssh: Ssh, request: SessionRequest, login: Login, signal: AbortSignal): Promise<void> {
   try {
-    await (request.terminal ? deliver(ssh, request, signal) : feed(ssh, request, signal));
+    await (request.terminal ? deliver(ssh, request, signal) : feed(ssh, request, login, signal));
   } catch (error) {
     if (!ssh.ended.aborted) throw error;
   }
 }
 
+interface Login {
+  /** Nothing of stdin is read before, so that another session may get it. */
+  readonly connected: Promise<unknown>;
+}
+
 async function feed(
   { child, script }: Ssh,
   { stdio, environment }: SessionRequest,
+  { connected }: Login,
   signal: AbortSignal,
 ): Promise<void> {
   const sink = child.stdin;
   if (typeof sink !== "object") throw new TypeError("ssh was started without a pipe for its stdin");
-  await feedStdin({ head: script, source: stdio[0], sink, environment: minimalEnvironment(environment) }, signal);
+  await feedStdin(
+    { head: script, after: connected, source: stdio[0], sink, environment: minimalEnvironment(environment) },
+    signal,
+  );
 }
 
 async function deliver(
@@ -194,6 +204,8 @@ export function findSsh(environment: Environment): string {
 export interface StdinFeed {
   /** Sent first. */
   readonly head: string;
+  /** Nothing of the source is read before it resolves; absent: at once. */
+  readonly after?: Promise<unknown>;
   /** Sent next: this program's own stdin, or an open file. */
   readonly source: "inherit" | number;
   readonly sink: FileSink;
@@ -204,19 +216,31 @@ export interface StdinFeed {
  * Sends a text of ours and then stdin, no faster than the receiver reads, until stdin ends or the signal aborts. A separate `cat` reads stdin,
  * because a read from a terminal can't be cancelled, and would keep this process alive.
  */
-export async function feedStdin({ head, source, sink, environment }: StdinFeed, signal: AbortSignal): Promise<void> {
+export async function feedStdin(
+  { head, after, source, sink, environment }: StdinFeed,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await pass(sink, Buffer.from(head));
+    if (after !== undefined) await orAborted(after, signal);
+    if (!signal.aborted) await feedSource({ source, sink, environment }, signal);
+  } catch (error) {
+    // The receiver has gone, as in `yes | program | head`; its exit status says why.
+    if (!signal.aborted && errorCode(error) !== "EPIPE") throw error;
+  }
+}
+
+async function feedSource(
+  { source, sink, environment }: Omit<StdinFeed, "head" | "after">,
+  signal: AbortSignal,
+): Promise<void> {
   const cat = Bun.spawn(["cat"], { stdio: [source, "pipe", "ignore"], env: environment });
   endWithThisProgram(cat, environment);
   const stop = (): void => cat.kill();
   signal.addEventListener("abort", stop);
-  if (signal.aborted) stop();
   try {
-    await pass(sink, Buffer.from(head));
     for await (const chunk of cat.stdout) await pass(sink, chunk);
     await sink.end();
-  } catch (error) {
-    // The receiver has gone, as in `yes | program | head`; its exit status says why.
-    if (!signal.aborted && errorCode(error) !== "EPIPE") throw error;
   } finally {
     stop();
     signal.removeEventListener("abort", stop);

@@ -10,20 +10,24 @@ import { destinationOf, signal } from "../../support/ssh-options.ts";
 const request = JSON.parse(process.argv[2] ?? "") as {
   directory: string;
   port: number;
+  /** Of further masters. */
+  otherPorts?: number[];
   words: string[];
   fetches: FetchRequest[];
   hasTestEnvironment?: boolean;
 };
-const node: NodeRecord = {
-  ...destinationOf({ port: request.port, user: "root" }),
+const nodes = [request.port, ...(request.otherPorts ?? [])].map((port, index): NodeRecord => ({
+  ...destinationOf({ port, user: "root" }),
+  id: `i-${index}`,
+  index,
   role: "master",
   state: "running",
   publicAddress: "127.0.0.1",
   privateAddress: "127.0.0.1",
   web: { host: "127.0.0.1", httpPort: 80, httpsPort: 443 },
-};
+}));
 process.exitCode = await runOnNode(
-  { ...exampleCluster([node], "oss"), directory: request.directory },
+  { ...exampleCluster(nodes, "oss"), directory: request.directory },
   {
     words: request.words,
     missingFolderHint: "Install the platform first.",
