@@ -189,6 +189,27 @@ test("a console keeps 4 MB of each node at most, with the newest lines, whatever
   expect(Number(sizes)).toBeLessThanOrEqual(4_100_000);
 }, 60_000);
 
+test("a node that reboots itself comes back by itself at its address, without what was in memory", async () => {
+  const agentNow = async () =>
+    (await containers().inspect(id())).nodes.find(({ reference }) => reference === "agent_1")!;
+  const before = await agentNow();
+  const bootOf = async () => docker(["inspect", "--format={{.State.StartedAt}} {{.State.Status}}", before.id]);
+  const firstBoot = await bootOf();
+  const reboot = "touch /run/mark /var/mark; systemctl reboot";
+  await containers().run(["run", "-c", id(), "--node", "agent_1", reboot]);
+  await until("the engine has started it again", async () => {
+    const now = await bootOf();
+    return now !== firstBoot && now.endsWith(" running");
+  });
+  await until("it accepts a login", async () => {
+    const marks = "[ ! -e /run/mark ] && cat /var/mark";
+    return (await containers().run(["run", "-c", id(), "--node", "agent_1", marks])).status === 0;
+  });
+  expect(await agentNow()).toEqual(before);
+  const waited = await containers().run(["wait", "-c", id()]);
+  expect({ status: waited.status }, waited.stderr).toEqual({ status: 0 });
+}, 180_000);
+
 test("a container that was killed is told of at once by wait, run and list, and its logs are kept by logs", async () => {
   const agent = (await containers().inspect(id())).nodes.find(({ reference }) => reference === "agent_0")!;
   await docker(["kill", agent.id]);

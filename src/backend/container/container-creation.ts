@@ -50,6 +50,10 @@ export class ContainerCreation extends ContainerMachines implements Creation {
     return { counts, variant, webUi, distribution: resolved.distribution, isOffline: options.isOffline === true };
   }
 
+  protected get reach(): Reach {
+    return this.#plan.resolved.reach;
+  }
+
   async claim({ creationId }: CreationFolder, signal: AbortSignal): Promise<void> {
     const { engine, request, resolved, root } = this.#plan;
     const { clusterId, counts, options } = request;

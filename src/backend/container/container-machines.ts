@@ -3,12 +3,13 @@ import { join } from "node:path";
 import { type ClusterRecord, type NodeRecord, countsText } from "../../model/cluster-record.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
-import type { CopyRequest, CreationRemains, CreationRequest, FirstLogin, NamedText } from "../contract.ts";
+import type { CopyRequest, CreationRemains, CreationRequest, FirstLogin, NamedText, NodeShell } from "../contract.ts";
 import { hostKeyPerNode } from "../shared/first-boot.ts";
 import { endAfter } from "../shared/lifetimes.ts";
 import { machineFailed } from "../shared/machine-errors.ts";
 import type { Reach } from "./engine/engine-kind.ts";
 import { type Engine, removalCommand } from "./engine/engine.ts";
+import { allowReboots } from "./launch/self-reboot.ts";
 import type { CreationName, LabelValues } from "./records/labels.ts";
 import { describeContainers, inspect, readNodes } from "./records/read-containers.ts";
 import { assertIdIsFree, readInventory, toClusters } from "./records/records.ts";
@@ -48,6 +49,7 @@ export abstract class ContainerMachines {
   }
 
   protected abstract get facts(): ClusterFacts;
+  protected abstract get reach(): Reach;
 
   /** From here on, something may be left of the creation, and its lifetime has begun. */
   protected begin(name: CreationName): void {
@@ -132,11 +134,17 @@ export abstract class ContainerMachines {
       limitMs: 10 * 60_000,
       everyMs: 500,
       hostKey: (node) => ({ publicKey: this.hostKeys.of(node).publicKey, isPrivate: true }),
+      finishBoot: async (node: NodeRecord, shell: NodeShell, signal: AbortSignal) =>
+        this.finishBoot(node, shell, signal),
       whyUnreachable: async () => {
         await this.forgetRights();
         return undefined;
       },
     } satisfies FirstLogin;
+  }
+
+  protected async finishBoot({ id }: NodeRecord, _shell: NodeShell, _signal: AbortSignal): Promise<void> {
+    await allowReboots(this.plan.engine, { id, reach: this.reach }, this.runtime.progress);
   }
 
   async stop(signal: AbortSignal): Promise<void> {

@@ -2,13 +2,14 @@ import { ClusterError } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { parseIpv4 } from "../../model/parse-values.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Clock, Runtime } from "../../system/runtime.ts";
 import type { Power } from "../contract.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
 import { indicates } from "./engine/engine-errors.ts";
 import type { Engine } from "./engine/engine.ts";
 import { pinPorts, readHostKey, readPins } from "./host-keys.ts";
 import { restoreNetwork } from "./launch/create-network.ts";
+import { announceStart } from "./launch/self-reboot.ts";
 import { containerName, networkName } from "./records/labels.ts";
 import type { NodeContainer } from "./records/read-containers.ts";
 import { readInventory } from "./records/records.ts";
@@ -36,7 +37,7 @@ export function containerPower(engine: Engine, root: string, runtime: Runtime): 
     cutPower: async (cluster, nodes, signal) => change(cluster, nodes, ["kill"], signal),
     start: async (cluster, nodes, signal) => {
       await using _ = await lockMachines(cluster.directory, runtime, signal);
-      await startAgain(engine, { cluster, nodes, root }, signal);
+      await startAgain(engine, { cluster, nodes, root, clock: runtime.clock }, signal);
     },
   };
 }
@@ -45,6 +46,7 @@ interface Start {
   readonly cluster: ClusterRecord;
   readonly nodes: readonly NodeRecord[];
   readonly root: string;
+  readonly clock: Clock;
 }
 
 /** A container of the cluster, and the address that its host key is pinned to. */
@@ -54,7 +56,7 @@ interface PinnedContainer {
 }
 
 /** Starts containers at the addresses that the other nodes and the known hosts have for them. */
-async function startAgain(engine: Engine, { cluster, nodes, root }: Start, signal: AbortSignal): Promise<void> {
+async function startAgain(engine: Engine, { cluster, nodes, root, clock }: Start, signal: AbortSignal): Promise<void> {
   const inventory = await readInventory(engine, { clusterId: cluster.id }, root, signal);
   const network = inventory.networks.find(({ creationId }) => creationId === cluster.creationId);
   if (network !== undefined) await restoreNetwork(engine, network, signal);
@@ -62,14 +64,16 @@ async function startAgain(engine: Engine, { cluster, nodes, root }: Start, signa
   const wanted = pinned.filter(
     ({ container }) => container.status !== "running" && nodes.some(({ id }) => container.id.startsWith(id)),
   );
-  await mapConcurrently(wanted, startsAtOnce, async (member) => startOne(engine, member), signal);
+  const nowMs = clock.now();
+  await mapConcurrently(wanted, startsAtOnce, async (member) => startOne(engine, member, nowMs), signal);
   await settle(engine, { cluster, pinned: wanted, root }, signal);
 }
 
 const isStopped = ({ container: { status } }: Pick<PinnedContainer, "container">): boolean =>
   status === "exited" || status === "stopped";
 
-async function startOne({ change }: Engine, { container, address }: PinnedContainer): Promise<void> {
+async function startOne(engine: Engine, { container, address }: PinnedContainer, nowMs: number): Promise<void> {
+  const { change } = engine;
   const network = networkName(container);
   if (address !== undefined) {
     const alias = nodeReference(container).replaceAll("_", "-");
@@ -77,6 +81,7 @@ async function startOne({ change }: Engine, { container, address }: PinnedContai
     await change({ words: ["network", "disconnect", network, container.id], accepts });
     await change({ words: ["network", "connect", `--ip=${address}`, `--alias=${alias}`, network, container.id] });
   }
+  await announceStart(engine, container, nowMs);
   await change({ words: ["start", container.id] });
 }
 

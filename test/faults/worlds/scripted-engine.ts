@@ -172,7 +172,9 @@ export class ScriptedEngine implements AsyncDisposable {
       case "cp":
         if (rest[1] === "-") return this.#hostKey(rest[0]!.split(":")[0]!);
         return this.#change(rest[1]!.split(":")[0]!, async (container) => {
-          container.files = Buffer.from(stdin).toString("latin1");
+          const files = Buffer.from(stdin).toString("latin1");
+          // Later archives have no keys.
+          container.files = files.includes("OPENSSH PRIVATE KEY") ? files : container.files + files;
         });
       case "start":
         return this.#change(rest[0]!, async (container) => this.#start(container));

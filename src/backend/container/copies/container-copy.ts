@@ -1,7 +1,8 @@
 import { platform } from "node:os";
+import type { NodeRecord } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
-import type { Creation, CreationFolder, CreationSummary } from "../../contract.ts";
+import type { Creation, CreationFolder, CreationSummary, NodeShell } from "../../contract.ts";
 import { describeOrigin, wayOutText } from "../../shared/describe-copy.ts";
 import { deadlineFiles } from "../../shared/first-boot.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "../container-machines.ts";
@@ -55,6 +56,10 @@ export class ContainerCopy extends ContainerMachines implements Creation {
 
   protected get facts(): ClusterFacts {
     return this.#plan.origin.facts;
+  }
+
+  protected get reach(): Reach {
+    return this.#plan.reach;
   }
 
   async claim({ creationId }: CreationFolder, signal: AbortSignal): Promise<void> {
@@ -122,8 +127,9 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     });
   }
 
-  override get firstLogin() {
-    return { ...super.firstLogin, finishBoot: assertJoined };
+  protected override async finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {
+    await assertJoined(node, shell, signal);
+    await super.finishBoot(node, shell, signal);
   }
 
   override async remove(signal: AbortSignal): Promise<string | undefined> {

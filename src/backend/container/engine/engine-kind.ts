@@ -33,6 +33,8 @@ export interface EngineKind {
   readonly runWords: readonly string[] | undefined;
   /** A command that prints the engine's address, for an engine whose own description doesn't say where it is. */
   readonly addressWords: readonly string[] | undefined;
+  /** Lets the engine start a container again that ends with another status than 0 by itself; undefined if it can't. */
+  readonly restartWords: readonly string[] | undefined;
   /** Options that remove a container at once, running or not. */
   readonly removeWords: readonly string[];
   /** Takes this name, and no other, from an image, which containers may still use. */

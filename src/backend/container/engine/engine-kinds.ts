@@ -59,6 +59,7 @@ const docker: EngineKind = {
   runWords: ["network", "inspect", "--format={{.Id}}", "bridge"],
   // The context in use, or DOCKER_HOST.
   addressWords: ["context", "inspect", "--format={{.Endpoints.docker.Host}}"],
+  restartWords: ["update", "--restart=on-failure"],
   removeWords: ["rm", "--force", "--volumes"],
   untagWords: (name) => ["image", "rm", "--force", "--no-prune", name],
   saveWords: ["save"],
@@ -119,6 +120,8 @@ const podman: EngineKind = {
   variables: { PODMAN_USERNS: [], BUILDAH_FORMAT: [] },
   runWords: undefined,
   addressWords: undefined,
+  // Before version 5.1, `update` can't. At its creation, a node that never boots would get it too.
+  restartWords: undefined,
   // Without a time, Podman would ask the system inside to shut down and wait for that.
   removeWords: ["rm", "--force", "--volumes", "--time=0"],
   // With --force, `image rm` would remove the containers too. Without the second word, `untag` takes all names.

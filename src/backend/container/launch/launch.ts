@@ -12,6 +12,7 @@ import { type Engine, removalCommand } from "../engine/engine.ts";
 import type { ContainerOptions } from "../options.ts";
 import { type LabelValues, containerName, labelArguments, settingsText } from "../records/labels.ts";
 import { addressesIn } from "./create-network.ts";
+import { endStatus } from "./self-reboot.ts";
 import { type SystemFlags, nodeState } from "./system-flags.ts";
 
 const atOnce = 6;
@@ -187,6 +188,11 @@ export const hostsFiles = (nodes: readonly (NodeName & { readonly address: strin
 const skippedUnits = ["systemd-sysctl.service", "user@0.service"];
 const neverInContainers = "[Unit]\nConditionVirtualization=!container\n";
 
+const dropIn = (unit: string, text: string): readonly IdentityFile[] => [
+  { name: `etc/systemd/system/${unit}.d/`, mode: 0o755, text: "" },
+  { name: `etc/systemd/system/${unit}.d/cluster-e2e.conf`, mode: 0o644, text },
+];
+
 /**
  * Returns an archive to unpack at the node's root. It disables units that a node does without, and cloud-init, if the
  * image has it, because cloud-init would create other host keys.
@@ -201,10 +207,10 @@ export async function identityArchive(
     { name: "root/.ssh/", mode: 0o700, text: "" },
     { name: "root/.ssh/authorized_keys", mode: 0o600, text: `${publicKey.trim()}\n` },
     { name: "etc/cloud/cloud-init.disabled", mode: 0o644, text: "" },
-    ...skippedUnits.flatMap((unit) => [
-      { name: `etc/systemd/system/${unit}.d/`, mode: 0o755, text: "" },
-      { name: `etc/systemd/system/${unit}.d/cluster-e2e.conf`, mode: 0o644, text: neverInContainers },
-    ]),
+    ...skippedUnits.flatMap((unit) => dropIn(unit, neverInContainers)),
+    ...Object.entries(endStatus).flatMap(([unit, status]) =>
+      dropIn(unit, `[Unit]\nSuccessAction=exit-force\nSuccessActionExitStatus=${status}\n`),
+    ),
     ...more,
   ];
   return buffer(tarStream(files.map((file) => textFile({ ...file, modifiedMs: nowMs }))));

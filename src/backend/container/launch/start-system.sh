@@ -7,6 +7,27 @@
 
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
+layer=$(awk '$5 == "/" { print $4, $NF }' /proc/self/mountinfo)
+
+# Docker starts a node again that has rebooted itself. It does the same when it starts after a crash of this computer, but
+# then whoever wants the cluster starts it. "ran" says where the node ran last, "wanted" that our program starts it.
+boot="$layer $(cat /proc/sys/kernel/random/boot_id)"
+ran=$(cat "$STATE/ran" 2>/dev/null)
+wanted=$STATE/wanted
+case $ran in
+  "$boot" | '') ;;
+  "$layer "*)
+    if [ "${container:-}" = docker ] && [ ! -e "$wanted" ]; then
+      rm -f "$STATE/ran"
+      echo 'This computer has restarted, so the node waits until it is started once more.'
+      exit 0
+    fi
+    ;;
+esac
+mkdir -p "$STATE"
+rm -f "$wanted"
+echo "$boot" >"$STATE/ran"
+
 # Unless the container is privileged, the engine leaves these unwritable. Both belong to the node alone. The tree of
 # control groups 1 is this computer's.
 [ ! -e /sys/fs/cgroup/cgroup.controllers ] || [ -w /sys/fs/cgroup ] || mount -o remount,rw /sys/fs/cgroup || exit
@@ -83,7 +104,6 @@ for name in hosts hostname resolv.conf; do
 done
 rm -rf "$STATE/new"
 
-layer=$(awk '$5 == "/" { print $4, $NF }' /proc/self/mountinfo)
 if [ -e "$STATE/saved/attributes" ] && [ "$layer" != "$(cat "$STATE/saved/layer")" ]; then
   python3 "$STATE/saved/attributes.py" restore "$STATE/saved/attributes"
   rm -f "$STATE/saved/attributes"

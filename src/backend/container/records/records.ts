@@ -14,6 +14,7 @@ import type { Clock, Environment } from "../../../system/runtime.ts";
 import { isOver } from "../../shared/lifetimes.ts";
 import { clusterExists } from "../../shared/machine-errors.ts";
 import { type Engine, removalCommand } from "../engine/engine.ts";
+import { endStatus } from "../launch/self-reboot.ts";
 import { networkName } from "./labels.ts";
 import {
   type ContainerReading,
@@ -139,7 +140,8 @@ function endText({ exitCode, wasKilledForMemory, error }: NodeContainer): string
       ? ""
       : `: ${error}`;
   const killed = exitCode === 137 && why === "" ? " (killed, perhaps because memory ran out)" : "";
-  return `the container stopped with status ${exitCode}${why}${killed}`;
+  const rebooted = exitCode === endStatus["systemd-reboot.service"] ? " (it has rebooted itself; start it again)" : "";
+  return `the container stopped with status ${exitCode}${why}${killed}${rebooted}`;
 }
 
 export const shortId = ({ id }: Pick<NodeContainer, "id">): string => id.slice(0, 12);

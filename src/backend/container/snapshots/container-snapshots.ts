@@ -9,6 +9,7 @@ import { lockMachines } from "../../shared/lock-machines.ts";
 import { assertIncomplete, notWhole } from "../../shared/machine-errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import { restoreNetwork } from "../launch/create-network.ts";
+import { allowReboots } from "../launch/self-reboot.ts";
 import { pinPorts } from "../host-keys.ts";
 import type { NodeContainer } from "../records/read-containers.ts";
 import { readInventory } from "../records/records.ts";
@@ -87,6 +88,7 @@ export class ContainerSnapshots implements Snapshots {
     if (left !== undefined) throw new ClusterError("engine-failed", left, { hint: "Restore again." });
     const containers = await restoreNodes(this.#engine, { nodes, system, rights }, signal);
     await pinPorts(this.#engine, { directory: cluster.directory, containers }, signal);
+    await mapConcurrently(containers, atOnce, async (node) => allowReboots(this.#engine, node, progress), signal);
     await removeImages(this.#engine, cluster.creationId, signal);
     step.done();
   }

@@ -178,6 +178,10 @@ test("a node's keys come with the modes that sshd wants, folders before what is 
     ["-rw-r--r--", "etc/systemd/system/systemd-sysctl.service.d/cluster-e2e.conf"],
     ["drwxr-xr-x", "etc/systemd/system/user@0.service.d/"],
     ["-rw-r--r--", "etc/systemd/system/user@0.service.d/cluster-e2e.conf"],
+    ...["systemd-reboot", "systemd-poweroff", "systemd-halt"].flatMap((unit) => [
+      ["drwxr-xr-x", `etc/systemd/system/${unit}.service.d/`],
+      ["-rw-r--r--", `etc/systemd/system/${unit}.service.d/cluster-e2e.conf`],
+    ]),
     ["-rwxr-xr-x", "usr/local/sbin/cluster-e2e-deadline"],
     ["-rw-r--r--", "etc/systemd/system/cluster-e2e-deadline.service"],
     ["drwxr-xr-x", "etc/systemd/system/sysinit.target.d/"],

@@ -1,0 +1,47 @@
+import { buffer } from "node:stream/consumers";
+import { messageOf } from "../../../errors.ts";
+import { shellText } from "../../../ssh/shell-text.ts";
+import { tarStream, textFile } from "../../../system/files/tar.ts";
+import type { Progress } from "../../../system/runtime.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { NodeContainer } from "../records/read-containers.ts";
+import countEnds from "./count-ends.sh" with { type: "text" };
+import { nodeState } from "./system-flags.ts";
+
+/**
+ * A node that reboots itself is started again by the engine, like a machine by its firmware. An engine sees only the status with which a node ends, so
+ * each unit gets one of its own. By itself, systemd ends in the same way in all of them, or by a signal if it may call the kernel's reboot.
+ */
+export const endStatus = {
+  "systemd-reboot.service": 133,
+  "systemd-poweroff.service": 0,
+  "systemd-halt.service": 0,
+} as const;
+
+const script = shellText(countEnds, { UNITS: Object.keys(endStatus).join(" ") });
+
+/**
+ * Lets the engine start these running nodes again when they reboot themselves, but not when they are stopped or killed. A node that is reached at ports
+ * would get others, to which no host key is pinned, so it stays off. If this fails, the node works, but stays off after a reboot of its own.
+ */
+export async function allowReboots(
+  engine: Engine,
+  { id, reach }: Pick<NodeContainer, "id" | "reach">,
+  progress: Progress,
+): Promise<void> {
+  const { restartWords } = engine.kind;
+  if (restartWords === undefined || reach !== "direct") return;
+  try {
+    const known = await engine.change({ words: ["exec", "--user=0:0", id, "/bin/sh", "-c", script] });
+    if (Number(known) === Object.keys(endStatus).length) await engine.change({ words: [...restartWords, id] });
+  } catch (error) {
+    progress.detail(1, `${id} will stay off if it reboots itself: ${messageOf(error)}`);
+  }
+}
+
+/** Tells start-system.sh that somebody wants the node to run. It would refuse a start by an engine that has itself just started. */
+export async function announceStart(engine: Engine, { id }: Pick<NodeContainer, "id">, nowMs: number): Promise<void> {
+  if (engine.kind.restartWords === undefined) return;
+  const file = textFile({ name: `${nodeState.slice(1)}/wanted`, mode: 0o644, text: "", modifiedMs: nowMs });
+  await engine.change({ words: ["cp", "-", `${id}:/`], stdin: await buffer(tarStream([file])) });
+}

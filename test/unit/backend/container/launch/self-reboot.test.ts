@@ -1,0 +1,45 @@
+import { describe, expect, test } from "bun:test";
+import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
+import type { EngineName, Reach } from "../../../../../src/backend/container/engine/engine-kind.ts";
+import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
+import { allowReboots, announceStart } from "../../../../../src/backend/container/launch/self-reboot.ts";
+import { ClusterError } from "../../../../../src/errors.ts";
+import { recordingProgress } from "../../../../support/recording-progress.ts";
+
+/** Records commands. `answer` is what the node says about its units. */
+function scripted(name: EngineName, answer: string | undefined) {
+  const changes: string[] = [];
+  const change: Engine["change"] = async ({ words: [command = "", ...rest] }) => {
+    changes.push(`${command} ${command === "exec" ? rest[1] : rest.join(" ")}`);
+    if (command === "exec" && answer === undefined) throw new ClusterError("engine-failed", "it is not running");
+    return answer ?? "";
+  };
+  return { engine: { kind: engineKinds[name], change } as Engine, changes };
+}
+
+describe("a node that reboots itself", () => {
+  test.each<readonly [string, EngineName, Reach, string | undefined, readonly string[]]>([
+    ["is started by Docker again", "docker", "direct", "3", ["exec node", "update --restart=on-failure node"]],
+    ["stays off if its systemd ends reboots like power-offs", "docker", "direct", "0", ["exec node"]],
+    ["stays off if only some of its units have own ends", "docker", "direct", "2", ["exec node"]],
+    ["stays off if it can't be asked", "docker", "direct", undefined, ["exec node"]],
+    ["stays off if it would get other ports", "docker", "published", "3", []],
+    ["stays off where containers can't be changed", "podman", "direct", "3", []],
+  ])("%s", async (...[, name, reach, ...others]) => {
+    const [answer, expected] = others;
+    const { engine, changes } = scripted(name, answer);
+    await allowReboots(engine, { id: "node", reach }, recordingProgress().progress);
+    expect(changes).toEqual([...expected]);
+  });
+
+  test("is told that somebody starts it, where the engine starts nodes too", async () => {
+    for (const [name, expected] of [
+      ["docker", ["cp - node:/"]],
+      ["podman", []],
+    ] as const) {
+      const { engine, changes } = scripted(name, "");
+      await announceStart(engine, { id: "node" }, 0);
+      expect(changes).toEqual([...expected]);
+    }
+  });
+});
