@@ -8,6 +8,7 @@ import { type ErrorReport, lostOutputText, reportError } from "./error-report.ts
 import { helpOption, licensesOption, versionOption, commandHelp } from "./help/help.ts";
 import { pageWidth } from "./help/prepared-help-name.ts";
 import { wrap } from "./layout.ts";
+import { changedArguments } from "./options/changed-arguments.ts";
 import { parseCommandLine, readWords } from "./options/parse.ts";
 import { Problems, flagNames, nearest } from "./options/problems.ts";
 import { type Run, type Session, openSession } from "./session.ts";
@@ -45,8 +46,11 @@ export async function runCommandLine(
 async function selectCommand(program: Program, argv: readonly string[]): Promise<Command> {
   const [name = ""] = argv;
   const command = program.commands.find((each) => each.name === name);
-  if (command !== undefined) return command;
   const problems = new Problems(`${program.name} --help`);
+  const changed = await changedArguments(argv, new AbortController().signal);
+  if (changed !== undefined) problems.add(changed);
+  problems.throwIfAny();
+  if (command !== undefined) return command;
   if (name.startsWith("-")) {
     const { positionals, problems: found } = readWords([helpOption, versionOption, licensesOption], argv, true);
     for (const problem of found) problems.add(problem);
