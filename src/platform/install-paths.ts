@@ -17,7 +17,7 @@ const workPathsOf = (folder: string): WorkPaths => ({
 export const installWork = workPathsOf("/var/lib/cluster-e2e/installer");
 export const upgradeWork = workPathsOf("/var/lib/cluster-e2e/upgrade");
 
-/** The program's own files on a node, which only root can read. Scripts take the paths from here. */
+/** The program's own files on a node, which only root can read, and some of the system. Scripts take the paths from here. */
 export const installPaths = {
   folder: "/var/lib/cluster-e2e",
   /** Its `config.yaml` must stay, because cluster-secrets.ts and upgrades read it. */
@@ -47,6 +47,8 @@ export const installPaths = {
   modules: "/etc/modules-load.d/cluster-e2e.conf",
   /** Holds the name of the layout that is being installed. */
   layout: "/var/lib/cluster-e2e/layout",
+  /** The system's own file with the variables of every login, such as a proxy. */
+  loginEnvironment: "/etc/environment",
 } as const;
 
 export const installUnits = {

@@ -48,8 +48,13 @@ export const runnerText = (
   file: string,
   values: Readonly<Record<string, string | number>>,
 ): string =>
-  shellText(runnerStart, { FOLDER: installPaths.folder, LOG_FILE: logFile, BOOTSTRAP_URL: url, ...values }) +
-  shellText(file);
+  shellText(runnerStart, {
+    FOLDER: installPaths.folder,
+    LOG_FILE: logFile,
+    BOOTSTRAP_URL: url,
+    LOGIN_ENVIRONMENT: installPaths.loginEnvironment,
+    ...values,
+  }) + shellText(file);
 
 /** The functions with which a script for a node starts such a unit. */
 export const unitText = shellText(runnerUnit) + shellText(unitFunctions);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes a machine of a container, then starts systemd in it. The engine runs it at each start, as root and as the
-# first process. Prints what keeps it from that, on the console.
+# first process, behind pass-proxy.sh. Prints what keeps it from that, on the console.
 # Values: STATE, a folder for what this script keeps. Its file "hosts" has the lines for the cluster's nodes.
 # Arguments, if the node is to be offline: this computer's address in the cluster's network, and the ports of the node at
 # which this computer may ask.
@@ -103,6 +103,7 @@ for name in hosts hostname resolv.conf; do
   cp "$STATE/new" "$STATE/given/$name"
 done
 rm -rf "$STATE/new"
+pass_proxy /etc/environment
 
 if [ -e "$STATE/saved/attributes" ] && [ "$layer" != "$(cat "$STATE/saved/layer")" ]; then
   python3 "$STATE/saved/attributes.py" restore "$STATE/saved/attributes"

@@ -4,6 +4,7 @@ import type { EngineFacts, EngineKind } from "../engine/engine-kind.ts";
 import { writeFile } from "node:fs/promises";
 import { shellText } from "../../../ssh/shell-text.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
+import passProxy from "./pass-proxy.sh" with { type: "text" };
 import startSystem from "./start-system.sh" with { type: "text" };
 
 /** How to run a container with systemd: options for `create`, and the command that starts it. */
@@ -16,6 +17,8 @@ export interface SystemFlags {
 
 /** Where nodes keep what start-system.sh needs. */
 export const nodeState = "/var/lib/cluster-e2e-node";
+
+const startText = (shellText(passProxy, { STATE: nodeState }) + shellText(startSystem)).trim();
 
 /** The rights of containers, as options for `create`. */
 export interface Rights {
@@ -47,7 +50,7 @@ export function systemFlags(
     cgroupVersion === "1" ? ["--cgroupns=host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw"] : ["--cgroupns=private"];
   return {
     words: [`--env=container=${kind.name}`, ...everywhere, ...kind.systemWords, ...rights.words, ...tree],
-    command: ["/bin/sh", "-c", shellText(startSystem, { STATE: nodeState }).trim()],
+    command: ["/bin/sh", "-c", startText],
     memoryBytes,
   };
 }
