@@ -96,8 +96,9 @@ async function main(): Promise<void> {
   tellFaults(builds);
   const seconds = ((performance.now() - started) / 1e3).toFixed(0);
   if (chosen.isDryRun) return console.log(`${tag}: a dry run of ${seconds} s; nothing was committed or tagged.`);
+  const library = await buildLibrary(tag);
   await Bun.write(join(root, "CHANGELOG.md"), changelog);
-  await commitAndTag(root, tag, notes, [await buildLibrary(tag)]);
+  await commitAndTag(root, tag, notes, [library]);
   console.log(`${tag} is committed and tagged here, after ${seconds} s. To publish it:
   git push --atomic origin HEAD ${tag}
   upload the files of ${chosen.output} to ${chosen.url}/${tag}/`);

@@ -34,11 +34,9 @@ export async function correctSleptClocks(
   signal: AbortSignal,
 ): Promise<void> {
   if (cluster.backend !== "vm") return;
-  const count = (await readOwnText(runtime.suspensionsPath ?? suspensionsPath).catch(() => "0")).trim();
-  if (count === "0") return;
   const { suspensions } = creationFiles(cluster.directory);
-  const present = `${await readBootId()} ${count}`;
-  if ((await readOwnText(suspensions).catch(() => "")) === present) return;
+  const present = await suspensionsNow(runtime.suspensionsPath);
+  if (present === undefined || (await readOwnText(suspensions).catch(() => "")) === present) return;
   using step = runtime.progress.start("Set the nodes' clocks", "this computer may have slept");
   const correct = async (node: NodeRecord, inner: AbortSignal): Promise<void> => {
     try {
@@ -57,4 +55,16 @@ export async function correctSleptClocks(
   // Each sleep is a matter of one try, or a node that is broken would hold up every command. A folder that is read-only costs a look each time.
   await writePrivateFile(suspensions, present).catch(() => {});
   step.done();
+}
+
+/** Machines that don't run yet have missed no sleep. */
+export async function noteSuspensions(directory: string): Promise<void> {
+  const present = await suspensionsNow();
+  if (present !== undefined) await writePrivateFile(creationFiles(directory).suspensions, present).catch(() => {});
+}
+
+/** Undefined if this computer has not slept since its boot, or doesn't count. */
+async function suspensionsNow(path = suspensionsPath): Promise<string | undefined> {
+  const count = (await readOwnText(path).catch(() => "0")).trim();
+  return count === "0" ? undefined : `${await readBootId()} ${count}`;
 }

@@ -32,6 +32,7 @@ import { ruleOf, waits } from "../system/waits.ts";
 import { openConnections } from "./connections.ts";
 import { type CreateRequest, creationLimit } from "./create/create-request.ts";
 import { firstLogin } from "./create/first-login.ts";
+import { noteSuspensions } from "./correct-slept-clocks.ts";
 import { lockFolder, removeLeftovers } from "./create/lock-folder.ts";
 import { type CreationTarget, planMachines } from "./create/plan-machines.ts";
 import { StartingMachines } from "./create/starting-machines.ts";
@@ -68,6 +69,7 @@ export async function createOpenCluster<Options>(
   const { clusterId, deadlineMs, use } = request;
   const folder = await lockFolder(backend, request, runtime, signal);
   const { directory } = folder;
+  if (backend.name === "vm") await noteSuspensions(directory);
   const connections = openConnections(directory, runtime);
   const close = async (): Promise<void> => connections[Symbol.asyncDispose]();
   using limit = creationLimit(request, runtime.clock);

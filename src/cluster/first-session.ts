@@ -70,7 +70,10 @@ async function startOnFastest(request: FirstSession, first: Candidate, signal: A
   signal.addEventListener("abort", abort, { once: true });
   if (signal.aborted) abort();
   const starting = startOn(request, first, trial.signal);
-  const early = await Promise.race([starting, Bun.sleep(patienceMs)]);
+  const patience = Promise.withResolvers<undefined>();
+  // A timer that is left would keep the program from ending.
+  const timer = setTimeout(() => patience.resolve(undefined), patienceMs);
+  const early = await Promise.race([starting, patience.promise]).finally(() => clearTimeout(timer));
   if (early?.isConnected === true || signal.aborted) return await starting;
   // The session itself reports a refused login or another host key.
   const problem = early === undefined ? undefined : await problemOf(request, first.node, signal);
@@ -81,7 +84,12 @@ async function startOnFastest(request: FirstSession, first: Candidate, signal: A
   try {
     const found = await Promise.race([connected, asking]);
     if ("session" in found) return found;
-    if (found.node.id === first.node.id) return await starting;
+    if (found.node.id === first.node.id) {
+      const started = await starting;
+      if (started.isConnected) return started;
+      await started.session.end;
+      return signal.aborted ? started : await startOn(request, found, signal);
+    }
     trial.abort(new ClusterError("connection-failed", `${nodeReference(first.node)} did not answer in time.`));
     const { session, isConnected } = await starting;
     if (!isConnected || !(await session.end).hasBegun) return await startOn(request, found, signal);
@@ -93,9 +101,14 @@ async function startOnFastest(request: FirstSession, first: Candidate, signal: A
   return await starting;
 }
 
-async function askAll({ candidates, connections, masterOf }: FirstSession, signal: AbortSignal): Promise<Candidate> {
-  const node = await firstToAnswer(candidates, connections.connect, signal);
-  return { node, master: await masterOf(node) };
+/** A login that was opened before the network changed may hang although the node answers. The session then logs in by itself. */
+async function askAll(request: FirstSession, signal: AbortSignal): Promise<Candidate> {
+  const node = await firstToAnswer(request.candidates, request.connections.connect, signal);
+  const master = await request.masterOf(node);
+  if (master?.hasSocket() !== true) return { node, master };
+  const isUsable = await master.reaches(request.sshConfigFile, nodeReference(node), patienceMs, signal);
+  signal.throwIfAborted();
+  return { node, master: isUsable ? master : undefined };
 }
 
 const problemOf = ({ connections }: FirstSession, node: NodeRecord, signal: AbortSignal): Promise<unknown> =>

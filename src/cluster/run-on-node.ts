@@ -128,8 +128,9 @@ async function carryOut(
       ? openConnections(cluster.directory, runtime)
       : openMaskedConnections(cluster, runtime),
   );
-  await correctSleptClocks(cluster, connections, runtime, signal);
-  if (request.checkout !== undefined) {
+  // The other connections do it by themselves.
+  if (request.checkout === undefined) await correctSleptClocks(cluster, connections, runtime, signal);
+  else {
     await syncCheckout(cluster, request.checkout, { connections, progress: runtime.progress }, signal);
   }
   const started = startFirstSession(

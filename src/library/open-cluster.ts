@@ -109,7 +109,11 @@ export async function createForLibrary<Options>(
 ): Promise<OpenCluster> {
   assertBackend(clusters);
   const request = await readRequest(given);
-  const { options: _options, ...settings } = clusters.settings();
+  const { options, ...settings } = clusters.settings();
+  if (request.from !== undefined && isOffline(options))
+    throw new ClusterError("bad-usage", "`offline`: nodes of a copy are offline if those of its snapshot are.", {
+      hint: "Leave it out, and make the snapshot of a cluster that is offline.",
+    });
   const { runtime } = settings;
   const { clusterId = `test-${randomBytes(4).toString("hex")}` } = request;
   const signal = signalOf(request);
@@ -141,6 +145,9 @@ export async function createForLibrary<Options>(
   if (learned.base === undefined) throw new TypeError("The backend did not wait for the creation to complete");
   return { ...settings, backend, record, base: { value: learned.base }, ipDetectPath: ipDetectFile(record) };
 }
+
+const isOffline = (options: unknown): boolean =>
+  typeof options === "object" && options !== null && "isOffline" in options && options.isOffline === true;
 
 async function readPlatform(
   { platform: given, variant }: NewClusterRequest,

@@ -20,7 +20,7 @@ const atOnce = 6;
 /** Stops all containers of a creation but keeps them, so that they can be examined. */
 export async function stopCreation(engine: Engine, name: CreationName, signal: AbortSignal): Promise<void> {
   const { containers } = await findCreation(engine, name, signal);
-  const running = containers.filter(({ status }) => status === "running" || status === "paused");
+  const running = containers.filter(({ status }) => ["running", "paused", "restarting"].includes(status));
   const kill = async ({ id }: NodeContainer): Promise<unknown> =>
     engine.change({ words: ["kill", id], accepts: (stderr) => indicates(stderr, "gone") });
   await mapConcurrently(running, atOnce, kill, signal);

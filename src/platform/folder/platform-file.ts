@@ -73,7 +73,12 @@ export async function parsePlatformFile(text: string, path: string): Promise<Che
 export function parsePlatformHead(line: string): Checked<PlatformFacts> {
   if (line.length > mostHeadBytes) return problem(`it is longer than ${mostHeadBytes / 1024} KiB`);
   const found = parseJson(line);
-  return found === undefined ? problem("it is not JSON") : readFacts(found);
+  if (found === undefined) return problem("it is not JSON");
+  const facts = readFacts(found);
+  const seconds = facts.problems === undefined ? facts.value.checkSeconds : undefined;
+  // node.sh, which has no parser, reads only this form.
+  if (seconds === undefined || new RegExp(`"checkTimeout": *"${seconds}s"`).test(line)) return facts;
+  return problem(`checkTimeout: must be written as "${seconds}s" here`);
 }
 
 /** The fourth line of an artifact whose folder has a program `upgrade`. */

@@ -83,6 +83,12 @@ async function readConfiguration(connection: Connection, signal: AbortSignal): P
   );
   const parsed = result.status === 0 ? await parseConfiguration(result.stdout, path) : undefined;
   if (parsed?.value !== undefined && Object.keys(parsed.value).length > 0) return parsed.value;
+  if (parsed?.problems !== undefined)
+    throw new ClusterError(
+      "configuration-refused",
+      `The configuration on the first master cannot be read: ${parsed.problems.join("; ")}`,
+      { hint: `Change ${path} on the first master, and try again.`, facts: { file: path } },
+    );
   throw new ClusterError(
     "not-installed",
     `The first master lacks the configuration that the cluster was installed with: ${path}.`,

@@ -152,7 +152,10 @@ export async function firstToAnswer<Node extends Destination>(
     return await Promise.any(nodes.map(reach));
   } catch (error) {
     signal.throwIfAborted();
-    throw noneAnswers(nodes, error);
+    // A missing key, or another host key, is no silence.
+    const failures: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
+    const other = failures.find((each) => each instanceof ClusterError && each.id !== "connection-failed");
+    throw other instanceof ClusterError ? other : noneAnswers(nodes, error);
   }
 }
 

@@ -2,7 +2,13 @@ import { readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { identifyThisProcess, isProcessAlive, parseProcessIdentity } from "../processes/process-identity.ts";
-import { type TemporaryFolder, isOwnTemporaryFolder, systemTemporaryFolder, temporaryFolder } from "./private-file.ts";
+import {
+  type TemporaryFolder,
+  isDiskFull,
+  isOwnTemporaryFolder,
+  systemTemporaryFolder,
+  temporaryFolder,
+} from "./private-file.ts";
 import { readOwnJson } from "./read-text.ts";
 
 /**
@@ -27,6 +33,8 @@ async function owned(folder: TemporaryFolder): Promise<TemporaryFolder> {
     await writeFile(ownerIn(folder.path), JSON.stringify((await identifyThisProcess()) ?? {}));
     return folder;
   } catch (error) {
+    // A link may still fit. Without an owner, the folder stays if this program is killed.
+    if (isDiskFull(error)) return folder;
     await folder[Symbol.asyncDispose]();
     throw error;
   }

@@ -10,6 +10,7 @@ import { assertReachable, findReach } from "../engine/choose-engine.ts";
 import type { Reach } from "../engine/engine-kind.ts";
 import { addressesIn, createNetwork } from "../launch/create-network.ts";
 import { beginNode, hostsFiles, identityArchive } from "../launch/launch.ts";
+import { nodeState } from "../launch/system-flags.ts";
 import type { CreationName } from "../records/labels.ts";
 import { assertIdCanBeClaimed } from "../records/records.ts";
 import { createSavedNodes, nodeRights } from "../snapshots/saved-nodes.ts";
@@ -118,7 +119,8 @@ export class ContainerCopy extends ContainerMachines implements Creation {
       const hosts = hostsFiles(nodes.map((node) => ({ ...node, address: node.platformAddress.split("/")[0] ?? "" })));
       const begin = async ([id, node]: readonly [string, CopiedNode]): Promise<void> => {
         const others = nodes.filter((each) => each !== node);
-        const files = [...networkFiles(node, others), ...hosts, ...deadlineFiles(this.begun.expiresAt)];
+        const wanted = { name: `${nodeState.slice(1)}/wanted`, mode: 0o644, text: "" };
+        const files = [...networkFiles(node, others), ...hosts, wanted, ...deadlineFiles(this.begun.expiresAt)];
         const keys = { hostKey: this.hostKeys.of(node), publicKey };
         const identity = await identityArchive({ ...keys, files }, this.runtime.clock.now());
         await beginNode(this.#plan.engine, { id, identity, onStart }, signal);

@@ -12,7 +12,7 @@ import { type Engine, removalCommand } from "../engine/engine.ts";
 import type { ContainerOptions } from "../options.ts";
 import { type LabelValues, containerName, labelArguments, settingsText } from "../records/labels.ts";
 import { addressesIn } from "./create-network.ts";
-import { endStatus } from "./self-reboot.ts";
+import { endSettings, endStatus } from "./self-reboot.ts";
 import { type SystemFlags, nodeState } from "./system-flags.ts";
 
 const atOnce = 6;
@@ -208,9 +208,7 @@ export async function identityArchive(
     { name: "root/.ssh/authorized_keys", mode: 0o600, text: `${publicKey.trim()}\n` },
     { name: "etc/cloud/cloud-init.disabled", mode: 0o644, text: "" },
     ...skippedUnits.flatMap((unit) => dropIn(unit, neverInContainers)),
-    ...Object.entries(endStatus).flatMap(([unit, status]) =>
-      dropIn(unit, `[Unit]\nSuccessAction=exit-force\nSuccessActionExitStatus=${status}\n`),
-    ),
+    ...Object.entries(endStatus).flatMap(([unit, status]) => dropIn(unit, endSettings(unit, status))),
     ...more,
   ];
   return buffer(tarStream(files.map((file) => textFile({ ...file, modifiedMs: nowMs }))));

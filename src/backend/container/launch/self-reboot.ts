@@ -18,6 +18,16 @@ export const endStatus = {
   "systemd-halt.service": 0,
 } as const;
 
+/**
+ * The drop-in of such a unit. Some distributions' units run `systemctl --force halt` (Debian 12), which ends a privileged node by a signal before a
+ * SuccessAction counts, and systemd 239 has no SuccessActionExitStatus. Before version 227, `systemctl exit` is refused.
+ */
+export function endSettings(unit: string, status: number): string {
+  const verb = unit.slice("systemd-".length, -".service".length);
+  const exit = `systemctl -f exit ${status} 2>/dev/null || systemctl -f ${verb}`;
+  return `[Unit]\nSuccessAction=exit-force\nSuccessActionExitStatus=${status}\n[Service]\nType=oneshot\nExecStart=\nExecStart=/bin/sh -c '${exit}'\n`;
+}
+
 const script = shellText(countEnds, { UNITS: Object.keys(endStatus).join(" ") });
 
 /**

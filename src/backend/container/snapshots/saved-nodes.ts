@@ -11,6 +11,7 @@ import type { Engine } from "../engine/engine.ts";
 import { readEngineFacts } from "../engine/choose-engine.ts";
 import type { EngineFacts } from "../engine/engine-kind.ts";
 import { type LaunchPlan, createNode } from "../launch/launch.ts";
+import { announceStart } from "../launch/self-reboot.ts";
 import { type SystemFlags, nodeState, rememberedRights, systemFlags } from "../launch/system-flags.ts";
 import {
   type LabelValues,
@@ -146,7 +147,11 @@ export async function restoreNodes(
 ): Promise<readonly NodeContainer[]> {
   const { nodes } = plan;
   const ids = await createSavedNodes(engine, plan, signal);
-  const start = async (id: string): Promise<unknown> => engine.change({ words: ["start", id] });
+  const start = async (id: string): Promise<void> => {
+    // Not every storage driver shows start-system.sh that it is in another container.
+    await announceStart(engine, { id }, 0);
+    await engine.change({ words: ["start", id] });
+  };
   await mapConcurrently([...ids.keys()], atOnce, start, signal);
   const containers = await readCreated(engine, nodes, signal);
   assertAddresses(nodes, containers, engine);
