@@ -4,6 +4,7 @@ import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { clusterNames, makeCheckout } from "./support/checkout.ts";
+import { listenEverywhere } from "./support/listener.ts";
 import { podmanLack } from "./support/container-engine.ts";
 import { run } from "./support/executable.ts";
 import { nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
@@ -92,6 +93,44 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     const node = (await containers().inspect(id())).nodes[0]!;
     expect(await containers().engine.run(["container", "inspect", format, node.id])).toBe("1073741824 1500000000");
   });
+
+  // Shows R138.
+  test("nodes that are offline reach each other and nothing else, also after a restart", async () => {
+    await using listener = await listenEverywhere();
+    const offline = containers().id("offline");
+    const created = await containers().run(createWords(offline, "--offline", "--public-agents", "0"));
+    expect(created.status, created.stderr).toBe(0);
+    const gatewayOf = async (cluster: string): Promise<string> =>
+      /^\d+\.\d+\.\d+\./.exec((await containers().inspect(cluster)).nodes[0]!.privateAddress)![0].concat("1");
+    const gateways = await Promise.all([id(), offline].map(gatewayOf));
+    const reachedFrom = async (cluster: string): Promise<boolean> => {
+      const script = listener.sending(cluster, gateways);
+      const sent = await containers().run([
+        "run",
+        "-c",
+        cluster,
+        "--no-test-env",
+        "--node",
+        "all",
+        "bash",
+        "-c",
+        script,
+      ]);
+      expect(sent.status, sent.stderr).toBe(0);
+      return (await listener.heard(gateways)).includes(cluster);
+    };
+    const look =
+      "ip route show default; timeout 60 getent hosts www.example.com; echo $?; ping -c1 agent-0 >/dev/null; echo $?";
+    const expectOffline = async () => {
+      expect(await reachedFrom(offline)).toBe(false);
+      expect((await containers().run(["run", "-c", offline, "--no-test-env", look])).stdout).toBe("2\n0\n");
+    };
+    expect(await reachedFrom(id())).toBe(true);
+    await expectOffline();
+    expect((await containers().run(["node", "restart", "-c", offline, "master_0"])).status).toBe(0);
+    await expectOffline();
+    expect((await containers().run(["destroy", "--yes", "-c", offline])).status).toBe(0);
+  }, 300_000);
 
   test("a snapshot brings nodes back at their addresses, with their files and volumes, and runs a job", async () => {
     const onAgent = async (script: string): Promise<string> =>
