@@ -26,7 +26,7 @@ afterAll(async () => {
 }, 60_000);
 
 test.skipIf(missing !== undefined)(
-  `whoever takes over a QEMU finds nothing of the user's in it, and is behind a filter of system calls (${missing ?? "here"})`,
+  `a QEMU that somebody takes over has nothing of the user's, and is behind a filter of system calls (${missing ?? "here"})`,
   async () => {
     const id = vms().id("hostile");
     const [image, artifact] = [join(vms().folder, "empty.img"), join(vms().folder, "idle.sh")];

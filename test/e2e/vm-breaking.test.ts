@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmod, mkdir, readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { bootableDisk } from "../support/bootable-disk.ts";
 import { repository } from "./support/executable.ts";
 import { buildVmImage, startTestVms } from "./support/test-vms.ts";
 import type { TestVms } from "./support/test-vms.ts";
@@ -22,12 +23,9 @@ esac
 
 beforeAll(async () => {
   state.vms = await startTestVms();
-  // Its boot sector waits for ever: hlt, and back to it.
+  // Nothing boots from it.
   state.empty = join(vms().folder, "empty.img");
-  const disk = new Uint8Array(1_048_576);
-  disk.set([0xf4, 0xeb, 0xfd]);
-  disk.set([0x55, 0xaa], 510);
-  await Bun.write(state.empty, disk);
+  await Bun.write(state.empty, bootableDisk());
   state.artifact = join(vms().folder, "idle.sh");
   await Bun.write(state.artifact, idle);
 }, 60_000);

@@ -88,6 +88,13 @@ test("a creation with a wrong or missing argument names it, and requests nothing
   expect(fixture.cloud.requests.entries).toEqual([]);
 });
 
+test("a copy that is asked to be offline is refused: that is its snapshot's matter", async () => {
+  for (const backend of [new ContainerBackend({ offline: true }), new VmBackend({ offline: true })])
+    expect(await problemsOf(untyped(Cluster)["create"]!(backend, { from: "default:installed" }))).toEqual([
+      expect.stringContaining("`offline`"),
+    ]);
+});
+
 test("a cluster without a variant is for a platform that has none, and is waited for as such", async () => {
   await using fixture = await openFixture();
   await using cluster = await Cluster.create(fixture.backend, { clusterId: "mine", agents: 0, publicAgents: 0 });

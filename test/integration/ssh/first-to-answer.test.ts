@@ -29,6 +29,14 @@ test("nodes that hang up are not waited for", async () => {
   expect(failure).toMatchObject({ id: "connection-failed", transient: true, facts });
 });
 
+test("a missing key is no silence", async () => {
+  const missing = new ClusterError("key-missing", "The key is gone.");
+  const connect = async ({ index }: Destination): Promise<Connection> => {
+    throw index === failing ? new ClusterError("connection-failed", "It hung up.", { transient: true }) : missing;
+  };
+  expect(await failureOf(firstToAnswer([node(failing), node(silent)], connect, signal))).toBe(missing);
+});
+
 test("a node that hangs up, and one that says nothing, don't hold up the one that answers", async () => {
   const alive = node(ready);
   expect(await firstToAnswer([node(failing), node(silent), alive], pool(), signal)).toBe(alive);

@@ -9,8 +9,8 @@ PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 layer=$(awk '$5 == "/" { print $4, $NF }' /proc/self/mountinfo)
 
-# Docker starts a node again that has rebooted itself. It does the same when it starts after a crash of this computer, but
-# then whoever wants the cluster starts it. "ran" says where the node ran last, "wanted" that our program starts it.
+# Docker starts a node again that has rebooted itself. Docker also does so after a crash of this computer, but then a node
+# stays off until its user starts it. The file "ran" says where the node ran last, and "wanted" that our program starts it.
 boot="$layer $(cat /proc/sys/kernel/random/boot_id)"
 ran=$(cat "$STATE/ran" 2>/dev/null)
 wanted=$STATE/wanted

@@ -230,6 +230,17 @@ describe("mistakes", () => {
     },
   );
 
+  test.each(["2m", "1m30s", "90000ms"])(
+    "a head whose limit for a check no node could read is refused: %s",
+    (written) => {
+      const line = platformHead({ ...emptyFacts, checkSeconds: 90 }).replace('"90s"', JSON.stringify(written));
+      expect(line).toContain(written);
+      expect(parsePlatformHead(line).problems?.map(unmarked)).toEqual([
+        expect.stringMatching(/^checkTimeout: must be written as "\d+s" here$/),
+      ]);
+    },
+  );
+
   test("a file that is nested too deeply says so, and nothing of the parser's stack", async () => {
     const { problems } = await parse(`name: ${"[".repeat(20_000)}${"]".repeat(20_000)}`);
     expect(problems!.length).toBeLessThan(3);

@@ -5,10 +5,7 @@ import { access } from "node:fs/promises";
 import { type AddressInfo, type Socket, connect, createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { privateAddress } from "../../../../../src/backend/vm/machines/private-network.ts";
-import { machineArguments } from "../../../../../src/backend/vm/machines/machine-arguments.ts";
-import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
-import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
+import { machineWords } from "../../../../support/machine-words.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { until } from "../../../../support/until.ts";
 
@@ -17,19 +14,7 @@ const missing = Bun.which(program) === null ? `no ${program} here` : undefined;
 
 /** The network that a machine of these options has to the outside, as QEMU's command line has it. */
 function networkWord(isOffline: boolean): string {
-  const node = { id: "vm-0123abcd-0", role: "master", index: 0, privateAddress: privateAddress(0) } as const;
-  const words = machineArguments({
-    architecture: architectureOf("x64"),
-    accelerator: "tcg",
-    isSandboxed: true,
-    options: { memoryMegabytes: 768, cpus: 1, isOffline },
-    files: machineFiles("/state/vm/a-c1", node),
-    node: { ...node, ports: { ssh: 0, http: 0, https: 0 } },
-    place: 0,
-    sockets: { folder: "/tmp/a", count: 1 },
-    isOfTemplate: false,
-    hasIpv6: false,
-  });
+  const words = machineWords({ isOffline, hasIpv6: false, ports: { ssh: 0, http: 0, https: 0 } });
   return words.find((word) => word.startsWith("user,id=outside"))!;
 }
 
